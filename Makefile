@@ -1,0 +1,30 @@
+# One command each. Everything else is in thinkproject/bootstrap.py, which needs only Python.
+PYTHON ?= python3
+BOOTSTRAP = $(PYTHON) -m thinkproject.bootstrap
+T ?=
+
+.PHONY: run test check fix bench chaos clean help
+
+help:  ## Say what there is
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
+
+run:  ## Set up what is missing and start everything; Ctrl-C stops it
+	@exec $(BOOTSTRAP) run
+
+test:  ## Set up, then every test, on SQLite and on PostgreSQL; T=tests/unit for a part
+	@exec $(BOOTSTRAP) test $(T)
+
+check:  ## Format, lint, types, layers, migrations, system checks, house rules
+	@exec $(BOOTSTRAP) check
+
+fix:  ## Format and mend what can be mended
+	@exec $(BOOTSTRAP) fix
+
+bench:  ## The benchmarks; prints a table
+	@exec $(BOOTSTRAP) bench $(T)
+
+chaos:  ## The long run that kills processes at random
+	@exec $(BOOTSTRAP) chaos $(T)
+
+clean:  ## Remove the environment, caches and built files; keeps ./var
+	@exec $(BOOTSTRAP) clean

@@ -1,0 +1,112 @@
+"""`python -m bench [NAME ...] [--seconds S] [--smoke] [--write FILE]`: the benchmarks, as one table.
+
+Each runs in a process of its own. Nothing is asserted: a goal that is missed is said in the table.
+"""
+
+import argparse
+import asyncio
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import uvloop
+
+from bench import machine
+from bench.rig import Options
+from bench.rows import Row, from_json, table, to_json
+
+TITLES = {
+    "first_chunk": "From the frame to the first word",
+    "delivery": "A hundred answers at once",
+    "opening": "Opening a long conversation",
+    "reconnect": "Coming back to a running answer",
+    "idle": "Idle sockets",
+    "recovery": "A killed worker",
+    "streams": "The log by itself",
+    "sessions": "Conversations in the database (SQLite)",
+    "model_adapter": "The model adapters by themselves",
+    "core": "The pure units",
+}
+LIMIT_SECONDS = 900
+MARK = "rows: "
+BEGIN, END = "<!-- table -->", "<!-- end of table -->"
+
+
+def main() -> int:
+    """Run the named benchmarks, or all."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(TITLES))
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of the long run (default 60)")
+    parser.add_argument("--smoke", action="store_true", help="as little as shows that they work")
+    parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument("--write", type=Path, help="put the table into this page")
+    parser.add_argument("--rows", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    unknown = set(options.names) - TITLES.keys()
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; known are {', '.join(TITLES)}")
+    if options.rows:
+        wanted = Options(seconds=options.seconds, is_smoke=options.smoke, database=options.database)
+        print(MARK + to_json(run_here(options.names[0], wanted)))
+        return 0
+    return report(options)
+
+
+def run_here(name: str, options: Options) -> list[Row]:
+    """Run one benchmark in this process."""
+    outcome = importlib.import_module(f"bench.{name}").run(options)
+    if inspect.iscoroutine(outcome):
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            outcome = runner.run(outcome)
+    rows: list[Row] = outcome
+    return rows
+
+
+def report(options: argparse.Namespace) -> int:
+    """Run each benchmark as a process and print the table."""
+    groups: list[tuple[str, list[Row]]] = []
+    failed: list[str] = []
+    loads: list[float] = []
+    for name in options.names or TITLES:
+        rows = run_apart(name, options)
+        loads.append(os.getloadavg()[0])
+        if rows is None:
+            failed.append(name)
+        else:
+            groups.append((TITLES[name], rows))
+    text = f"{machine.describe(loads)}\n\n{table(groups)}\n"
+    print(text)
+    if options.write is not None:
+        write_page(options.write, text)
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def write_page(path: Path, text: str) -> None:
+    """Put the table between the page's two marks."""
+    head, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    path.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{tail}", encoding="utf-8")
+
+
+def run_apart(name: str, options: argparse.Namespace) -> list[Row] | None:
+    """Run one benchmark in a process of its own; nothing if it failed."""
+    command = [sys.executable, "-m", "bench", name, "--rows", "--seconds", str(options.seconds)]
+    command += ["--database", options.database] + (["--smoke"] if options.smoke else [])
+    began = time.monotonic()
+    print(f"{name} ...", end=" ", flush=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=LIMIT_SECONDS)
+    print(f"{time.monotonic() - began:.0f} s", flush=True)
+    found = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
+    if done.returncode != 0 or not found:
+        return None
+    return from_json(found[-1].removeprefix(MARK))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

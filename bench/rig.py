@@ -1,0 +1,158 @@
+"""What the benchmarks of the product stand on: its processes, a bare echo server, and what each process spends."""
+
+import asyncio
+import contextlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from tests.acceptance.product import ROOT, Plan, Product, base_environ, start_product
+from thinkproject.postgres_for_tests import shared_postgres_url
+
+SAMPLE_SECONDS = 0.2
+LOG_TAIL = 3_000
+ENVIRON = {"THINK_TURNS_PER_MINUTE": "0", "THINK_LOG_LEVEL": "WARNING"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How long and how much. `is_smoke`: as little as shows that it works."""
+
+    seconds: float = 60.0
+    is_smoke: bool = False
+    database: str = "sqlite"
+
+
+def new_postgres() -> str:
+    """Make an empty PostgreSQL database, on a server that ends with this process."""
+    base = shared_postgres_url()
+    name = f"bench_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(base, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    head, _, query = base.partition("?")
+    return f"{head.rpartition('/')[0]}/{name}?{query}"
+
+
+@contextlib.contextmanager
+def running(
+    options: Options, *, webs: int = 1, workers: int = 1, environ: Mapping[str, str] | None = None
+) -> Iterator[Product]:
+    """Start the product in a folder of its own; everything ends with the block."""
+    folder = Path(tempfile.mkdtemp(prefix="thkb"))
+    url = new_postgres() if options.database == "postgres" else ""
+    plan = Plan(
+        webs=webs,
+        workers=workers,
+        worker_threads=200,
+        database_url=url,
+        provider_options=["--no-bodies"],
+        environ={**ENVIRON, **(environ or {})},
+    )
+    try:
+        product = start_product(folder, plan)
+        try:
+            yield product
+        except BaseException:
+            for process in [*product.webs, *product.workers, product.provider]:
+                is_there = "runs" if process.is_running else "has ended"
+                print(f"--- {process.name} {is_there}\n{process.log[-LOG_TAIL:]}", file=sys.stderr)
+            raise
+        finally:
+            product.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def echo_server() -> Iterator[str]:
+    """Start the bare echo server; gives its address."""
+    command = [sys.executable, "-m", "bench.echo"]
+    process = subprocess.Popen(command, cwd=ROOT, env=base_environ(ROOT / "var"), stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"ws://127.0.0.1:{int(process.stdout.readline())}/"
+    finally:
+        process.terminate()
+        process.wait(10)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def socket_url(product: Product, name: str, *, web: int = 0) -> str:
+    """Address of a conversation of the one user there is."""
+    url = product.url(f"/agents/assistant/{name}?token={product.token('alice')}", web=web)
+    return url.replace("http", "ws", 1)
+
+
+@dataclass
+class Meter:
+    """CPU and memory of processes by name, between `start` and `stop`."""
+
+    pids: Mapping[str, Sequence[int]]
+    cpu: dict[str, float] = field(default_factory=dict)  # seconds
+    waited: dict[str, float] = field(default_factory=dict)  # seconds in which it could have run and had no core
+    peak: dict[str, float] = field(default_factory=dict)  # bytes
+    _before: dict[str, float] = field(default_factory=dict)
+    _waited_before: dict[str, float] = field(default_factory=dict)
+    _task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(cls, product: Product) -> "Meter":
+        """Measure the processes of a product."""
+        return cls(
+            {
+                "web": [web.pid for web in product.webs],
+                "worker": [worker.pid for worker in product.workers],
+                "redis": [product.redis.pid],
+                "provider": [product.provider.pid],
+            }
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._before = {name: self._spent(name) for name in self.pids}
+        self._waited_before = {name: self._waiting(name) for name in self.pids}
+        self._task = asyncio.get_running_loop().create_task(self._sample())
+
+    def stop(self) -> None:
+        """End, and say in `cpu` and `waited` what was spent."""
+        assert self._task is not None
+        self._task.cancel()
+        self._look()
+        self.cpu = {name: self._spent(name) - before for name, before in self._before.items()}
+        self.waited = {name: self._waiting(name) - before for name, before in self._waited_before.items()}
+
+    def memory(self, name: str) -> float:
+        """Bytes of resident memory now."""
+        return float(sum(psutil.Process(pid).memory_info().rss for pid in self.pids[name]))
+
+    def _spent(self, name: str) -> float:
+        times = [psutil.Process(pid).cpu_times() for pid in self.pids[name]]
+        return float(sum(entry.user + entry.system for entry in times))
+
+    def _waiting(self, name: str) -> float:
+        """Seconds its threads have waited for a core so far; Linux says so, elsewhere it is zero."""
+        nanoseconds = 0
+        for pid in self.pids[name]:
+            for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+                with contextlib.suppress(OSError):  # a thread that ends meanwhile
+                    nanoseconds += int(path.read_text(encoding="ascii").split()[1])
+        return nanoseconds / 1e9
+
+    def _look(self) -> None:
+        for name in self.pids:
+            with contextlib.suppress(psutil.NoSuchProcess):  # at the end of a run that failed
+                self.peak[name] = max(self.peak.get(name, 0.0), self.memory(name))
+
+    async def _sample(self) -> None:
+        while True:
+            self._look()
+            await asyncio.sleep(SAMPLE_SECONDS)

@@ -1,0 +1,81 @@
+"""What a benchmark prints: rows of one table, and the few statistics in them."""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One figure. `goal` is the most it may be, on the median or, where `goal_on` says so, on the 99th percentile."""
+
+    what: str
+    unit: str
+    median: float
+    p99: float | None = None
+    goal: float | None = None
+    goal_on: str = "median"
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether the goal is met; nothing where there is none."""
+        measured = self.p99 if self.goal_on == "p99" else self.median
+        return None if self.goal is None or measured is None else measured <= self.goal
+
+
+def row(what: str, unit: str, values: Iterable[float], *, minus: float = 0.0, **goal: object) -> Row:
+    """Summarise values; `minus` is what the driver and the provider would have taken by themselves."""
+    ordered = sorted(value - minus for value in values)
+    if not ordered:
+        raise ValueError(f"nothing was measured for {what!r}")
+    return Row(what=what, unit=unit, median=statistics.median(ordered), p99=percentile(ordered, 99), **goal)  # type: ignore[arg-type]  # fields of Row
+
+
+def percentile(ordered: Sequence[float], percent: float) -> float:
+    """Return the value that so many percent of the sorted values do not exceed."""
+    return ordered[min(len(ordered) - 1, max(0, math.ceil(len(ordered) * percent / 100) - 1))]
+
+
+def milliseconds(seconds: Iterable[float]) -> list[float]:
+    """Turn seconds into milliseconds."""
+    return [value * 1000 for value in seconds]
+
+
+def to_json(rows: Iterable[Row]) -> str:
+    """Encode rows for the process that asked for them."""
+    return json.dumps([asdict(entry) for entry in rows])
+
+
+def from_json(text: str) -> list[Row]:
+    """Decode what `to_json` made."""
+    return [Row(**entry) for entry in json.loads(text)]
+
+
+def table(groups: Sequence[tuple[str, Sequence[Row]]]) -> str:
+    """Draw the table as Markdown, which reads well on a terminal too."""
+    lines = [["", "goal", "median", "p99", "unit", "met"]]
+    for name, rows in groups:
+        lines.append([f"**{name}**", "", "", "", "", ""])
+        lines += [_cells(entry) for entry in rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(6)]
+    drawn = ["| " + " | ".join(_pad(cell, widths[at], at) for at, cell in enumerate(line)) + " |" for line in lines]
+    rule = "|" + "|".join("-" * (width + 1) + (":" if 1 <= at <= 3 else "-") for at, width in enumerate(widths)) + "|"
+    return "\n".join([drawn[0], rule, *drawn[1:]])
+
+
+def _cells(entry: Row) -> list[str]:
+    goal = "" if entry.goal is None else f"≤ {_number(entry.goal)}" + (" (p99)" if entry.goal_on == "p99" else "")
+    met = {None: "", True: "yes", False: "**no**"}[entry.is_met]
+    return [entry.what, goal, _number(entry.median), "" if entry.p99 is None else _number(entry.p99), entry.unit, met]
+
+
+def _number(value: float) -> str:
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def _pad(cell: str, width: int, column: int) -> str:
+    return cell.rjust(width) if 1 <= column <= 3 else cell.ljust(width)

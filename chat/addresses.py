@@ -1,0 +1,72 @@
+"""From a raw URL path to the address of an agent: the one parser that sockets and HTTP use.
+
+A decoded path cannot tell `c%2Fd` from two segments, so the raw path is split first and each segment decoded after.
+Pure: knows no database and no class. Source: `docs/reference/protocol.md`, routing.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from chat.errors import AgentNotFound
+
+PREFIX = "agents"
+_SUB = "sub"
+_MAX_NAME = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """One `sub/{agent}/{name}` step of a path to a sub-agent, decoded."""
+
+    agent: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a URL points. `rest`: decoded segments after the name; `hops`: what its sub-agent markers say."""
+
+    agent: str
+    name: str
+    rest: tuple[str, ...] = ()
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        """Sub-agents that `rest` starts with, root first; a marker without class and name ends the list."""
+        found: list[Hop] = []
+        index = 0
+        while index + 2 < len(self.rest) and self.rest[index] == _SUB:
+            found.append(Hop(agent=self.rest[index + 1], name=self.rest[index + 2]))
+            index += 3
+        return tuple(found)
+
+
+def parse_address(raw_path: str | bytes, *, prefix: str = PREFIX) -> Address:
+    """Parse the raw (percent-encoded) path of a request or socket, with or without its query.
+
+    Errors: `AgentNotFound` when it names no agent, an empty or impossible name, or bytes that are not UTF-8.
+    """
+    text = raw_path.decode("latin-1") if isinstance(raw_path, bytes) else raw_path
+    segments = text.split("?", 1)[0].strip("/").split("/")
+    try:
+        start = segments.index(prefix) + 1
+    except ValueError:
+        raise AgentNotFound from None
+    if len(segments) < start + 2:
+        raise AgentNotFound
+    decoded = [_decode(segment) for segment in segments[start:]]
+    agent, name, *rest = decoded
+    if not agent or agent == _SUB or not _is_name(name):
+        raise AgentNotFound
+    return Address(agent=agent, name=name, rest=tuple(rest))
+
+
+def _decode(segment: str) -> str:
+    try:
+        return unquote_to_bytes(segment.encode("latin-1")).decode("utf-8")
+    except UnicodeError:
+        raise AgentNotFound from None
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and len(name) <= _MAX_NAME and name not in {".", "..", _SUB} and "\x00" not in name

@@ -1,0 +1,66 @@
+"""The routers of the JSON API, and `build_api` that puts them together.
+
+A project that has its own `NinjaAPI` adds `router` to it and calls `install_problems`; ours mounts `build_api()`.
+"""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest
+from ninja import NinjaAPI, Router
+from ninja.parser import Parser
+
+from chat import api_files, api_instances, api_stream, api_turns
+from chat.api_auth import SessionAuth, TokenAuth
+from chat.api_problems import install_problems
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+
+VERSION = "1.0.0"
+MAX_DEPTH = 100
+
+
+class StrictParser(Parser):
+    """JSON as the standard has it: no NaN, no infinities, bounded nesting."""
+
+    def parse_body(self, request: HttpRequest) -> JSONObject:
+        """Decode the body. Errors: `ValueError`, which the framework answers with 400."""
+        value: JSONObject = load(request.body)
+        _refuse_depth(value)
+        return value
+
+
+def _refuse_depth(value: JSONValue) -> None:
+    """Refuse nesting that would exhaust the stack of whatever walks the value later. Walks without recursion."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[JSONValue] = []
+        for node in level:
+            below += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        level = [node for node in below if isinstance(node, dict | list)]
+        if not level:
+            return
+    raise ValueError(f"JSON is nested deeper than {MAX_DEPTH} levels")
+
+
+def build_router() -> Router:
+    """All operations below `/api/v1/`."""
+    router = Router(auth=[TokenAuth(), SessionAuth()])
+    router.add_router("", api_instances.router)
+    router.add_router("", api_turns.router)
+    router.add_router("", api_stream.router)
+    router.add_router("", api_files.router)
+    return router
+
+
+def build_api(urls_namespace: str = "think-api") -> NinjaAPI:
+    """A complete API: operations, documentation, problems."""
+    api = NinjaAPI(
+        title="Think for Django",
+        version=VERSION,
+        description="Conversations with agents: instances, messages, turns and their streams, files.",
+        urls_namespace=urls_namespace,
+        auth=[TokenAuth(), SessionAuth()],
+        parser=StrictParser(),
+        docs_decorator=login_required,
+    )
+    api.add_router("", build_router())
+    install_problems(api)
+    return api

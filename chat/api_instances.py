@@ -1,0 +1,181 @@
+"""API operations on agents, conversations and their transcripts: parse, open, call, encode."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from django.http import HttpRequest
+from ninja import Query, Router, Status
+from pydantic import StringConstraints
+
+from chat import instances, transcripts
+from chat.api_auth import caller_of
+from chat.api_schemas import (
+    AgentOut,
+    InstanceIn,
+    InstanceOut,
+    InstancePageOut,
+    InstancePatch,
+    LeafIn,
+    LeafOut,
+    MessageOut,
+    ModelOut,
+    RunningTurnOut,
+    SessionOut,
+    TranscriptOut,
+    TurnOut,
+)
+from chat.auth import open_agent, open_instance, open_session
+from chat.instance_rows import key_of
+from chat.llm.registry import describe_default
+from chat.models import AgentInstance
+from chat.registry import list_agents
+from chat.turns.admission import clear_instance
+
+router = Router()
+Limit = Annotated[int, Query(ge=1, le=200)]
+Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+
+
+@router.get("/agents", response=list[AgentOut], operation_id="list_agents", tags=["agents"])
+def agents(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
+    """Agents that can be talked to."""
+    return list_agents()
+
+
+@router.get("/model", response=ModelOut, operation_id="get_model", tags=["agents"])
+def model(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
+    """Which model answers by default, whether it is the small one, and how to connect a better one."""
+    return describe_default()
+
+
+@router.get("/instances", response=InstancePageOut, operation_id="list_instances", tags=["conversations"])
+def instance_list(
+    request: HttpRequest, agent: Text = "", search: Text = "", cursor: Text = "", limit: Limit = 50
+) -> object:
+    """Your conversations, newest activity first."""
+    user_id = caller_of(request).user.pk
+    return instances.instance_page(user_id, agent=agent, search=search, cursor=cursor, limit=limit)
+
+
+@router.post("/instances", response={201: InstanceOut}, operation_id="create_instance", tags=["conversations"])
+def instance_create(request: HttpRequest, data: InstanceIn) -> object:
+    """Start a conversation, or open the one of this name."""
+    opened = open_agent(caller_of(request).user, data.agent, data.name or instances.new_instance_name())
+    instance = instances.create_instance(opened, title=data.title)
+    return Status(201, instances.instance_summary(instance.id))
+
+
+@router.get("/instances/{instance_id}", response=InstanceOut, operation_id="get_instance", tags=["conversations"])
+def instance_detail(request: HttpRequest, instance_id: str) -> object:
+    """One conversation."""
+    return instances.instance_summary(_opened(request, instance_id).id)
+
+
+@router.patch("/instances/{instance_id}", response=InstanceOut, operation_id="update_instance", tags=["conversations"])
+def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch) -> object:
+    """Rename a conversation, or note that you have seen it."""
+    instance = _opened(request, instance_id)
+    if data.title is not None:
+        instances.rename_instance(instance, data.title)
+    if data.seen:
+        instances.mark_seen(instance)
+    return instances.instance_summary(instance.id)
+
+
+@router.delete("/instances/{instance_id}", response={204: None}, operation_id="delete_instance", tags=["conversations"])
+def instance_delete(request: HttpRequest, instance_id: str) -> object:
+    """Remove a conversation and everything in it. A running turn is cancelled."""
+    instances.delete_instance(_opened(request, instance_id))
+    return Status(204, None)
+
+
+@router.get(
+    "/instances/{instance_id}/messages",
+    response=TranscriptOut,
+    operation_id="list_messages",
+    tags=["conversations"],
+)
+def message_list(
+    request: HttpRequest, instance_id: str, before: Text | None = None, limit: Limit = 50
+) -> TranscriptOut:
+    """A page of the path that is shown, root first; before a message for older ones.
+
+    The answer of the running turn is not in it yet: follow its stream at `next_offset`.
+    """
+    return _encode(transcripts.transcript(_opened(request, instance_id), before=before, limit=limit))
+
+
+@router.put("/instances/{instance_id}/leaf", response=LeafOut, operation_id="select_leaf", tags=["conversations"])
+def leaf_select(request: HttpRequest, instance_id: str, data: LeafIn) -> LeafOut:
+    """Show another sibling: the newest path below the message becomes the one that is shown."""
+    return LeafOut(leaf_id=instances.show_message(_opened(request, instance_id), data.message_id))
+
+
+@router.post(
+    "/instances/{instance_id}/clear", response={204: None}, operation_id="clear_instance", tags=["conversations"]
+)
+def instance_clear(request: HttpRequest, instance_id: str) -> object:
+    """Forget the messages of a conversation and keep the conversation. A running turn is cancelled."""
+    clear_instance(key_of(_opened(request, instance_id)))
+    return Status(204, None)
+
+
+@router.get(
+    "/instances/{instance_id}/sessions",
+    response=list[SessionOut],
+    operation_id="list_sessions",
+    tags=["conversations"],
+)
+def session_list(request: HttpRequest, instance_id: str) -> object:
+    """Histories inside a conversation, newest first. Most agents keep one."""
+    return transcripts.session_views(_opened(request, instance_id))
+
+
+@router.get(
+    "/sessions/{session_id}/messages",
+    response=TranscriptOut,
+    operation_id="list_session_messages",
+    tags=["conversations"],
+)
+def session_messages(
+    request: HttpRequest, session_id: str, before: Text | None = None, limit: Limit = 50
+) -> TranscriptOut:
+    """A page of one history, as of the current one."""
+    instance = open_session(caller_of(request).user, session_id)
+    instance.session_id = session_id
+    return _encode(transcripts.transcript(instance, before=before, limit=limit))
+
+
+def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
+    return open_instance(caller_of(request).user, instance_id)
+
+
+def _encode(view: transcripts.Transcript) -> TranscriptOut:
+    return TranscriptOut.model_construct(
+        items=[_message(item) for item in view.messages],
+        queued=[_message(item) for item in view.queued],
+        has_more=view.has_more,
+        leaf_id=view.leaf_id,
+        running=_running(view.running) if view.running else None,
+        failed=TurnOut(**asdict(view.failed)) if view.failed else None,
+    )
+
+
+def _running(view: transcripts.TurnView) -> RunningTurnOut:
+    return RunningTurnOut(**asdict(view), turn_id=view.id)
+
+
+def _message(view: transcripts.MessageView) -> MessageOut:
+    message = view.message
+    return MessageOut.model_construct(
+        id=message.id,
+        role=message.role,
+        parts=list(message.parts),
+        metadata=message.metadata,
+        parent_id=message.parent_id,
+        sibling_ids=view.sibling_ids,
+        position=view.position,
+        created_at=message.created_at,
+        queued=not message.placed,
+        turn=TurnOut(**asdict(view.turn)) if view.turn else None,
+    )

@@ -1,0 +1,90 @@
+"""Every error of the API as `application/problem+json` (RFC 9457): type, title, status, detail, code, data.
+
+`docs/reference/errors.md` lists the codes; a problem's `type` is a name with the code in it.
+"""
+
+from http import HTTPStatus
+
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+
+CONTENT_TYPE = "application/problem+json"
+_CODES = {400: "bad_request", 401: "unauthenticated", 403: "denied", 404: "not_found", 413: "too_large", 429: "quota"}
+
+
+def problem(status: int, code: str, detail: str, data: JSONObject | None = None) -> HttpResponse:
+    """Build a problem response. A 401 names the bearer scheme; `retry_after_seconds` in data becomes `Retry-After`."""
+    data = data or {}
+    body = {
+        "type": f"urn:think:error:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "data": data,
+    }
+    response = HttpResponse(dump(body), status=status, content_type=CONTENT_TYPE)
+    if status == HTTPStatus.UNAUTHORIZED:
+        response["WWW-Authenticate"] = 'Bearer realm="think"'
+    if "retry_after_seconds" in data:
+        response["Retry-After"] = str(data["retry_after_seconds"])
+    return response
+
+
+def problem_of(error: ThinkError) -> HttpResponse:
+    """Problem of an error that the product foresaw."""
+    return problem(error.http_status, error.code, error.message, dict(error.data))
+
+
+def install_problems(api: NinjaAPI) -> None:
+    """Answer every error of this API as a problem. What nobody foresaw goes to Django, as a 500 without details."""
+    api.add_exception_handler(ThinkError, _think_error)
+    api.add_exception_handler(ValidationError, _validation_error)
+    api.add_exception_handler(HttpError, _http_error)
+    api.add_exception_handler(Http404, _not_found)
+    for refused in (BadRequest, SuspiciousOperation, MultiPartParserError, TooManyFieldsSent):
+        api.add_exception_handler(refused, _bad_request)
+    api.add_exception_handler(RequestDataTooBig, _too_big)
+
+
+def unknown_operation(_request: HttpRequest) -> HttpResponse:
+    """Answer what lies below `/api/` and is no operation, as a problem and not as a page."""
+    return problem(404, "not_found", "There is no such operation.")
+
+
+def _think_error(_request: HttpRequest, error: ThinkError | type[ThinkError]) -> HttpResponse:
+    return problem_of(error if isinstance(error, ThinkError) else error())
+
+
+def _validation_error(_request: HttpRequest, error: ValidationError | type[ValidationError]) -> HttpResponse:
+    found = error.errors if isinstance(error, ValidationError) else []
+    errors: JSONValue = [
+        {"where": [str(step) for step in item.get("loc", ())], "message": str(item.get("msg", ""))} for item in found
+    ]
+    return problem(422, "invalid", "The request is not what was expected.", {"errors": errors})
+
+
+def _http_error(_request: HttpRequest, error: HttpError | type[HttpError]) -> HttpResponse:
+    if not isinstance(error, HttpError):
+        return problem(500, "error", "Something went wrong.")
+    code = _CODES.get(error.status_code, "error")
+    detail = "You are not signed in." if error.status_code == HTTPStatus.UNAUTHORIZED else error.message
+    return problem(error.status_code, code, detail)
+
+
+def _not_found(_request: HttpRequest, _error: Http404 | type[Http404]) -> HttpResponse:
+    return problem(404, "not_found", "There is no such thing.")
+
+
+def _bad_request(_request: HttpRequest, _error: Exception | type[Exception]) -> HttpResponse:
+    return problem(400, "bad_request", "The request is malformed.")
+
+
+def _too_big(_request: HttpRequest, _error: Exception | type[Exception]) -> HttpResponse:
+    return problem(413, "too_large", "The request is larger than this server accepts.")

@@ -1,0 +1,226 @@
+"""What the API takes and gives. Parsed once, here, at the edge; inside are dataclasses."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from ninja import Field, Schema
+from pydantic import ConfigDict, StringConstraints
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00]+$")]
+
+Title = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
+
+
+class Input(Schema):
+    """A request body: an unknown field is an error, not a silent loss."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(Schema):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    data: JSONObject
+
+
+class AgentOut(Schema):
+    """An agent class that is served."""
+
+    name: str
+    title: str
+    description: str
+
+
+class ModelOut(Schema):
+    """The model that answers by default. `hint`: how to connect a better one."""
+
+    name: str
+    kind: str
+    is_small: bool
+    hint: str
+
+
+class InstanceIn(Input):
+    """A new conversation. Without a name it gets a generated one; a name that exists opens that conversation."""
+
+    agent: Name
+    name: Name | None = None
+    title: Title = ""
+
+
+class InstancePatch(Input):
+    """What may change. `seen`: the owner looks at it now."""
+
+    title: Title | None = None
+    seen: Literal[True] | None = None
+
+
+class InstanceOut(Schema):
+    """A conversation in the list."""
+
+    id: str
+    agent: str
+    name: str
+    title: str
+    active_at: datetime
+    created_at: datetime
+    is_running: bool
+    is_unread: bool
+
+
+class InstancePageOut(Schema):
+    """A page of conversations. `next_cursor`: give it as `cursor` for the next page; nothing at the end."""
+
+    items: list[InstanceOut]
+    has_more: bool
+    next_cursor: str | None
+
+
+class TurnOut(Schema):
+    """A turn: one request and its answer. Units: `duration_ms` from start to end."""
+
+    id: str
+    request_id: str
+    status: str
+    trigger: str
+    position: int
+    assistant_id: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    step_count: int
+    duration_ms: int | None
+    error: JSONObject | None
+    accepted_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class AdmittedTurnOut(TurnOut):
+    """A turn just admitted. `accepted`: false when this request had been admitted before, or was dropped by policy."""
+
+    accepted: bool
+
+
+class TurnPageOut(Schema):
+    """Turns, newest first. `next_cursor`: give it as `cursor` for the next page; nothing at the end."""
+
+    items: list[TurnOut]
+    has_more: bool
+    next_cursor: str | None
+
+
+class StepOut(Schema):
+    """One settled step of a turn's journal."""
+
+    key: str
+    attempt: int
+    created_at: datetime
+    summary: JSONObject
+
+
+class MessageOut(Schema):
+    """A message in its place. `sibling_ids`: oldest first, with itself; `position`: its index among them."""
+
+    id: str
+    role: str
+    parts: list[JSONValue]
+    metadata: JSONValue = None
+    parent_id: str | None
+    sibling_ids: list[str]
+    position: int
+    created_at: datetime
+    queued: bool = False
+    turn: TurnOut | None = None
+
+
+class RunningTurnOut(TurnOut):
+    """The turn that runs or waits first. Its answer is in its stream, from `next_offset` on."""
+
+    turn_id: str
+    next_offset: int = 0
+
+
+class TranscriptOut(Schema):
+    """A page of the path, root first; then what waits in the queue."""
+
+    items: list[MessageOut]
+    queued: list[MessageOut]
+    has_more: bool
+    leaf_id: str | None
+    running: RunningTurnOut | None
+    failed: TurnOut | None
+
+
+class LeafIn(Input):
+    """Which sibling to show."""
+
+    message_id: Id
+
+
+class LeafOut(Schema):
+    """The end of the path that is shown now."""
+
+    leaf_id: str
+
+
+class MessageIn(Input):
+    """A user message. File parts refer to uploaded files by their URL."""
+
+    id: Id | None = None
+    parts: list[JSONObject] = Field(min_length=1, max_length=200)
+    metadata: JSONObject | None = None
+
+
+class TurnIn(Input):
+    """A request for a turn.
+
+    `submit-message`: a new `message`, below `parent_id` (null: a new beginning) or, without one, at the end.
+    `edit-message`: a new `message` beside the user message `message_id`.
+    `regenerate-message`: another answer, beside the answer `message_id` or below the user message.
+    """
+
+    trigger: Literal["submit-message", "regenerate-message", "edit-message"] = "submit-message"
+    message: MessageIn | None = None
+    parent_id: Id | None = None
+    message_id: Id | None = None
+    request_id: Id | None = None
+    body: JSONObject = {}
+
+
+class CancelOut(Schema):
+    """Whether there was something to cancel."""
+
+    cancelled: bool
+
+
+class SessionOut(Schema):
+    """A history inside a conversation. `is_current`: the one that turns go to."""
+
+    id: str
+    name: str
+    is_current: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+class FileOut(Schema):
+    """An uploaded file. A message refers to it: `{type: "file", url, mediaType, filename}`."""
+
+    id: str
+    url: str
+    name: str
+    media_type: str
+    byte_size: int
+    sha256: str
+    created_at: datetime

@@ -1,0 +1,18 @@
+"""Django application of the chat folder (label `think_chat`)."""
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+
+class ChatConfig(AppConfig):
+    """Finds the agents of all installed apps and registers the checks."""
+
+    name = "chat"
+    label = "think_chat"
+    verbose_name = "Think chats"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Import every installed app's `agents` module; an error inside one surfaces, a missing one does not."""
+        autodiscover_modules("agents")
+        autodiscover_modules("checks")

@@ -1,0 +1,96 @@
+"""What a connection does when its instance's bell rings.
+
+A bell carries names, never content: each handler reads the rows or the log. The methods are named as Channels derives
+them from an event's type: `turn.accepted` calls `turn_accepted`.
+"""
+
+from chat import live
+from chat.agent import InstanceKey
+from chat.core import frames
+from chat.delivery import Delivery
+from chat.live import Snapshot, TurnRef
+from chat.models import TurnTrigger
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+
+
+class InstanceBells:
+    """Mixin of the consumer, which supplies what the handlers need."""
+
+    key: InstanceKey
+    channel_name: str
+    delivery: Delivery | None
+
+    async def snapshot(self) -> Snapshot:
+        """Read the instance as it is now."""
+        raise NotImplementedError
+
+    async def send_text(self, text: str) -> None:
+        """Send one frame."""
+        raise NotImplementedError
+
+    async def send_transcript(self, *, connect: bool = False) -> None:
+        """Send the window of messages."""
+        raise NotImplementedError
+
+    def tell(self, turn: TurnRef) -> None:
+        """Have a turn delivered here."""
+        raise NotImplementedError
+
+    async def check_authority(self) -> bool:
+        """Ask again whether the user may be here; close when not."""
+        raise NotImplementedError
+
+    async def turn_accepted(self, event: JSONObject) -> None:
+        """Somebody's request was accepted."""
+        if self.delivery is None or event["origin"] == self.channel_name:
+            return
+        turn = await db(live.find_turn, self.key, turn_id=event["turn_id"])
+        if turn is not None:
+            await self._hear(turn)
+
+    async def _hear(self, turn: TurnRef) -> None:
+        """Show what was asked, then deliver the answer; also when it has ended before its bell was heard."""
+        assert self.delivery is not None
+        if turn.position in self.delivery.heard:
+            return  # or it had ended before this connection came, which began with the whole transcript
+        if turn.trigger is not TurnTrigger.REGENERATE:
+            await self.send_transcript()
+        self.tell(turn)
+
+    async def turn_settled(self, event: JSONObject) -> None:
+        """A turn ended."""
+        if self.delivery is not None:
+            await self.delivery.settle(event["turn_id"])
+
+    async def turn_recovering(self, event: JSONObject) -> None:
+        """A turn that a crash cut goes on."""
+        await self.send_text(frames.recovering(event["recovering"], event["request_id"]))
+
+    async def chat_cleared(self, event: JSONObject) -> None:
+        """Somebody cleared the conversation."""
+        if self.delivery is None or event["origin"] == self.channel_name:
+            return
+        await self.send_text(frames.clear())
+        await self.delivery.clear(await self.snapshot())
+
+    async def transcript_changed(self, _event: JSONObject) -> None:
+        """The shown path changed outside a turn, for instance to a sibling."""
+        if (await self.snapshot()).active is None:
+            await self.send_transcript()
+
+    async def state_changed(self, _event: JSONObject) -> None:
+        """The synced state has a new version."""
+        await self.send_text(frames.state((await self.snapshot()).state))
+
+    async def authority_changed(self, _event: JSONObject) -> None:
+        """Something about the user changed: ask again now."""
+        if self.delivery is not None:
+            await self.check_authority()
+
+    async def look(self, turn_count: int) -> None:
+        """Read the rows again, since a bell was lost: the instance has had this many turns."""
+        if self.delivery is not None:
+            for turn in await db(live.turns_after, self.key, self.delivery.heard.up_to):
+                await self._hear(turn)
+            self.delivery.heard.add_up_to(turn_count)

@@ -1,0 +1,107 @@
+"""System checks of the agents that developers wrote.
+
+chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the product
+cannot serve · chat.W001 a method in camel case, which nothing calls.
+"""
+
+from typing import Any
+
+from django.core import checks
+from django.core.checks import CheckMessage, Error, register
+
+from chat import (
+    checks_access,  # noqa: F401 - registers the checks of access
+    registry,
+)
+from chat.agent import Agent
+from chat.think import Think
+
+CONCURRENCY = ("queue",)
+RESERVED = {"sub"}
+_CAMEL_CASE = (
+    "getModel",
+    "getSystemPrompt",
+    "getTools",
+    "getMaxSteps",
+    "beforeTurn",
+    "beforeStep",
+    "beforeToolCall",
+    "afterToolCall",
+    "onChunk",
+    "onStepFinish",
+    "onChatResponse",
+    "onChatError",
+    "onChatRecovery",
+    "onChatMessage",
+    "configureSession",
+    "onConnect",
+    "onMessage",
+    "onClose",
+    "onStart",
+)
+
+
+def _name(agent_class: type[Agent]) -> str:
+    return f"{agent_class.__module__}.{agent_class.__qualname__}"
+
+
+@register("chat")
+def check_names(**_kwargs: Any) -> list[CheckMessage]:
+    """Report classes that claim the same route name, and names that cannot be routed."""
+    found: list[CheckMessage] = [
+        Error(
+            f"Two agents claim the route name {name!r}: {_name(first)} (served) and {_name(second)}.",
+            hint="Rename one of the classes.",
+            id="chat.E001",
+        )
+        for name, first, second in registry.clashes()
+    ]
+    found += [
+        Error(f"{_name(c)}: {c.route_name()!r} is reserved.", hint="Rename the class.", id="chat.E002")
+        for c in registry.registered_classes()
+        if c.route_name() in RESERVED
+    ]
+    return found
+
+
+@register("chat")
+def check_values(**_kwargs: Any) -> list[CheckMessage]:
+    """Report class attributes with values that the product cannot serve."""
+    found: list[CheckMessage] = []
+    for agent_class in registry.registered_classes():
+        if issubclass(agent_class, Think):
+            found += [
+                Error(f"{_name(agent_class)}: {problem}", id="chat.E003") for problem in _value_problems(agent_class)
+            ]
+    return found
+
+
+def _value_problems(agent_class: type[Think]) -> list[str]:
+    problems: list[str] = []
+    max_steps: Any = agent_class.max_steps
+    limit: Any = agent_class.max_persisted_messages
+    if agent_class.message_concurrency not in CONCURRENCY:
+        known = ", ".join(repr(word) for word in CONCURRENCY)
+        problems.append(f"message_concurrency must be one of {known}, not {agent_class.message_concurrency!r}.")
+    if not isinstance(max_steps, int) or max_steps < 1:
+        problems.append(f"max_steps must be a positive whole number, not {max_steps!r}.")
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        problems.append(f"max_persisted_messages must be None or a positive whole number, not {limit!r}.")
+    if (agent_class.stall_timeout_seconds or 0) < 0:
+        problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
+    return problems
+
+
+@register("chat")
+def check_camel_case(**_kwargs: Any) -> list[CheckMessage]:
+    """Report methods that follow the names of another language: nothing would ever call them."""
+    return [
+        checks.Warning(
+            f"{_name(agent_class)} defines {name}(), which nothing calls.",
+            hint=f"Name it {registry.kebab(name).replace('-', '_')}().",
+            id="chat.W001",
+        )
+        for agent_class in registry.registered_classes()
+        for name in _CAMEL_CASE
+        if hasattr(agent_class, name)
+    ]

@@ -1,0 +1,30 @@
+"""Settings of the chat."""
+
+from thinkproject.kernel.conf import Setting
+
+
+class ChatSettings:
+    """Each is a Django setting and an environment variable of the same name."""
+
+    turns_per_minute = Setting("THINK_TURNS_PER_MINUTE", 60, doc="Accepted turns a minute for one user; 0 is no limit.")
+    turn_policies = Setting(
+        "THINK_TURN_POLICIES",
+        ["chat.policy.TurnsPerMinute"],
+        doc="Classes asked, in order, whether a turn may run (see chat.policy.TurnPolicy).",
+    )
+    window_messages = Setting("THINK_WINDOW_MESSAGES", 500, doc="Messages in a transcript frame at most.")
+    window_bytes = Setting("THINK_WINDOW_BYTES", 512 * 1024, doc="Bytes of messages in a transcript frame at most.")
+    max_frame_bytes = Setting("THINK_MAX_FRAME_BYTES", 16 * 1024 * 1024, doc="Size of an inbound socket frame at most.")
+    max_frames_per_second = Setting(
+        "THINK_MAX_FRAMES_PER_SECOND", 100, doc="Inbound frames a second for one socket; beyond it closes with 4429."
+    )
+    history_messages = Setting("THINK_HISTORY_MESSAGES", 2000, doc="Stored messages given to the model at most.")
+    history_bytes = Setting(
+        "THINK_HISTORY_BYTES", 4_000_000, doc="Bytes of stored messages given to the model at most."
+    )
+    authority_seconds = Setting(
+        "THINK_AUTHORITY_SECONDS", 15.0, doc="How often a live socket's user, session or token is checked again."
+    )
+
+
+chat_settings = ChatSettings()

@@ -1,0 +1,275 @@
+"""The socket at `/agents/{agent}/{name}`: parse, authorise, call, encode.
+
+Frames are handled one after another. What takes long (following a stream) runs in the connection's `Delivery`.
+"""
+
+import logging
+import time
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib.auth import get_user_model
+from django.db import DatabaseError
+
+from chat import live
+from chat.addresses import Address, parse_address
+from chat.agent import Agent, InstanceKey
+from chat.auth import Credential, authenticate_scope, open_agent, recheck
+from chat.bells import InstanceBells
+from chat.conf import chat_settings
+from chat.core import frames
+from chat.core.handshake import (
+    Action,
+    Handshake,
+    MarkSeen,
+    Replay,
+    SendTranscript,
+    to_frame,
+)
+from chat.core.intent import REGENERATE
+from chat.delivery import Delivery
+from chat.doorbell import group_of, user_group
+from chat.errors import AgentNotFound, FrameInvalid, OriginDenied
+from chat.live import Snapshot, TurnRef
+from chat.making import make_agent
+from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.calling import is_overridden, observe
+from chat.turns.intake import ClientArray
+from chat.watch import connections
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
+
+logger = logging.getLogger(__name__)
+
+BUSY = "The server is very busy at the moment. Please try again."
+UNAUTHENTICATED, FORBIDDEN, UNKNOWN, FLOOD = 4401, 4403, 4404, 4429
+FAILED = 1011  # clients reconnect after it
+
+
+def _open(user_id: int, address: Address) -> None:
+    """Ask `auth` whether this user may use the address. Sub-agents are not served yet, so their paths name nothing."""
+    if address.hops:
+        raise AgentNotFound
+    open_agent(get_user_model().objects.get(pk=user_id), address.agent, address.name)
+
+
+class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
+    """One connection of one user to one instance."""
+
+    async def connect(self) -> None:
+        """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever."""
+        self.delivery: Delivery | None = None
+        self._agent: Agent | None = None
+        try:
+            credential = await db(authenticate_scope, self.scope)
+        except OriginDenied:
+            await self.close()  # before accepting: 403
+            return
+        await self.accept()
+        if credential is None:
+            await self.close(UNAUTHENTICATED, "Sign in first.")
+            return
+        try:
+            address = parse_address(self.scope.get("raw_path") or self.scope["path"].encode())
+            await db(_open, credential.user_id, address)
+        except AgentNotFound as error:
+            await self.close(UNKNOWN, error.message)
+            return
+        await self._enter(credential, InstanceKey(owner_id=credential.user_id, agent=address.agent, name=address.name))
+
+    async def _enter(self, credential: Credential, key: InstanceKey) -> None:
+        self._credential, self.key = credential, key
+        self._frame_times = (0.0, 0)
+        self._checked_at = time.monotonic()
+        self._handshake = Handshake()
+        self.delivery = Delivery(self.send_text, self._handshake, key, credential.user_id, give_up=self._give_up)
+        # Listen first, look second: what happens in between is heard, and hearing it twice does no harm.
+        await self.channel_layer.group_add(group_of(key), self.channel_name)
+        await self.channel_layer.group_add(user_group(credential.user_id), self.channel_name)
+        connections.add(self)
+        snapshot = await self.snapshot()
+        self.delivery.heard.add_up_to(snapshot.last_position)
+        for turn in snapshot.turns:
+            self.delivery.tell(turn)
+        await self._act(self._handshake.connected(snapshot.view()))
+        has_state = snapshot.state is not None
+        await self.send_text(frames.identity(key.name, key.agent, state_follows=has_state))
+        if has_state:
+            await self.send_text(frames.state(snapshot.state))
+        await self.send_text(frames.mcp_servers())
+        self._agent = make_agent(key)
+        await observe(self._agent, "on_connect", self)
+
+    async def _give_up(self) -> None:
+        """A delivery failed. The client comes back and resumes; an open socket that says nothing would keep it away."""
+        await self.close(FAILED, "Please connect again.")
+
+    async def disconnect(self, code: int) -> None:
+        """Leave. Nothing stops: turns belong to the server."""
+        connections.discard(self)
+        if self.delivery is None:
+            return
+        await self.delivery.close()
+        await self.channel_layer.group_discard(group_of(self.key), self.channel_name)
+        await self.channel_layer.group_discard(user_group(self._credential.user_id), self.channel_name)
+        if self._agent is not None:
+            await observe(self._agent, "on_close", self, code)
+
+    # What clients send
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Handle one frame. Binary is ignored; a broken frame changes nothing and never closes the socket."""
+        del bytes_data
+        if text_data is None or self.delivery is None or not await self._may_go_on():
+            return
+        try:
+            frame = frames.parse(text_data)
+            await self._handle(frame)
+        except FrameInvalid as error:
+            logger.info("frame refused", extra={"action": "frame_refused", "reason": error.message})
+            request_id = error.data.get("request_id")
+            if request_id:
+                await self.send_text(frames.error(request_id, error.message))
+
+    async def _may_go_on(self) -> bool:
+        second, count = self._frame_times
+        now = time.monotonic()
+        count = count + 1 if now - second < 1 else 1
+        self._frame_times = (second if count > 1 else now, count)
+        if count > chat_settings.max_frames_per_second:
+            await self.close(FLOOD, "Too many frames a second.")
+            return False
+        if now - self._checked_at > 1:
+            return await self.check_authority()
+        return True
+
+    async def check_authority(self) -> bool:
+        """Ask again whether the user may be here; close when not."""
+        self._checked_at = time.monotonic()
+        if await db(recheck, self._credential):
+            return True
+        await self.close(UNAUTHENTICATED, "Your session has ended.")
+        return False
+
+    async def _handle(self, frame: frames.ClientFrame | frames.Foreign) -> None:
+        match frame:
+            case frames.ChatRequest():
+                await self._chat(frame)
+            case frames.Cancel(id=request_id):
+                turn = await db(live.find_turn, self.key, request_id=request_id)
+                if turn is not None and self.delivery is not None:
+                    is_over = not await db(cancel_turn, turn.turn_id)
+                    await self.delivery.stopped(turn, is_over=is_over)
+            case frames.Clear():
+                await self._clear()
+            case frames.ResumeRequest(probe_id=probe_id):
+                snapshot = await self.snapshot()
+                await self._act(self._handshake.resume_requested(probe_id, snapshot.view()))
+            case frames.ResumeAck(id=request_id):
+                await self._acknowledge(request_id)
+            case frames.StateUpdate():
+                await self.send_text(frames.state_error("State update rejected"))
+            case frames.Rpc(id=call_id, method=method):
+                await self.send_text(frames.rpc_error(call_id, f"Method {method} does not exist"))
+            case frames.Foreign(text=text):
+                await self._foreign(text)
+            case _:
+                logger.debug("frame ignored", extra={"action": "frame_ignored", "kind": type(frame).__name__})
+
+    async def _chat(self, frame: frames.ChatRequest) -> None:
+        request = TurnRequest(
+            intake=ClientArray(messages=frame.messages, is_regenerate=frame.trigger == REGENERATE),
+            request_id=frame.id,
+            body=frame.body,
+            origin=self.channel_name,
+        )
+        try:
+            admission = await db(admit, self.key, request)
+        except ThinkError as error:
+            await self.send_text(frames.error(frame.id, error.message))
+            await self.send_transcript()
+            return
+        except DatabaseError:  # one refused request, and no reason to lose the socket
+            logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": self.key.agent})
+            await self.send_text(frames.error(frame.id, BUSY))
+            return
+        turn = live.turn_ref(admission.turn)
+        if not admission.is_new:
+            if turn.is_final:
+                await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
+            return
+        assert self.delivery is not None
+        await self.delivery.accepted(turn)
+
+    async def _clear(self) -> None:
+        before = await self.snapshot()
+        await db(clear_instance, self.key, origin=self.channel_name)
+        assert self.delivery is not None
+        await self.delivery.clear(before, is_own=True)
+
+    async def _acknowledge(self, request_id: str) -> None:
+        snapshot = await self.snapshot()
+        turn = await db(live.find_turn, self.key, request_id=request_id)
+        actions = self._handshake.acked(request_id, snapshot.view(turn))
+        assert self.delivery is not None
+        if turn is not None and turn.is_final and self.delivery.is_delivering(turn):
+            # It ended between the offer and this answer: its own delivery says everything, the end included, once.
+            self.delivery.acknowledged(turn)
+            return
+        await self._act(actions, turn)
+
+    async def _foreign(self, text: str) -> None:
+        assert self._agent is not None
+        if is_overridden(self._agent, "on_message"):
+            await observe(self._agent, "on_message", self, text)
+        else:
+            logger.info("unknown frame", extra={"action": "frame_unknown", "agent": self.key.agent})
+
+    # Sending
+
+    def tell(self, turn: TurnRef) -> None:
+        """Have a turn delivered here."""
+        assert self.delivery is not None
+        self.delivery.tell(turn)
+
+    async def _act(self, actions: list[Action], turn: TurnRef | None = None) -> None:
+        for action in actions:
+            match action:
+                case SendTranscript():
+                    await self.send_transcript(connect=True)
+                case Replay(then_live=True) if turn is not None:
+                    assert self.delivery is not None
+                    self.delivery.acknowledged(turn)
+                case Replay() if turn is not None:
+                    assert self.delivery is not None
+                    await self.delivery.replay(turn.turn_id, turn.request_id)
+                case MarkSeen() if turn is not None:
+                    await db(live.mark_seen, turn.turn_id, self._credential.user_id)
+                case _:
+                    text = to_frame(action)
+                    if text is not None:
+                        await self.send_text(text)
+
+    async def snapshot(self) -> Snapshot:
+        """Read the instance as it is now."""
+        return await db(live.snapshot, self.key, self._credential.user_id)
+
+    async def send_transcript(self, *, connect: bool = False) -> None:
+        """Send the window of messages."""
+        assert self.delivery is not None
+        await self.delivery.send_transcript(connect=connect)
+
+    async def send_text(self, text: str) -> None:
+        """Send one frame."""
+        await super().send(text_data=text)
+
+    # `Connection`, as the agent's hooks get it: `send(text)` and `close(code, reason)` are the consumer's own.
+
+    @property
+    def id(self) -> str:
+        """Label of the connection."""
+        return str(self.channel_name)
+
+    async def send(self, text_data: str | None = None, bytes_data: bytes | None = None, close: Any = False) -> None:
+        """Send one text frame."""
+        await super().send(text_data=text_data, bytes_data=bytes_data, close=close)

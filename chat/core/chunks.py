@@ -1,0 +1,333 @@
+"""Chunks of the AI SDK's UI message stream: what a turn is made of while it runs.
+
+A chunk is a plain dict, exactly as on the wire; its JSON text is one record of the log. The constructors emit the
+subset that version 6 of the SDK knows; `validate` also takes what version 7 added. Nothing here folds: see
+`accumulator.py`.
+Source: `docs/reference/protocol.md`, chunks.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from chat.errors import ChunkInvalid
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+Chunk = JSONObject
+
+DATA_PREFIX: Final = "data-"
+
+
+def _with(chunk: Chunk, **optional: JSONValue) -> Chunk:
+    for key, value in optional.items():
+        if value is not None and value is not False:
+            chunk[key] = value
+    return chunk
+
+
+def start(message_id: str | None = None, *, metadata: JSONObject | None = None) -> Chunk:
+    """Begin the message: its id is the one that will be stored."""
+    return _with({"type": "start"}, messageId=message_id, messageMetadata=metadata)
+
+
+def start_step() -> Chunk:
+    """Begin a step: one model call and the tools it asks for."""
+    return {"type": "start-step"}
+
+
+def finish_step() -> Chunk:
+    """End a step."""
+    return {"type": "finish-step"}
+
+
+def finish(reason: str, *, metadata: JSONObject | None = None) -> Chunk:
+    """End the message. `reason` is one of the AI SDK's finish reasons."""
+    return _with({"type": "finish", "finishReason": reason}, messageMetadata=metadata)
+
+
+def message_metadata(metadata: JSONObject) -> Chunk:
+    """Merge keys into the message's metadata."""
+    return {"type": "message-metadata", "messageMetadata": metadata}
+
+
+def text_start(part_id: str, *, provider_metadata: JSONObject | None = None) -> Chunk:
+    """Open a text part."""
+    return _with({"type": "text-start", "id": part_id}, providerMetadata=provider_metadata)
+
+
+def text_delta(part_id: str, delta: str, *, provider_metadata: JSONObject | None = None) -> Chunk:
+    """Add text to the open text part."""
+    return _with({"type": "text-delta", "id": part_id, "delta": delta}, providerMetadata=provider_metadata)
+
+
+def text_end(part_id: str, *, provider_metadata: JSONObject | None = None) -> Chunk:
+    """Close the open text part."""
+    return _with({"type": "text-end", "id": part_id}, providerMetadata=provider_metadata)
+
+
+def reasoning_start(part_id: str, *, provider_metadata: JSONObject | None = None) -> Chunk:
+    """Open a reasoning part."""
+    return _with({"type": "reasoning-start", "id": part_id}, providerMetadata=provider_metadata)
+
+
+def reasoning_delta(part_id: str, delta: str, *, provider_metadata: JSONObject | None = None) -> Chunk:
+    """Add text to the open reasoning part."""
+    return _with({"type": "reasoning-delta", "id": part_id, "delta": delta}, providerMetadata=provider_metadata)
+
+
+def reasoning_end(part_id: str, *, provider_metadata: JSONObject | None = None) -> Chunk:
+    """Close the open reasoning part; what the provider needs to see again comes as its metadata."""
+    return _with({"type": "reasoning-end", "id": part_id}, providerMetadata=provider_metadata)
+
+
+def tool_input_start(call_id: str, name: str, *, dynamic: bool = False, title: str | None = None) -> Chunk:
+    """Begin a tool call whose input is still being written."""
+    return _with({"type": "tool-input-start", "toolCallId": call_id, "toolName": name}, dynamic=dynamic, title=title)
+
+
+def tool_input_delta(call_id: str, text: str) -> Chunk:
+    """Add to the raw text of a call's input."""
+    return {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": text}
+
+
+def tool_input_available(
+    call_id: str, name: str, tool_input: JSONValue, *, dynamic: bool = False, title: str | None = None
+) -> Chunk:
+    """Complete a call's input."""
+    chunk = {"type": "tool-input-available", "toolCallId": call_id, "toolName": name, "input": tool_input}
+    return _with(chunk, dynamic=dynamic, title=title)
+
+
+def tool_input_error(
+    call_id: str, name: str, tool_input: JSONValue, error_text: str, *, dynamic: bool = False
+) -> Chunk:
+    """End a call whose input is malformed or cut; `tool_input` is what there was of it."""
+    chunk = {
+        "type": "tool-input-error",
+        "toolCallId": call_id,
+        "toolName": name,
+        "input": tool_input,
+        "errorText": error_text,
+    }
+    return _with(chunk, dynamic=dynamic)
+
+
+def tool_output_available(
+    call_id: str, output: JSONValue, *, preliminary: bool = False, dynamic: bool = False
+) -> Chunk:
+    """Settle a call with its result, or show a preliminary one."""
+    chunk = {"type": "tool-output-available", "toolCallId": call_id, "output": output}
+    return _with(chunk, preliminary=preliminary, dynamic=dynamic)
+
+
+def tool_output_error(call_id: str, error_text: str, *, dynamic: bool = False) -> Chunk:
+    """Settle a call that failed."""
+    return _with({"type": "tool-output-error", "toolCallId": call_id, "errorText": error_text}, dynamic=dynamic)
+
+
+def tool_output_denied(call_id: str) -> Chunk:
+    """Settle a call that a person refused."""
+    return {"type": "tool-output-denied", "toolCallId": call_id}
+
+
+def tool_approval_request(approval_id: str, call_id: str) -> Chunk:
+    """Ask a person whether the call may run."""
+    return {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id}
+
+
+def file(url: str, media_type: str) -> Chunk:
+    """Add a file that the assistant made."""
+    return {"type": "file", "url": url, "mediaType": media_type}
+
+
+def source_url(source_id: str, url: str, *, title: str | None = None) -> Chunk:
+    """Add a web page that the answer rests on."""
+    return _with({"type": "source-url", "sourceId": source_id, "url": url}, title=title)
+
+
+def source_document(source_id: str, media_type: str, title: str, *, filename: str | None = None) -> Chunk:
+    """Add a document that the answer rests on."""
+    chunk = {"type": "source-document", "sourceId": source_id, "mediaType": media_type, "title": title}
+    return _with(chunk, filename=filename)
+
+
+def data(name: str, value: JSONValue, *, part_id: str | None = None, transient: bool = False) -> Chunk:
+    """Add or, with a `part_id` that exists, replace a data part. A transient one is never stored."""
+    return _with({"type": DATA_PREFIX + name, "data": value}, id=part_id, transient=transient)
+
+
+def error(text: str) -> Chunk:
+    """Fail the turn with a text for people. On the socket it travels as an error frame, not as a chunk."""
+    return {"type": "error", "errorText": text}
+
+
+def abort(reason: str | None = None) -> Chunk:
+    """Say that the turn was stopped."""
+    return _with({"type": "abort"}, reason=reason)
+
+
+_SHOWN_DELTAS: Final[Mapping[str, str]] = {"text-delta": "delta", "reasoning-delta": "delta"}
+_SHOWN: Final = frozenset(
+    {
+        "tool-input-start",
+        "tool-input-delta",
+        "tool-input-available",
+        "tool-input-error",
+        "file",
+        "reasoning-file",
+        "source-url",
+        "source-document",
+        "custom",
+    }
+)
+_BOUNDARIES: Final = frozenset(
+    {
+        "text-end",
+        "reasoning-end",
+        "tool-input-available",
+        "tool-input-error",
+        "tool-approval-request",
+        "tool-approval-response",
+        "tool-output-available",
+        "tool-output-error",
+        "tool-output-denied",
+        "finish-step",
+        "finish",
+        "error",
+        "abort",
+    }
+)
+_DELTAS: Final[Mapping[str, tuple[str, str]]] = {
+    "text-delta": ("id", "delta"),
+    "reasoning-delta": ("id", "delta"),
+    "tool-input-delta": ("toolCallId", "inputTextDelta"),
+}
+
+_PLAIN_DELTA_KEYS: Final = 3  # type, part, delta: nothing else to compare
+
+
+def is_shown(chunk: Chunk) -> bool:
+    """Whether somebody may have seen content of the model step by this chunk, so that the step cannot be run again.
+
+    Framing (`start`, `start-step`, the opening of a part) shows nothing; neither does an empty delta.
+    """
+    kind = chunk["type"]
+    key = _SHOWN_DELTAS.get(kind)
+    return bool(chunk[key]) if key else kind in _SHOWN
+
+
+def is_boundary(chunk: Chunk) -> bool:
+    """Whether a part or a step ends here, or a tool result came: the cold log is flushed."""
+    return chunk["type"] in _BOUNDARIES
+
+
+def merge(first: Chunk, second: Chunk) -> Chunk | None:
+    """Join two adjacent deltas of the same part into one that folds to the same, or `None` when they do not join."""
+    names = _DELTAS.get(first["type"])
+    if names is None or second["type"] != first["type"]:
+        return None
+    part, delta = names
+    if first[part] != second[part]:
+        return None
+    is_plain = len(first) == _PLAIN_DELTA_KEYS == len(second)
+    if not is_plain and _rest(first, delta) != _rest(second, delta):
+        return None
+    return {**first, delta: first[delta] + second[delta]}
+
+
+def _rest(chunk: Chunk, delta: str) -> Chunk:
+    return {key: value for key, value in chunk.items() if key != delta}
+
+
+class _Anything:
+    """Marks a field that must be there and may hold any JSON value."""
+
+
+_FINISH_REASONS: Final = frozenset(
+    {"stop", "length", "content-filter", "tool-calls", "error", "other", "unknown", "interrupted"}
+)
+_PART = {"id": str}
+_DELTA = {"id": str, "delta": str}
+_CALL = {"toolCallId": str}
+_NAMED_CALL = {"toolCallId": str, "toolName": str}
+_FILE = {"url": str, "mediaType": str}
+
+_REQUIRED: Final[Mapping[str, Mapping[str, type]]] = {
+    "start": {},
+    "start-step": {},
+    "finish-step": {},
+    "reset-step": {},
+    "finish": {},
+    "message-metadata": {"messageMetadata": _Anything},
+    "text-start": _PART,
+    "text-delta": _DELTA,
+    "text-end": _PART,
+    "reasoning-start": _PART,
+    "reasoning-delta": _DELTA,
+    "reasoning-end": _PART,
+    "tool-input-start": _NAMED_CALL,
+    "tool-input-delta": {"toolCallId": str, "inputTextDelta": str},
+    "tool-input-available": {**_NAMED_CALL, "input": _Anything},
+    "tool-input-error": {**_NAMED_CALL, "input": _Anything, "errorText": str},
+    "tool-approval-request": {"approvalId": str, "toolCallId": str},
+    "tool-approval-response": {"approvalId": str, "approved": bool},
+    "tool-output-available": {**_CALL, "output": _Anything},
+    "tool-output-error": {**_CALL, "errorText": str},
+    "tool-output-denied": _CALL,
+    "source-url": {"sourceId": str, "url": str},
+    "source-document": {"sourceId": str, "mediaType": str, "title": str},
+    "file": _FILE,
+    "reasoning-file": _FILE,
+    "custom": {"kind": str},
+    "steering-message": {"id": str, "parts": list},
+    "error": {"errorText": str},
+    "abort": {},
+}
+_DATA_REQUIRED: Final[Mapping[str, type]] = {"data": _Anything}
+_OPTIONAL: Final[Mapping[str, type]] = {
+    "messageId": str,
+    "providerMetadata": dict,
+    "finishReason": str,
+    "dynamic": bool,
+    "providerExecuted": bool,
+    "preliminary": bool,
+    "transient": bool,
+    "isAutomatic": bool,
+    "title": str,
+    "filename": str,
+    "reason": str,
+    "id": str,
+}
+
+
+def validate(chunk: JSONValue) -> Chunk:
+    """Return the chunk if it is one of the stream's, of either version; extra keys are allowed.
+
+    Errors: `ChunkInvalid` that names the field.
+    """
+    if not isinstance(chunk, dict) or not isinstance(chunk.get("type"), str):
+        raise ChunkInvalid("A chunk is an object with a type.")
+    kind = chunk["type"]
+    required = _required(kind)
+    for key, expected in required.items():
+        if key not in chunk or (expected is not _Anything and not isinstance(chunk[key], expected)):
+            raise ChunkInvalid(f"Chunk {kind!r} needs {key!r}{_kind_of(expected)}.")
+    for key, expected in _OPTIONAL.items():
+        if key in chunk and not isinstance(chunk[key], expected):
+            raise ChunkInvalid(f"Chunk {kind!r} has {key!r} that is not{_kind_of(expected)}.")
+    if kind == "finish" and chunk.get("finishReason", "stop") not in _FINISH_REASONS:
+        raise ChunkInvalid(f"Chunk 'finish' has an unknown reason {chunk['finishReason']!r}.")
+    return chunk
+
+
+def _required(kind: str) -> Mapping[str, type]:
+    if kind.startswith(DATA_PREFIX) and len(kind) > len(DATA_PREFIX):
+        return _DATA_REQUIRED
+    try:
+        return _REQUIRED[kind]
+    except KeyError:
+        raise ChunkInvalid(f"There is no chunk {kind[:60]!r}.") from None
+
+
+def _kind_of(expected: type) -> str:
+    names = {str: " a text", bool: " true or false", dict: " an object", list: " a list"}
+    return names.get(expected, "")

@@ -1,0 +1,438 @@
+"""The one codec of the socket: text to client frames, server frames to text.
+
+`parse` is the border: what comes out is checked, what is wrong raises `FrameInvalid` and nothing else, what is not ours
+is `Foreign` and goes to the agent's `on_message`. Wire names live here and in `chunks.py` only. How large a frame may
+be is the consumer's business. Source: `docs/reference/protocol.md`.
+"""
+
+from collections.abc import Sequence
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from chat.errors import FrameInvalid
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+
+MAX_DEPTH: Final = 100
+"""Deepest nesting of JSON that a client may send."""
+
+MAX_ID_CHARS: Final = 128
+
+
+def _check_id(value: str) -> str:
+    if not 1 <= len(value) <= MAX_ID_CHARS or not value.isprintable():
+        raise ValueError(f"an id has 1 to {MAX_ID_CHARS} printable characters")
+    return value
+
+
+def _mend_surrogates(value: JSONValue) -> JSONValue:
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(value, str) else value
+
+
+Id = Annotated[str, AfterValidator(_check_id)]
+Text = Annotated[str, BeforeValidator(_mend_surrogates)]
+
+
+class _Frame(BaseModel):
+    """What all client frames share: immutable, exact types, names as on the wire or as in Python."""
+
+    model_config = ConfigDict(frozen=True, strict=True, populate_by_name=True, extra="ignore")
+
+
+F = TypeVar("F", bound=_Frame)
+
+
+class ClientTool(_Frame):
+    """A tool that the browser runs; `parameters` is a JSON Schema."""
+
+    name: Annotated[Text, Field(min_length=1, max_length=MAX_ID_CHARS)]
+    description: Text = ""
+    parameters: JSONObject = Field(default_factory=dict)
+
+
+class ChatRequest(_Frame):
+    """A submit, an edit or a regeneration.
+
+    Shape: `messages` is the client's whole visible list, each with an id, a role and parts; it proves nothing but what
+    the user wants. `body` holds the custom fields. `client_tools` is `None` when the request does not speak of them.
+    """
+
+    id: Id
+    messages: list[JSONObject]
+    trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
+    body: JSONObject = Field(default_factory=dict)
+    client_tools: tuple[ClientTool, ...] | None = None
+
+
+class Cancel(_Frame):
+    """Stop the request."""
+
+    id: Id
+
+
+class Clear(_Frame):
+    """Delete the conversation's messages."""
+
+
+class PushMessages(_Frame):
+    """The client's list, which the server does not believe: ignored."""
+
+
+class ResumeRequest(_Frame):
+    """Ask whether there is a stream to join."""
+
+    probe_id: Id | None = Field(default=None, alias="probeId")
+
+
+class ResumeAck(_Frame):
+    """Ask for the replay of a request."""
+
+    id: Id
+
+
+class ToolResult(_Frame):
+    """The browser's result of a call."""
+
+    tool_call_id: Id = Field(alias="toolCallId")
+    tool_name: Text = Field(default="", alias="toolName")
+    output: Any = None
+    state: Literal["output-available", "output-error"] | None = None
+    error_text: Text | None = Field(default=None, alias="errorText")
+    auto_continue: bool = Field(default=False, alias="autoContinue")
+    client_tools: tuple[ClientTool, ...] | None = Field(default=None, alias="clientTools")
+
+
+class ToolApproval(_Frame):
+    """A person's decision about a call."""
+
+    tool_call_id: Id = Field(alias="toolCallId")
+    approved: bool
+    auto_continue: bool = Field(default=False, alias="autoContinue")
+
+
+class StateUpdate(_Frame):
+    """The client sets the agent's state."""
+
+    state: Any
+
+
+class Rpc(_Frame):
+    """Call a method of the agent."""
+
+    id: Text
+    method: Text
+    args: list[Any]
+
+
+class Foreign(_Frame):
+    """Not a frame of the protocol: for the agent's `on_message`."""
+
+    text: str
+
+
+ClientFrame: TypeAlias = (
+    ChatRequest
+    | Cancel
+    | Clear
+    | PushMessages
+    | ResumeRequest
+    | ResumeAck
+    | ToolResult
+    | ToolApproval
+    | StateUpdate
+    | Rpc
+)
+
+_CHAT_REQUEST: Final = "cf_agent_use_chat_request"
+_RPC: Final = "rpc"
+_PLAIN: Final[dict[str, type[ClientFrame]]] = {
+    "cf_agent_chat_request_cancel": Cancel,
+    "cf_agent_chat_clear": Clear,
+    "cf_agent_chat_messages": PushMessages,
+    "cf_agent_stream_resume_request": ResumeRequest,
+    "cf_agent_stream_resume_ack": ResumeAck,
+    "cf_agent_tool_result": ToolResult,
+    "cf_agent_tool_approval": ToolApproval,
+    "cf_agent_state": StateUpdate,
+}
+_ROLES: Final = ("user", "assistant", "system")  # a tuple: clients send values that do not hash
+
+
+def parse(text: str | bytes) -> ClientFrame | Foreign:
+    """Read one frame of a client.
+
+    Errors: `FrameInvalid` for a known type with wrong content; its `request_id` is set when the frame opened a request,
+    which must then end with an error frame.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    try:
+        raw = load(text)
+    except ValueError:
+        return Foreign(text=text)
+    kind = raw.get("type") if isinstance(raw, dict) else None
+    if kind == _RPC:
+        return _parse_rpc(raw, text)
+    if kind == _CHAT_REQUEST:
+        return _parse_request(raw)
+    model = _PLAIN.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        return Foreign(text=text)
+    return _check(model, raw, request_id=None)
+
+
+def _parse_rpc(raw: JSONObject, text: str) -> Rpc | Foreign:
+    try:
+        return Rpc.model_validate(_shallow(raw, None))
+    except (ValidationError, FrameInvalid):
+        return Foreign(text=text)
+
+
+def _parse_request(raw: JSONObject) -> ChatRequest:
+    request_id = raw.get("id")
+    try:
+        known_id = _check_id(request_id) if isinstance(request_id, str) else None
+    except ValueError:
+        known_id = None
+    init = raw.get("init")
+    if not isinstance(init, dict) or init.get("method") != "POST":
+        raise _invalid("The request's method must be POST.", known_id)
+    body = _parse_body(init.get("body"), known_id)
+    values: JSONObject = {"id": request_id, "messages": body.pop("messages", None)}
+    trigger = body.pop("trigger", None)
+    if trigger == "regenerate-message":
+        values["trigger"] = trigger
+    values["client_tools"] = _client_tools(body.pop("clientTools", None))
+    values["body"] = body
+    request = _check(ChatRequest, values, request_id=known_id)
+    for message in request.messages:
+        _check_message(message, known_id)
+    return request
+
+
+def _parse_body(body: JSONValue, request_id: str | None) -> JSONObject:
+    if not isinstance(body, str):
+        raise _invalid("The request has no body.", request_id)
+    try:
+        value = load(body)
+    except ValueError as error:
+        raise _invalid("The request's body is not JSON.", request_id) from error
+    if not isinstance(value, dict):
+        raise _invalid("The request's body must be an object.", request_id)
+    return _shallow(value, request_id)
+
+
+def _check_message(message: JSONObject, request_id: str | None) -> None:
+    message_id, parts = message.get("id"), message.get("parts")
+    if not isinstance(message_id, str) or not 1 <= len(message_id) <= MAX_ID_CHARS or not message_id.isprintable():
+        raise _invalid("Each message needs an id.", request_id)
+    if message.get("role") not in _ROLES:
+        raise _invalid("Each message needs a role: user, assistant or system.", request_id)
+    if not isinstance(parts, list) or not all(isinstance(p, dict) and isinstance(p.get("type"), str) for p in parts):
+        raise _invalid("Each message needs a list of parts with a type.", request_id)
+    if not isinstance(message.get("metadata", {}), dict | None):
+        raise _invalid("A message's metadata must be an object.", request_id)
+
+
+def _client_tools(tools: JSONValue) -> JSONValue:
+    """Keep the last of tools with the same name, in order; leave what is not a list of tools to the validator."""
+    if not isinstance(tools, list):
+        return tools
+    named = {tool["name"]: tool for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)}
+    return tuple(named.values()) if all(isinstance(t, dict) and t.get("name") in named for t in tools) else tools
+
+
+def _check(model: type[F], raw: JSONObject, *, request_id: str | None) -> F:
+    if model is ToolResult:
+        raw = {**raw, "clientTools": _client_tools(raw.get("clientTools"))}
+    try:
+        return model.model_validate(_shallow(raw, request_id))
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(step) for step in problem["loc"])
+        raise _invalid(f"The frame's {where!r}: {problem['msg']}.", request_id) from None
+
+
+def _invalid(message: str, request_id: str | None) -> FrameInvalid:
+    return FrameInvalid(message, request_id=request_id) if request_id else FrameInvalid(message)
+
+
+def _shallow(value: JSONObject, request_id: str | None) -> JSONObject:
+    """Refuse nesting that would exhaust the stack of whatever walks the value later. Walks without recursion."""
+    level: list[JSONValue] = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[JSONValue] = []
+        for node in level:
+            below += node.values() if isinstance(node, dict) else node
+        level = [node for node in below if isinstance(node, dict | list)]
+        if not level:
+            return value
+    raise _invalid(f"The frame is nested deeper than {MAX_DEPTH} levels.", request_id)
+
+
+# Encoders: server frames, and client frames for our own clients
+
+
+def encode(frame: ClientFrame) -> str:
+    """Encode a client frame: what the test client sends, and `parse` reads."""
+    if isinstance(frame, ChatRequest):
+        body = {"messages": frame.messages, "trigger": frame.trigger, **frame.body}
+        if frame.client_tools is not None:
+            body["clientTools"] = [tool.model_dump() for tool in frame.client_tools]
+        return dump({"type": _CHAT_REQUEST, "id": frame.id, "init": {"method": "POST", "body": dump(body)}})
+    kind = _RPC if isinstance(frame, Rpc) else next(name for name, model in _PLAIN.items() if type(frame) is model)
+    values = frame.model_dump(by_alias=True)
+    if not isinstance(frame, StateUpdate):
+        values = {key: value for key, value in values.items() if value is not None}
+    return dump({"type": kind, **values})
+
+
+def identity(name: str, agent: str, *, state_follows: bool = False) -> str:
+    """Tell the client whom it talks to. With `state_follows` a `state` frame must come next."""
+    return _frame("cf_agent_identity", name=name, agent=agent, stateFollows=state_follows)
+
+
+def state(value: JSONValue) -> str:
+    """Tell the agent's state."""
+    return dump({"type": "cf_agent_state", "state": value})
+
+
+def state_error(text: str) -> str:
+    """Refuse a state update of the client."""
+    return _frame("cf_agent_state_error", error=text)
+
+
+def mcp_servers(mcp: JSONObject | None = None) -> str:
+    """Tell the MCP servers, their tools, prompts and resources; without any, the empty lists clients expect."""
+    return _frame("cf_agent_mcp_servers", mcp=mcp or {"servers": {}, "tools": [], "prompts": [], "resources": []})
+
+
+def rpc_ok(call_id: str, *result: JSONValue, done: bool = True) -> str:
+    """Answer a call. Without a result the key is absent; `done=False` is one item of a streamed answer.
+
+    Errors: `TypeError` or `ValueError` when JSON cannot carry the result.
+    """
+    frame = {"type": _RPC, "id": call_id, "success": True, "done": done}
+    return dump({**frame, "result": result[0]} if result else frame)
+
+
+def rpc_error(call_id: str, text: str) -> str:
+    """Fail a call."""
+    return dump({"type": _RPC, "id": call_id, "success": False, "error": text})
+
+
+def messages(items: Sequence[JSONObject], *, connect: bool = False) -> str:
+    """Send the transcript; the client replaces its list by it."""
+    return _frame("cf_agent_chat_messages", messages=list(items), connect=connect)
+
+
+def message_updated(message: JSONObject) -> str:
+    """Send one changed message; the client finds it by id or by a shared tool call."""
+    return _frame("cf_agent_message_updated", message=message)
+
+
+def clear() -> str:
+    """Tell the other clients that the conversation was cleared."""
+    return _frame("cf_agent_chat_clear")
+
+
+def resuming(request_id: str, probe_id: str | None = None) -> str:
+    """Offer a stream; the client acknowledges and gets the replay."""
+    return _frame("cf_agent_stream_resuming", id=request_id, probeId=probe_id)
+
+
+def resume_none(*, reason: str | None = None, probe_id: str | None = None) -> str:
+    """Say that there is nothing to resume."""
+    return _frame("cf_agent_stream_resume_none", reason=reason, probeId=probe_id)
+
+
+def pending(request_id: str | None = None, probe_id: str | None = None) -> str:
+    """Ask to wait: a turn was accepted and has not begun to stream."""
+    return _frame("cf_agent_stream_pending", id=request_id, probeId=probe_id)
+
+
+def recovering(is_recovering: bool, request_id: str | None = None) -> str:
+    """Say that an interrupted turn is being recovered, or no longer is."""
+    frame = {"type": "cf_agent_chat_recovering", "recovering": is_recovering}
+    return dump({**frame, "id": request_id} if request_id else frame)
+
+
+_RESPONSE: Final = "cf_agent_use_chat_response"
+
+
+def chunk_frame(
+    request_id: str, body: str, seq: int | None, *, replay: bool = False, continuation: bool = False
+) -> str:
+    """Wrap one chunk's JSON text. The hot path: the text is only quoted, never decoded.
+
+    Shape: `seq` is the chunk's offset in the stream, `None` for a chunk that was not stored.
+    """
+    flags = ""
+    if seq is not None:
+        flags = f',"seq":{seq}'
+    if replay:
+        flags += ',"replay":true'
+    if continuation:
+        flags += ',"continuation":true'
+    return f'{{"type":"{_RESPONSE}","id":{_quote(request_id)},"body":{_quote(body)},"done":false{flags}}}'
+
+
+def _quote(text: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return encode_basestring_ascii(text)
+    return encode_basestring(text)
+
+
+def done(
+    request_id: str,
+    outcome: str | None = "completed",
+    *,
+    message_ids: Sequence[str] | None = None,
+    body: str = "",
+    replay: bool = False,
+    continuation: bool = False,
+) -> str:
+    """End a request; exactly one such frame (or a terminal `error`) ends each."""
+    return _response(
+        request_id,
+        body=body,
+        done=True,
+        outcome=outcome,
+        messageIds=message_ids,
+        replay=replay,
+        continuation=continuation,
+    )
+
+
+def error(
+    request_id: str,
+    text: str,
+    *,
+    done: bool = True,
+    message_ids: Sequence[str] | None = None,
+    continuation: bool = False,
+) -> str:
+    """Report a failure in words for people. With `done` it also ends the request, else a `done` frame must follow."""
+    return _response(request_id, body=text, done=done, error=True, messageIds=message_ids, continuation=continuation)
+
+
+def replay_complete(request_id: str, *, continuation: bool = False) -> str:
+    """End the replay of a stream that is still live."""
+    return _response(request_id, body="", done=False, replay=True, replayComplete=True, continuation=continuation)
+
+
+def _response(request_id: str, *, body: str, done: bool, **optional: JSONValue) -> str:
+    return dump({"type": _RESPONSE, "id": request_id, "body": body, "done": done, **_present(optional)})
+
+
+def _frame(kind: str, **values: JSONValue) -> str:
+    return dump({"type": kind, **_present(values)})
+
+
+def _present(values: JSONObject) -> JSONObject:
+    """Leave out the optional fields that are absent (`None`) or off (`False`)."""
+    return {key: value for key, value in values.items() if value is not None and value is not False}

@@ -1,0 +1,220 @@
+"""What the loop needs of a language model: one request in, a stream of typed events out.
+
+Adapters live in `chat/llm/`; they know one vendor's wire and nothing of messages in the database or of tools' code.
+All values are frozen. The unions are closed: match them with `assert_never`.
+"""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, Protocol, TypeAlias
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextContent:
+    """Text of a user or of the assistant."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """A file of the user's. `data` holds the bytes; images are sent to models that can see."""
+
+    media_type: str
+    data: bytes
+    filename: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningContent:
+    """Reasoning the model gave earlier. Sent back only by adapters whose API wants it (`provider_metadata`)."""
+
+    text: str
+    provider_metadata: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallContent:
+    """A call the model made. `input` is always an object."""
+
+    call_id: str
+    tool_name: str
+    input: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMessage:
+    """What a person (or the loop, for an unstored "go on" line) said."""
+
+    content: tuple[TextContent | FileContent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantMessage:
+    """What the model said and which tools it called."""
+
+    content: tuple[TextContent | ReasoningContent | ToolCallContent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolMessage:
+    """The one result of one call. `output` is what the model sees: text as it is, other JSON encoded by the adapter."""
+
+    call_id: str
+    tool_name: str
+    output: JSONValue
+    is_error: bool = False
+
+
+ModelMessage: TypeAlias = UserMessage | AssistantMessage | ToolMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as the model is told of it. `input_schema` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    input_schema: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """Sampling and limits; `None` means the provider's default. `extra` is merged into the request body as it is."""
+
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop_sequences: tuple[str, ...] = ()
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    parallel_tool_calls: bool | None = None
+    response_schema: JSONObject | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    extra: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One model call.
+
+    Shape: `messages` oldest first; each tool call has exactly one `ToolMessage` after it; the last message is never an
+    `AssistantMessage`.
+    """
+
+    system: str
+    messages: tuple[ModelMessage, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: Literal["auto", "none", "required"] | str = "auto"
+    settings: ModelSettings = field(default_factory=ModelSettings)
+
+
+class FinishReason(StrEnum):
+    """Why a model call ended; the values are the AI SDK's words on the wire."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CONTENT_FILTER = "content-filter"
+    TOOL_CALLS = "tool-calls"
+    ERROR = "error"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the provider counted them. `input_tokens` includes cached ones, `output_tokens` includes reasoning."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """More text for the reader. `refusal` marks text in which the model declines."""
+
+    text: str
+    refusal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta:
+    """More reasoning. A delta with empty text may carry `provider_metadata` for the whole reasoning part."""
+
+    text: str
+    provider_metadata: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallStart:
+    """The model begins a call; the adapter makes up a `call_id` when the provider gives none or repeats one."""
+
+    call_id: str
+    tool_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta:
+    """More of the call's argument text (not necessarily valid JSON on its own)."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallEnd:
+    """The call is complete. `arguments` is the raw text as the model wrote it; it may be malformed."""
+
+    call_id: str
+    tool_name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """The call ended as the provider intended. Always the last event; a stream without it broke off."""
+
+    reason: FinishReason
+    usage: Usage = field(default_factory=Usage)
+    response_id: str = ""
+    model_name: str = ""
+
+
+ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStart | ToolCallDelta | ToolCallEnd | Finish
+
+
+class LanguageModel(Protocol):
+    """A model that answers. Implementations are stateless and may be shared between turns."""
+
+    @property
+    def name(self) -> str:
+        """`provider/model`, as shown to people."""
+        ...
+
+    @property
+    def accepts_images(self) -> bool:
+        """Whether `FileContent` images may be sent; otherwise the prompt says that a file was attached."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Ask the model. Closing the generator closes the provider's connection.
+
+        Errors: the `ModelError` family of `chat.errors`, classified; provider bodies stay out of messages.
+        """
+        ...
+
+    def describe(self, request: ModelRequest) -> JSONObject:
+        """The exact request body that `stream` would send, without credentials: for the admin and for the journal."""
+        ...

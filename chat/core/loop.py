@@ -1,0 +1,330 @@
+"""The agent loop: ask the model, run what it called, repeat; yield chunks.
+
+It does no I/O of its own: the model, the tools, the hooks and the journal are ports. There is one loop for fresh and
+for recovered turns: recorded steps are skipped and emit nothing, framing that the log already holds is not repeated,
+and a step that was cut after something of it had been shown is sealed, so that the model is asked to go on from there.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from chat.core import chunks
+from chat.core.chunks import Chunk
+from chat.core.hooks import ModelChoice, StepConfig, StepContext, StepRecord
+from chat.core.language_model import (
+    Finish,
+    FinishReason,
+    LanguageModel,
+    ModelMessage,
+    ModelRequest,
+    ModelSettings,
+    ToolSpec,
+    Usage,
+)
+from chat.core.turn_fold import EventTranslator, TurnFold
+from chat.errors import ModelError, NetworkLost
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
+from tools_app.core.execution import CheckedCall
+
+MAX_SEALS = 5
+"""How often one turn may go on after the model's stream broke in the middle."""
+
+
+class Journal(Protocol):
+    """Settled steps. A record is durable together with every chunk yielded before it."""
+
+    async def recorded(self, key: str) -> JSONObject | None:
+        """Give the record of a settled step, or `None`. No query per key."""
+        ...
+
+    async def record(self, key: str, value: JSONObject) -> None:
+        """Settle a step. Errors: a lost lease."""
+        ...
+
+
+class ToolRunner(Protocol):
+    """Checks and runs the calls of one turn."""
+
+    def check(self, tool_name: str, arguments: str) -> CheckedCall:
+        """Parse and validate without running."""
+        ...
+
+    def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run: any number of `ToolProgress`, then one `ToolResult`. Never raises for what a tool does."""
+        ...
+
+
+class StepHooks(Protocol):
+    """The hooks that run inside the loop."""
+
+    async def before_step(self, context: StepContext) -> StepConfig | None:
+        """Run before each model call."""
+        ...
+
+    async def on_step_finish(self, record: StepRecord) -> None:
+        """Run after each finished step."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPlan:
+    """What one turn does. `prompt` turns the assistant message so far into the whole list of messages to send."""
+
+    request_id: str
+    assistant_id: str
+    model: LanguageModel
+    resolve_model: Callable[[ModelChoice], LanguageModel]
+    system: str
+    prompt: Callable[[JSONObject], tuple[ModelMessage, ...]]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str = "auto"
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    max_steps: int = 10
+    send_reasoning: bool = True
+    cut_was_shown: bool = False  # a former attempt showed something of the step that is not recorded
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnTotals:
+    """What the turn cost so far, recorded steps included. The loop updates it; its caller reads it."""
+
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    model_name: str = ""
+    finish_reason: str = ""
+
+
+class TurnLoop:
+    """One run of the loop. Iterate `run()` once; each yielded chunk is to be logged before the next is asked for."""
+
+    def __init__(
+        self, plan: TurnPlan, fold: TurnFold, *, journal: Journal, tools: ToolRunner, hooks: StepHooks
+    ) -> None:
+        self.plan = plan
+        self.fold = fold
+        self.totals = TurnTotals()
+        self._journal = journal
+        self._tools = tools
+        self._hooks = hooks
+        self._number = 0  # of the next model call
+        self._seals = 0
+        self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
+        self._described: list[JSONValue] = []
+        self._step_records: list[StepRecord] = []
+
+    async def run(self) -> AsyncGenerator[Chunk, None]:
+        """Yield the chunks of the turn that the log does not hold yet.
+
+        Errors: `ModelError` when the model cannot answer; whatever the journal raises when the lease is lost.
+        """
+        if not self.fold.started:
+            yield self._put(chunks.start(self.plan.assistant_id))
+        await self._skip_recorded()
+        if self.plan.cut_was_shown:
+            async for chunk in self._seal():
+                yield chunk
+        while not self._is_over():
+            async with aclosing(self._step()) as step:
+                async for chunk in step:
+                    yield chunk
+        if not self.fold.finished:
+            yield self._put(chunks.finish(self.totals.finish_reason or FinishReason.STOP))
+
+    def _put(self, chunk: Chunk) -> Chunk:
+        self.fold.apply(chunk)
+        return chunk
+
+    async def _skip_recorded(self) -> None:
+        while (record := await self._journal.recorded(f"model:{self._number}")) is not None:
+            self._number += 1
+            self._count(record)
+
+    def _count(self, record: JSONObject) -> None:
+        usage = Usage(**record.get("usage", {}))
+        self.totals.usage += usage
+        self.totals.model_name = record.get("model_name") or self.totals.model_name
+        if record.get("sealed"):
+            self._seals += 1
+        if record["ends_step"]:
+            self._answered_steps += 1
+            self.totals.steps += 1
+            self.totals.finish_reason = str(record.get("finish", ""))
+
+    @property
+    def _is_answered(self) -> bool:
+        """Whether the model call of the present step is settled."""
+        return self._answered_steps > 0 and self._answered_steps == self.fold.steps_started
+
+    def _is_over(self) -> bool:
+        """Whether the model has nothing more to do."""
+        if not self._is_answered or self.fold.step_is_open:
+            return False
+        return not self.fold.last_step_called_tools or self.totals.steps >= self.plan.max_steps
+
+    async def _step(self) -> AsyncGenerator[Chunk, None]:
+        """Settle what the last model call left open; otherwise make the next model call."""
+        if self._is_answered and self.fold.step_is_open:
+            async with aclosing(self._settle_calls(self.fold.unsettled_calls())) as outputs:
+                async for chunk in outputs:
+                    yield chunk
+            yield self._put(chunks.finish_step())
+            return
+        if not self.fold.step_is_open:
+            yield self._put(chunks.start_step())
+        async with aclosing(self._ask()) as answer:
+            async for chunk in answer:
+                yield chunk
+
+    async def _ask(self) -> AsyncGenerator[Chunk, None]:
+        """One model call, recorded when it ended; sealed when it broke off after something was shown."""
+        model, request = await self._request()
+        translate = EventTranslator(self.fold, self._tools.check, send_reasoning=self.plan.send_reasoning)
+        finish: Finish | None = None
+        try:
+            async with aclosing(model.stream(request)) as events:
+                async for event in events:
+                    if isinstance(event, Finish):
+                        finish = event
+                        break
+                    for chunk in translate(event):
+                        yield self._put(chunk)
+            if finish is None:
+                raise NetworkLost("The model's answer ended in the middle.")
+        except ModelError as error:
+            if not (translate.shown and error.retryable and self._seals < MAX_SEALS):
+                raise
+        if finish is None:
+            async for chunk in self._seal():
+                yield chunk
+            return
+        for chunk in translate.close():
+            yield self._put(chunk)
+        await self._record(model, request, finish)
+
+    async def _request(self) -> tuple[LanguageModel, ModelRequest]:
+        context = StepContext(
+            request_id=self.plan.request_id,
+            step_number=self._number,
+            system=self.plan.system,
+            messages=self.plan.prompt(self.fold.message),
+            model=self.plan.model,
+            steps=tuple(self._step_records),
+        )
+        config = await self._hooks.before_step(context) or StepConfig()
+        tools = self.plan.tools
+        if config.active_tools is not None:
+            tools = tuple(tool for tool in tools if tool.name in config.active_tools)
+        request = ModelRequest(
+            system=context.system if config.system is None else config.system,
+            messages=context.messages if config.messages is None else config.messages,
+            tools=tools,
+            tool_choice=config.tool_choice or self.plan.tool_choice,
+            settings=self.plan.settings,
+        )
+        model = context.model if config.model is None else self.plan.resolve_model(config.model)
+        return model, request
+
+    async def _record(self, model: LanguageModel, request: ModelRequest, finish: Finish) -> None:
+        record: JSONObject = {
+            "finish": finish.reason.value,
+            "ends_step": True,
+            "usage": _usage_json(finish.usage),
+            "model_name": finish.model_name or model.name,
+            "response_id": finish.response_id,
+            "request": self._describe(model, request),
+        }
+        await self._settle_model_call(record)
+        step = self.fold.step_record(
+            request_id=self.plan.request_id, number=self._number - 1, finish=finish, name=record["model_name"]
+        )
+        self._step_records.append(step)
+
+    async def _settle_model_call(self, record: JSONObject) -> None:
+        await self._journal.record(f"model:{self._number}", record)
+        self._number += 1
+        self._count(record)
+
+    def _describe(self, model: LanguageModel, request: ModelRequest) -> JSONObject:
+        """The request as it was sent, without what the step before had already: its pieces and a hash of the whole."""
+        body = dict(model.describe(request))
+        key = "messages" if "messages" in body else "input"
+        sent: list[JSONValue] = list(body.get(key) or [])
+        same = 0
+        for mine, before in zip(sent, self._described, strict=False):
+            if mine != before:
+                break
+            same += 1
+        digest = fingerprint(body)
+        body[key] = sent[same:]
+        self._described = sent
+        return {"hash": digest, "shared_messages": same, "messages_key": key, "body": body}
+
+    async def _seal(self) -> AsyncGenerator[Chunk, None]:
+        """Keep what a broken model call showed and settle it, so that the next call goes on from there.
+
+        Text stays open (the next text goes into the same part); half a tool call becomes an input error; half
+        reasoning is closed and kept for people.
+        """
+        for chunk in self.fold.sealing_chunks():
+            yield self._put(chunk)
+        # Results follow calls, so a step with calls ends; only a step of text goes on in place.
+        await self._settle_model_call({"sealed": True, "ends_step": self.fold.last_step_called_tools})
+
+    async def _settle_calls(self, calls: list[ToolCall]) -> AsyncGenerator[Chunk, None]:
+        """Run calls side by side, each a recorded step of its own; yield their outputs as they come."""
+        arrivals: asyncio.Queue[Chunk | BaseException | None] = asyncio.Queue()
+        tasks = [asyncio.create_task(self._settle_call(call, arrivals)) for call in calls]
+        try:
+            remaining = len(tasks)
+            while remaining:
+                match await arrivals.get():
+                    case None:
+                        remaining -= 1
+                    case BaseException() as error:
+                        raise error
+                    case chunk:
+                        yield self._put(chunk)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if self._step_records:
+            self._step_records[-1] = replace(self._step_records[-1], tool_results=self.fold.step_results())
+            await self._hooks.on_step_finish(self._step_records[-1])
+
+    async def _settle_call(self, call: ToolCall, arrivals: "asyncio.Queue[Chunk | BaseException | None]") -> None:
+        try:
+            key = f"call:{call.call_id}"
+            record = await self._journal.recorded(key)
+            if record is None:
+                async for item in self._tools.run(call):
+                    if isinstance(item, ToolProgress):
+                        arrivals.put_nowait(chunks.tool_output_available(call.call_id, item.output, preliminary=True))
+                    else:
+                        record = {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
+                assert record is not None, "a tool runner ends with a result"
+                await self._journal.record(key, record)
+            arrivals.put_nowait(_output_chunk(call.call_id, record))
+            arrivals.put_nowait(None)
+        except BaseException as error:
+            arrivals.put_nowait(error)
+            raise
+
+
+def _output_chunk(call_id: str, record: JSONObject) -> Chunk:
+    if record["is_error"]:
+        return chunks.tool_output_error(call_id, str(record["output"]))
+    return chunks.tool_output_available(call_id, record["output"])
+
+
+def _usage_json(usage: Usage) -> JSONObject:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cached_tokens": usage.cached_tokens,
+    }

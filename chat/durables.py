@@ -1,0 +1,102 @@
+"""The chat's durable functions: a turn, the hook after it, and what is left to do for a turn that nobody finished."""
+
+import logging
+
+from django.utils import timezone
+
+from chat.agent import InstanceKey
+from chat.core.hooks import ChatResponse, ResponseStatus
+from chat.core.turn_fold import TurnFold
+from chat.doorbell import group_of, ring
+from chat.errors import AgentNotFound
+from chat.instance_rows import key_of
+from chat.making import make_agent
+from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.streams.reader import close_stream, read
+from chat.think import Think
+from chat.turns.calling import decide, is_overridden, observe
+from chat.turns.persistence import RESPONSE_FIBER, has_content, start_response_hook
+from chat.turns.runner import INTERRUPTED, TurnRun
+from chat.turns.status import SKIPPED_REASON
+from fibers.context import FiberContext
+from fibers.core.states import FiberStatus
+from fibers.registry import durable
+from sessions_app import selectors
+from sessions_app.services import put_assistant
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+
+logger = logging.getLogger(__name__)
+
+RESUME_SECONDS = 15 * 60.0
+"""A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
+
+
+@durable("chat.turn", sealed="chat.turn_sealed", resume_seconds=RESUME_SECONDS)
+async def run_turn(context: FiberContext) -> JSONValue:
+    """Answer one request."""
+    return await TurnRun(context, make_agent).run()
+
+
+@durable(RESPONSE_FIBER)
+async def run_response_hook(context: FiberContext) -> JSONValue:
+    """Call `on_chat_response` once the turn's lane is free; at least once."""
+    response, agent = await db(_response, context.payload)
+    if agent is not None:
+        await observe(agent, "on_start")
+        await decide(agent, "on_chat_response", response)
+    return None
+
+
+def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
+    turn = Turn.objects.select_related("instance").get(pk=payload["turn_id"])
+    stored = selectors.get_message(turn.session_id, turn.assistant_id)
+    empty: JSONObject = {"id": turn.assistant_id, "role": "assistant", "parts": []}
+    agent = make_agent(key_of(turn.instance))
+    response = ChatResponse(
+        message=empty if stored is None else stored.to_ui(),
+        request_id=turn.request_id,
+        continuation=turn.trigger == TurnTrigger.CONTINUE,
+        status=ResponseStatus(payload["status"]),
+        error=payload["error"],
+    )
+    return response, agent if isinstance(agent, Think) else None
+
+
+@durable("chat.turn_sealed")
+async def seal_turn(context: FiberContext) -> JSONValue:
+    """Keep what an abandoned turn had shown, and say why it ended. Safe to run twice."""
+    turn_id = str(context.payload["payload"]["turn_id"])
+    turn = await db(lambda: Turn.objects.select_related("instance").filter(pk=turn_id).first())
+    if turn is None or context.payload["reason"] == SKIPPED_REASON:
+        return None
+    fold = TurnFold(turn.assistant_id)
+    for record in await read(turn_id, 0):
+        fold.apply(load(record.text))
+    await db(_store_sealed, context, turn, fold.message)
+    await close_stream(turn_id)
+    ring(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
+    return None
+
+
+def _store_sealed(context: FiberContext, turn: Turn, message: JSONObject) -> None:
+    was_cancelled = context.payload["status"] == FiberStatus.CANCELLED
+    with context.fenced():
+        is_current = AgentInstance.objects.filter(pk=turn.instance_id, generation=turn.generation).exists()
+        if has_content(message) and is_current:
+            leaf = turn.input_ids[-1] if turn.input_ids else turn.base_id
+            put_assistant(turn.session_id, message, after=leaf, turn_id=turn.pk)
+        error_text = "" if was_cancelled else INTERRUPTED
+        Turn.objects.filter(pk=turn.pk, finished_at=None).update(
+            finished_at=timezone.now(), error_text=error_text, error_code="" if was_cancelled else "interrupted"
+        )
+        key = key_of(turn.instance)
+        if _has_response_hook(key):
+            start_response_hook(turn.pk, key, "aborted" if was_cancelled else "error", error_text)
+
+
+def _has_response_hook(key: InstanceKey) -> bool:
+    try:
+        return is_overridden(make_agent(key), "on_chat_response")
+    except AgentNotFound:
+        return False

@@ -1,0 +1,172 @@
+"""Errors of chats.
+
+ThinkError
+└─ ChatError      AgentNotFound · InstanceNotFound · TurnNotFound · AttachmentNotFound · AttachmentInvalid
+                  │  Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
+                  │  TurnConflict · NestedTurn
+                  └─ ModelError   ModelNotConfigured · ModelRejected · ModelAuth · RateLimited · Overloaded
+                                  · ContextOverflow · NetworkLost · StreamStalled
+"""
+
+from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
+
+
+class ChatError(ThinkError):
+    """Something in a chat went wrong."""
+
+    code = "chat_error"
+
+
+class AgentNotFound(ChatError, NotFound):
+    """There is no agent of this name."""
+
+    code = "agent_not_found"
+
+
+class InstanceNotFound(ChatError, NotFound):
+    """There is no such conversation."""
+
+    code = "instance_not_found"
+
+
+class TurnNotFound(ChatError, NotFound):
+    """There is no such turn."""
+
+    code = "turn_not_found"
+
+
+class Unauthenticated(ChatError):
+    """You are not signed in."""
+
+    code = "unauthenticated"
+    http_status = 401
+
+
+class OriginDenied(ChatError, Denied):
+    """Pages of this origin may not use your sign-in here."""
+
+    code = "origin_denied"
+
+
+class SignInDenied(ChatError, Denied):
+    """This sign-in link does not work, or no longer."""
+
+    code = "sign_in_denied"
+
+
+class AttachmentNotFound(ChatError, NotFound):
+    """There is no such file."""
+
+    code = "attachment_not_found"
+
+
+class AttachmentInvalid(ChatError, Invalid):
+    """This file cannot be attached."""
+
+    code = "attachment_invalid"
+
+
+class FrameInvalid(ChatError, Invalid):
+    """The frame is not what the protocol expects. Data: `request_id` when the frame named a request."""
+
+    code = "frame_invalid"
+
+    @property
+    def request_id(self) -> str | None:
+        """Id of the request that must now end with an error frame, or `None`."""
+        return self.data.get("request_id")
+
+
+class ChunkInvalid(ChatError, Invalid):
+    """The chunk is not one of the UI message stream."""
+
+    code = "chunk_invalid"
+
+
+class InputInvalid(ChatError, Invalid):
+    """The message is not what was expected."""
+
+    code = "input_invalid"
+
+
+class TurnConflict(ChatError, Conflict):
+    """The conversation's present state does not allow this turn."""
+
+    code = "turn_conflict"
+
+
+class NestedTurn(ChatError, Conflict):
+    """A blocking turn cannot be called from inside an active turn of the same conversation."""
+
+    code = "nested_turn"
+
+
+class QuotaExceeded(ChatError, Conflict):
+    """You have reached a limit."""
+
+    code = "quota_exceeded"
+    http_status = 429
+
+
+class ModelError(ChatError):
+    """The model could not answer."""
+
+    code = "model_error"
+    http_status = 502
+
+
+class ModelNotConfigured(ModelError, Invalid):
+    """No model is configured."""
+
+    code = "model_not_configured"
+    http_status = 422
+
+
+class ModelRejected(ModelError):
+    """The model's provider rejected the request."""
+
+    code = "model_rejected"
+
+
+class ModelAuth(ModelError):
+    """The model's provider refused the credentials."""
+
+    code = "model_auth"
+
+
+class ContextOverflow(ModelError):
+    """The conversation is longer than the model's context window."""
+
+    code = "context_overflow"
+
+
+class RateLimited(ModelError, Unavailable):
+    """The model's provider limits the rate of requests. Data: `retry_after_seconds` or nothing."""
+
+    code = "rate_limited"
+    http_status = 503
+    retryable = True
+
+
+class Overloaded(ModelError, Unavailable):
+    """The model's provider is overloaded or failing."""
+
+    code = "overloaded"
+    http_status = 503
+    retryable = True
+
+
+class NetworkLost(ModelError, Unavailable):
+    """The connection to the model was lost."""
+
+    code = "network_lost"
+    http_status = 503
+    retryable = True
+
+
+class StreamStalled(ModelError, Unavailable):
+    """The model fell silent in the middle of its answer."""
+
+    code = "stream_stalled"
+    http_status = 503
+    retryable = True

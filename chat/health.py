@@ -1,0 +1,87 @@
+"""Is the service alive, and can it serve: database, Redis, a worker that was seen lately. No secrets in the answers."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from chat.conf_access import AccessSettings
+
+WORKER_KEY = "think:worker-seen"
+_TIMEOUT_SECONDS = 2.0
+_conf = AccessSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What was looked at: name to "ok" or a word that says what is wrong."""
+
+    parts: dict[str, str]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether everything answers."""
+        return all(state == "ok" for state in self.parts.values())
+
+
+def readiness() -> Health:
+    """Look at everything that a turn needs. Never raises; bounded by short timeouts."""
+    checks: dict[str, Callable[[], str]] = {"database": _database, "redis": _redis, "worker": _worker}
+    return Health(parts={name: check() for name, check in checks.items()})
+
+
+def note_worker() -> None:
+    """Say that a worker lives; called by each worker every few seconds. Never raises: a lost note is noted again."""
+    if not _redis_url():
+        return
+    try:
+        with _client() as client:
+            client.set(WORKER_KEY, repr(time.time()), ex=int(_conf.worker_silence_seconds * 4))
+    except redis.RedisError:
+        return
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+            cursor.fetchone()
+    except DatabaseError:
+        return "unreachable"
+    return "ok"
+
+
+def _redis() -> str:
+    if not _redis_url():
+        return "not configured"
+    try:
+        with _client() as client:
+            client.ping()
+    except redis.RedisError:
+        return "unreachable"
+    return "ok"
+
+
+def _worker() -> str:
+    if not _redis_url():
+        return "unknown"
+    try:
+        with _client() as client:
+            seen = client.get(WORKER_KEY)
+    except redis.RedisError:
+        return "unknown"
+    if not isinstance(seen, bytes):
+        return "never seen"
+    return "ok" if time.time() - float(seen) <= _conf.worker_silence_seconds else "silent"
+
+
+def _client() -> "redis.Redis":
+    return redis.Redis.from_url(_redis_url(), socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS)
+
+
+def _redis_url() -> str:
+    """Empty in a project that has none."""
+    return getattr(settings, "REDIS_URL", "") or ""

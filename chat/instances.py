@@ -1,0 +1,209 @@
+"""Instances: made on the first write, listed newest first, renamed, seen, deleted with everything that is theirs.
+
+Whether the user may do it was decided in `auth.py`; these functions take what it opened.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from chat import attachments
+from chat.agent import InstanceKey
+from chat.auth import OpenedAgent
+from chat.doorbell import group_of, ring_on_commit
+from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
+from chat.instance_rows import ensure_instance, key_of
+from chat.models import AgentInstance, StreamSegment, Turn
+from chat.turns.admission import cancel_all, stopping
+from sessions_app.models import Session
+from sessions_app.services import delete_session, select_leaf
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONValue, dump, load
+
+MAX_TITLE = 100
+RECENT_TURNS = 50
+LIVE = ("pending", "running")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceSummary:
+    """One line of the list of conversations."""
+
+    id: str
+    agent: str
+    name: str
+    title: str
+    active_at: datetime
+    created_at: datetime
+    is_running: bool
+    is_unread: bool  # an answer ended after the owner last looked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstancePage:
+    """A page of the list. `next_cursor`: nothing at the end."""
+
+    items: list[InstanceSummary]
+    next_cursor: str | None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is another page."""
+        return self.next_cursor is not None
+
+
+def create_instance(opened: OpenedAgent, *, title: str = "") -> AgentInstance:
+    """Make the instance of this address with its session, or return the present one unchanged.
+
+    Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`.
+    """
+    if opened.instance is not None:
+        return opened.instance
+    if opened.is_read_only:
+        raise AgentNotFound
+    key = InstanceKey(owner_id=opened.user_id, agent=opened.agent, name=opened.name)
+    cleaned = _clean_title(title)
+    try:
+        return ensure_instance(key, title=cleaned)
+    except IntegrityError:
+        # Somebody else made it between our look and our insert; theirs is the one.
+        return ensure_instance(key)
+
+
+def new_instance_name() -> str:
+    """Generated name of a conversation that was given none."""
+    return new_id("chat")
+
+
+def rename_instance(instance: AgentInstance, title: str) -> None:
+    """Give the conversation a title. Errors: `InputInvalid` when it is too long."""
+    AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title))
+
+
+def mark_seen(instance: AgentInstance) -> None:
+    """Note that the owner looks at the conversation now."""
+    AgentInstance.objects.filter(pk=instance.pk).update(seen_at=timezone.now())
+
+
+def delete_instance(instance: AgentInstance) -> None:
+    """Remove the conversation: running turns are cancelled, then turns, sessions, logs, files go.
+
+    Durability: rows in one transaction, file objects after the commit. A runner that is still writing finds its rows
+    gone and stops; the segments it may leave are pruned.
+    """
+    with stopping(key_of(instance), queued_reason="deleted"):
+        family = _family(instance.pk)
+        turns = Turn.objects.filter(instance_id__in=family)
+        for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=instance.pk):
+            cancel_all(child)
+        StreamSegment.objects.filter(stream__in=list(turns.values_list("id", flat=True))).delete()
+        attachments.forget_files_of(family)
+        AgentInstance.objects.filter(pk__in=family).update(session=None)
+        turns.delete()
+        for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
+            delete_session(session_id)
+        AgentInstance.objects.filter(pk=instance.pk).delete()
+
+
+def show_message(instance: AgentInstance, message_id: str) -> str:
+    """Show the newest path below a message of the current session; returns its end. Errors: `MessageNotFound`."""
+    if instance.session_id is None:
+        raise InputInvalid("This conversation has no messages.")
+    with transaction.atomic():
+        leaf_id = select_leaf(instance.session_id, message_id)
+        ring_on_commit(group_of(key_of(instance)), {"type": "transcript.changed"})
+    return leaf_id
+
+
+def instance_page(
+    owner_id: int, *, agent: str = "", search: str = "", cursor: str = "", limit: int = 50
+) -> InstancePage:
+    """The user's conversations, newest activity first, with what a list shows. One query, no count.
+
+    Shape: `cursor` is the former page's `next_cursor`. Errors: `InputInvalid` for a cursor that is none.
+    """
+    rows = AgentInstance.objects.filter(owner_id=owner_id, parent=None, archived_at=None)
+    if agent:
+        rows = rows.filter(agent=agent)
+    if search:
+        rows = rows.filter(Q(title__icontains=search) | Q(name__icontains=search))
+    if cursor:
+        active_at, last_id = _decode_cursor(cursor)
+        rows = rows.filter(active_at__lte=active_at).filter(Q(active_at__lt=active_at) | Q(id__gt=last_id))
+    found = list(_with_flags(rows).order_by("-active_at", "id")[: limit + 1])
+    page = found[:limit]
+    return InstancePage(
+        items=[_summary(row) for row in page], next_cursor=_encode_cursor(page[-1]) if len(found) > limit else None
+    )
+
+
+def instance_summary(instance_id: str) -> InstanceSummary:
+    """One instance as the list shows it. One query. Errors: `InstanceNotFound`."""
+    row = _with_flags(AgentInstance.objects.filter(pk=instance_id)).first()
+    if row is None:
+        raise InstanceNotFound
+    return _summary(row)
+
+
+def _with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
+    # Only the newest turns can run or be unread, found along the index of positions: whatever the history, a few
+    # probes a row. An EXISTS here lets PostgreSQL start from all fibers instead.
+    turns = Turn.objects.filter(instance=OuterRef("pk"), position__gt=OuterRef("turn_count") - RECENT_TURNS)
+    newest = turns.order_by("-position")
+    return rows.annotate(
+        live_status=Subquery(newest.filter(finished_at=None, fiber__status__in=LIVE).values("fiber__status")[:1]),
+        last_finished_at=Subquery(newest.filter(finished_at__isnull=False).values("finished_at")[:1]),
+    )
+
+
+def _summary(row: AgentInstance) -> InstanceSummary:
+    last_finished_at: datetime | None = getattr(row, "last_finished_at", None)
+    is_unread = last_finished_at is not None and (row.seen_at is None or last_finished_at > row.seen_at)
+    return InstanceSummary(
+        id=row.id,
+        agent=row.agent,
+        name=row.name,
+        title=row.title,
+        active_at=row.active_at,
+        created_at=row.created_at,
+        is_running=getattr(row, "live_status", None) is not None,
+        is_unread=is_unread,
+    )
+
+
+def _family(instance_id: str) -> list[str]:
+    family, edge = [instance_id], [instance_id]
+    while edge:
+        edge = list(AgentInstance.objects.filter(parent_id__in=edge).values_list("id", flat=True))
+        family += edge
+    return family
+
+
+def _clean_title(title: str) -> str:
+    cleaned = " ".join(title.split())
+    if len(cleaned) > MAX_TITLE:
+        raise InputInvalid(f"A title has at most {MAX_TITLE} characters.", max_length=MAX_TITLE)
+    return cleaned
+
+
+def _encode_cursor(row: AgentInstance) -> str:
+    return base64.urlsafe_b64encode(dump([row.active_at.isoformat(), row.id]).encode()).decode()
+
+
+def _decode_cursor(cursor: str) -> tuple[datetime, str]:
+    try:
+        value: JSONValue = load(base64.urlsafe_b64decode(cursor.encode()))
+    except (ValueError, binascii.Error):
+        raise InputInvalid("The cursor is not one of ours.") from None
+    match value:
+        case [str(text), str(last_id)]:
+            active_at = parse_datetime(text)
+            if active_at is not None and timezone.is_aware(active_at):
+                return active_at, last_id
+    raise InputInvalid("The cursor is not one of ours.")

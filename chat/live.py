@@ -1,0 +1,200 @@
+"""What sockets read: the transcript window, the turns that are under way, how a turn ended."""
+
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from chat.agent import InstanceKey
+from chat.conf import chat_settings
+from chat.core.handshake import FailedTurn, FinishedTurn, InstanceView
+from chat.instance_rows import find_instance
+from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
+from chat.turns.status import FINAL, TurnStatus, turn_status
+from fibers.core.states import TERMINAL
+from fibers.selectors import is_being_sealed
+from sessions_app import selectors
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+_END = ("started_at", "finished_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRef:
+    """A turn as connections handle it."""
+
+    turn_id: str
+    request_id: str
+    position: int
+    trigger: TurnTrigger
+    status: TurnStatus
+    has_begun: bool
+    is_recovering: bool
+    message_ids: tuple[str, ...]
+    assistant_id: str
+    error_text: str
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the turn has ended."""
+        return self.status in FINAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """An instance at one moment, for one user. `failed`: the last turn, if it failed and this user has not seen it."""
+
+    instance_id: str | None
+    session_id: str | None
+    last_position: int = 0  # of the newest turn
+    turns: tuple[TurnRef, ...] = ()  # not ended, in order
+    failed: TurnRef | None = None
+    state: JSONValue = None
+
+    @property
+    def active(self) -> TurnRef | None:
+        """The turn that runs and has begun its stream."""
+        return next((turn for turn in self.turns if turn.has_begun), None)
+
+    @property
+    def waiting(self) -> tuple[TurnRef, ...]:
+        """Accepted turns that have not begun."""
+        return tuple(turn for turn in self.turns if not turn.has_begun)
+
+    def view(self, ended: TurnRef | None = None) -> InstanceView:
+        """What the handshake decides on. `ended` is the finished turn that an acknowledgement names."""
+        active = self.active
+        recovering = next((turn.request_id for turn in self.turns if turn.is_recovering), None)
+        finished: dict[str, FinishedTurn | FailedTurn] = {}
+        if ended is not None and ended.is_final:
+            finished[ended.request_id] = _finished(ended)
+        return InstanceView(
+            active=active.request_id if active else None,
+            accepted=tuple(turn.request_id for turn in self.waiting),
+            terminal=_failed(self.failed) if self.failed else None,
+            recovering=recovering,
+            finished=finished,
+        )
+
+
+def _failed(turn: TurnRef) -> FailedTurn:
+    return FailedTurn(request_id=turn.request_id, text=turn.error_text, message_ids=turn.message_ids)
+
+
+def _finished(turn: TurnRef) -> FinishedTurn | FailedTurn:
+    if turn.status is TurnStatus.ERROR:
+        return _failed(turn)
+    return FinishedTurn(request_id=turn.request_id, message_ids=turn.message_ids)
+
+
+def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
+    """Read it: three queries, whatever the history."""
+    instance = find_instance(key)
+    if instance is None:
+        return Snapshot(instance_id=None, session_id=None)
+    rows = Turn.objects.filter(instance=instance).select_related("fiber").order_by("position")
+    under_way = [turn_ref(turn) for turn in rows.exclude(fiber__status__in=TERMINAL)]
+    return Snapshot(
+        instance_id=instance.pk,
+        session_id=instance.session_id,
+        last_position=instance.turn_count,
+        turns=tuple(under_way),
+        failed=None if under_way else _unseen_failure(instance, user_id),
+        state=instance.state,
+    )
+
+
+def _unseen_failure(instance: AgentInstance, user_id: int) -> TurnRef | None:
+    last = (
+        Turn.objects.filter(instance=instance, generation=instance.generation)
+        .select_related("fiber")
+        .order_by("-position")
+        .first()
+    )
+    if last is None:
+        return None
+    ref = turn_ref(last)
+    if ref.status is not TurnStatus.ERROR or TurnSeen.objects.filter(turn=last, user_id=user_id).exists():
+        return None
+    return ref
+
+
+def find_turn(key: InstanceKey, *, request_id: str = "", turn_id: str = "") -> TurnRef | None:
+    """Find one turn of this instance, by request or by turn id; never another's."""
+    turn = (
+        Turn.objects.filter(
+            Q(request_id=request_id) if request_id else Q(pk=turn_id),
+            instance__owner_id=key.owner_id,
+            instance__agent=key.agent,
+            instance__name=key.name,
+            instance__parent=None,
+        )
+        .select_related("fiber")
+        .first()
+    )
+    return None if turn is None else turn_ref(turn)
+
+
+def turns_after(key: InstanceKey, position: int) -> list[TurnRef]:
+    """Read the turns that were accepted after a position, ended ones too; none from before the last clear."""
+    instance = find_instance(key)
+    rows = Turn.objects.filter(instance=instance, generation=instance.generation) if instance else Turn.objects.none()
+    return [turn_ref(turn) for turn in rows.filter(position__gt=position).select_related("fiber").order_by("position")]
+
+
+def answer_of(turn_id: str) -> JSONObject | None:
+    """Read the stored answer of a turn; nothing when it said nothing or is gone."""
+    turn = Turn.objects.filter(pk=turn_id).first()
+    stored = selectors.get_message(turn.session_id, turn.assistant_id) if turn else None
+    return None if stored is None else stored.to_ui()
+
+
+def is_final(turn_id: str) -> bool:
+    """Whether a turn has ended and what it left is stored (also when it is gone)."""
+    turn = Turn.objects.select_related("fiber").only(*_END, "fiber__status", "fiber__fence").filter(pk=turn_id).first()
+    if turn is None or turn.fiber.status not in TERMINAL:
+        return turn is None
+    # A turn that lost its workers for good is stored by a fiber of its own, a moment later.
+    was_told = turn.started_at is None or turn.finished_at is not None
+    return was_told or not is_being_sealed(turn.fiber.pk, turn.fiber.fence)
+
+
+def mark_seen(turn_id: str, user_id: int) -> None:
+    """Note that the user saw how a turn ended. Safe to call twice."""
+    TurnSeen.objects.bulk_create([TurnSeen(turn_id=turn_id, user_id=user_id)], ignore_conflicts=True)
+
+
+def transcript(session_id: str | None) -> list[JSONObject]:
+    """The window of the shown path, then the queued user messages, marked."""
+    if session_id is None:
+        return []
+    found = selectors.window(
+        session_id, max_messages=chat_settings.window_messages, max_bytes=chat_settings.window_bytes
+    )
+    return [message.to_ui() if message.placed else _queued(message.to_ui()) for message in found]
+
+
+def current_transcript(key: InstanceKey) -> list[JSONObject]:
+    """The transcript of an instance's current session; empty for one that does not exist yet."""
+    instance = find_instance(key)
+    return [] if instance is None else transcript(instance.session_id)
+
+
+def _queued(message: JSONObject) -> JSONObject:
+    return {**message, "metadata": {**(message.get("metadata") or {}), "queued": True}}
+
+
+def turn_ref(turn: Turn) -> TurnRef:
+    """Describe a turn. Needs its fiber loaded; no query."""
+    status = turn_status(turn.fiber.status, turn.fiber.reason)
+    return TurnRef(
+        turn_id=turn.pk,
+        request_id=turn.request_id,
+        position=turn.position,
+        trigger=TurnTrigger(turn.trigger),
+        status=status,
+        has_begun=turn.started_at is not None,
+        is_recovering=status is TurnStatus.RUNNING and turn.fiber.attempt > 1,
+        message_ids=tuple(turn.options.get("answers", ())),
+        assistant_id=turn.assistant_id,
+        error_text=turn.error_text,
+    )

@@ -1,0 +1,34 @@
+"""Small encodings that every vendor's wire needs. Pure."""
+
+import base64
+from collections.abc import Iterable
+
+from chat.core.language_model import FileContent, TextContent
+from thinkproject.kernel.jsonvalue import JSONValue, dump
+
+
+def data_url(file: FileContent) -> str:
+    """The file as a `data:` URL."""
+    return f"data:{file.media_type};base64,{base64.b64encode(file.data).decode('ascii')}"
+
+
+def file_note(file: FileContent) -> str:
+    """What a model that cannot take this file is told instead."""
+    name = f"{file.filename!r}, " if file.filename else ""
+    return f"[A file is attached that you cannot see: {name}{file.media_type}, {len(file.data)} bytes]"
+
+
+def output_text(output: JSONValue, *, is_error: bool) -> str:
+    """A tool's output as the model reads it: text as it is, other values as JSON; failures say so."""
+    text = output if isinstance(output, str) else dump(output)
+    return f"Error: {text}" if is_error and not text.lower().startswith("error") else text
+
+
+def plain_text(content: Iterable[TextContent | FileContent]) -> str:
+    """A user's content for models that take text alone."""
+    return "\n\n".join(item.text if isinstance(item, TextContent) else file_note(item) for item in content)
+
+
+def is_image(file: FileContent) -> bool:
+    """Whether the file is a picture in a format that models take."""
+    return file.media_type in ("image/png", "image/jpeg", "image/webp", "image/gif")

@@ -1,0 +1,116 @@
+"""From a model's name to something that answers.
+
+`resolve_model` gives the bare adapter, `guarded` puts the project's retry and stall rules around any model. The name
+"default" is what configuration or discovery chose (`chat.llm.discovery`).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chat.core.language_model import LanguageModel
+from chat.errors import ModelNotConfigured
+from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.conf import llm_settings
+from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
+from chat.llm.providers import Credentials, route, split_name
+from chat.llm.responses import ResponsesModel
+from chat.llm.wrappers import OnRetry, Retrying, RetryPolicy, StallGuard
+
+DEFAULT: Final = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """What people are told about the default model. `kind` is a `ChoiceKind`; `name` is empty when there is none."""
+
+    name: str
+    kind: ChoiceKind
+    base_url: str
+    is_small: bool
+    hint: str
+
+
+def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
+    """Return the model that is named `provider/model` or "default"; a model is returned as it is.
+
+    Errors: `ModelNotConfigured`, whose message says what to set.
+    """
+    if not isinstance(name_or_model, str):
+        return name_or_model
+    if _replacement:
+        return _replacement[-1]
+    name = name_or_model.strip()
+    choice = default_choice()
+    if name in ("", DEFAULT):
+        if not choice.name:
+            raise ModelNotConfigured(choice.hint)
+        name = choice.name
+    provider, model = split_name(name)
+    found = route(provider, _credentials(choice), llm_settings.providers)
+    if found.uses_responses:
+        return ResponsesModel(found.endpoint, model)
+    return ChatCompletionsModel(found.endpoint, model)
+
+
+_replacement: list[LanguageModel] = []
+
+
+@contextmanager
+def replaced_models(model: LanguageModel) -> Iterator[None]:
+    """Let this model answer for every name, in this process. For tests of agents (`chat.testing`)."""
+    _replacement.append(model)
+    try:
+        yield
+    finally:
+        _replacement.pop()
+
+
+def guarded(
+    model: LanguageModel, *, gap_seconds: float | None = None, on_retry: OnRetry | None = None
+) -> LanguageModel:
+    """Put the stall guard and, outside it, the retries around a model, as the settings (or `gap_seconds`) say."""
+    guard = StallGuard(
+        model,
+        gap_seconds=llm_settings.stall_seconds if gap_seconds is None else gap_seconds,
+        first_seconds=llm_settings.first_token_seconds,
+    )
+    return Retrying(guard, policy=RetryPolicy(attempts=llm_settings.retry_attempts), on_retry=on_retry)
+
+
+def default_choice() -> Choice:
+    """What "default" means now: the settings, else the stored choice, else none and why. Asks no network."""
+    path = llm_settings.choice_file
+    stored = load_choice(Path(path)) if path else None
+    settings = {
+        "THINK_MODEL": llm_settings.model,
+        "OPENAI_API_KEY": llm_settings.openai_api_key,
+        "OPENAI_BASE_URL": llm_settings.openai_base_url,
+    }
+    return configured_choice(settings) or stored or no_choice()
+
+
+def describe_default() -> ModelInfo:
+    """Say which model agents get as "default", where it comes from, and how to connect a better one. Never raises."""
+    choice = default_choice()
+    return ModelInfo(
+        name=choice.name,
+        kind=choice.kind,
+        base_url=choice.base_url,
+        is_small=choice.is_small,
+        hint=choice.hint,
+    )
+
+
+def _credentials(choice: Choice) -> Credentials:
+    is_local = choice.kind is ChoiceKind.LOCAL
+    is_server = choice.kind is ChoiceKind.SERVER
+    return Credentials(
+        openai_api_key=llm_settings.openai_api_key,
+        openai_base_url=llm_settings.openai_base_url,
+        local_base_url=choice.base_url if is_local else "",
+        discovered_base_url=choice.base_url if is_server else "",
+        discovered_provider=choice.name.partition("/")[0] if is_server else "",
+    )

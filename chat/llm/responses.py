@@ -1,0 +1,225 @@
+"""Adapter for the Responses API.
+
+Nothing is stored at the provider (`store` is false): the conversation is ours, and reasoning travels back and forth
+encrypted, in the `provider_metadata` of reasoning parts.
+"""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator
+from typing import Final, assert_never
+
+import httpx2
+import openai
+
+from chat.core.language_model import (
+    AssistantMessage,
+    ModelEvent,
+    ModelRequest,
+    ReasoningContent,
+    TextContent,
+    ToolCallContent,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from chat.errors import ModelRejected, NetworkLost
+from chat.llm.chat_completions import known_call_ids
+from chat.llm.content import data_url, file_note, is_image, output_text
+from chat.llm.errors import from_exception
+from chat.llm.redaction import redact_body
+from chat.llm.responses_reader import METADATA_KEY, ResponsesReader
+from chat.llm.sse import SSEOverflow
+from chat.llm.transport import TRANSPORT_ERRORS, Endpoint, client_for, drain, sse_batches
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+
+_REASONING_MODEL: Final = re.compile(r"^(?:o\d|gpt-[5-9]|gpt-\d{2}|codex|computer-use)(?!.*chat-latest)")
+_REASONING_REFUSED: Final = re.compile(r"reasoning|encrypted_content", re.IGNORECASE)
+
+_without_reasoning: set[tuple[str, str]] = set()
+
+
+class ResponsesModel:
+    """A model behind `POST {base_url}/responses`. Stateless; share it between turns."""
+
+    def __init__(self, endpoint: Endpoint, model: str) -> None:
+        self._endpoint = endpoint
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """`provider/model`."""
+        return f"{self._endpoint.provider}/{self._model}"
+
+    @property
+    def accepts_images(self) -> bool:
+        """Whether pictures are sent."""
+        return self._endpoint.accepts_images
+
+    def describe(self, request: ModelRequest) -> JSONObject:
+        """The body `stream` would send; long data URLs shortened, anything like a credential out."""
+        return redact_body(self._body(request))
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Ask the model.
+
+        Errors: the `ModelError` family. Closing the generator, or cancelling the task in it, closes the connection.
+        """
+        provider, secrets = self._endpoint.provider, self._endpoint.secrets
+        try:
+            async with self._open(request) as response:
+                reader = ResponsesReader(provider, secrets, known_call_ids(request.messages))
+                async with contextlib.aclosing(sse_batches(response)) as batches:
+                    async for batch in batches:
+                        for event in batch:
+                            for item in reader.feed(event.data):
+                                yield item
+                        if reader.is_done:
+                            break
+                    if not reader.is_done:
+                        raise NetworkLost(
+                            f"The connection to {provider} ended in the middle of the answer.", provider=provider
+                        )
+                    for item in reader.end():
+                        yield item
+                    await drain(batches)
+        except TRANSPORT_ERRORS as error:
+            # Without the cause: its text quotes the provider's body, which is for the log alone.
+            raise from_exception(provider, error, secrets=secrets) from None
+        except SSEOverflow as error:
+            raise ModelRejected(f"{provider} sent more in one piece than can be held.") from error
+
+    @contextlib.asynccontextmanager
+    async def _open(self, request: ModelRequest) -> AsyncGenerator[httpx2.Response, None]:
+        body = self._body(request)
+        headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                response = await self._send(stack, body, headers)
+            except openai.BadRequestError as error:
+                # A model that does not reason refuses to be asked for its reasoning; that is no failure.
+                if "include" not in body or not _REASONING_REFUSED.search(error.response.text):
+                    raise
+                _without_reasoning.add((self._endpoint.base_url, self._model))
+                response = await self._send(stack, self._body(request), headers)
+            yield response
+
+    async def _send(
+        self, stack: contextlib.AsyncExitStack, body: JSONObject, headers: dict[str, str]
+    ) -> httpx2.Response:
+        # The body travels as `extra_body`: the client's walk over each message's type is slow on long histories.
+        create = client_for(self._endpoint).responses.with_streaming_response.create
+        call = create(stream=True, extra_body=body, extra_headers=headers)
+        return (await stack.enter_async_context(call)).http_response
+
+    def _body(self, request: ModelRequest) -> JSONObject:
+        settings = request.settings
+        body: JSONObject = {
+            "model": self._model,
+            "input": responses_input(request, accepts_images=self.accepts_images),
+            "stream": True,
+            "store": False,
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if request.tools and self._endpoint.can_call_tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = _tool_choice(request.tool_choice)
+            if settings.parallel_tool_calls is not None:
+                body["parallel_tool_calls"] = settings.parallel_tool_calls
+        body.update(self._reasoning(settings.reasoning_effort))
+        optional = {
+            "max_output_tokens": settings.max_output_tokens,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+        }
+        body.update({key: value for key, value in optional.items() if value is not None})
+        if settings.response_schema is not None:
+            body["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": settings.response_schema}}
+        body.update(settings.extra)
+        return body
+
+    def _reasoning(self, effort: str | None) -> JSONObject:
+        reasons = bool(_REASONING_MODEL.match(self._model)) or effort is not None
+        if not reasons or (self._endpoint.base_url, self._model) in _without_reasoning:
+            return {}
+        reasoning = {"summary": "auto"} if effort is None else {"summary": "auto", "effort": effort}
+        return {"reasoning": reasoning, "include": ["reasoning.encrypted_content"]}
+
+
+def responses_input(request: ModelRequest, *, accepts_images: bool) -> list[JSONObject]:
+    """The request's messages as input items, in order."""
+    items: list[JSONObject] = []
+    for message in request.messages:
+        match message:
+            case UserMessage():
+                items.append({"role": "user", "content": _user_content(message, accepts_images=accepts_images)})
+            case AssistantMessage():
+                items.extend(_assistant_items(message))
+            case ToolMessage():
+                output = output_text(message.output, is_error=message.is_error)
+                items.append({"type": "function_call_output", "call_id": message.call_id, "output": output})
+            case _:
+                assert_never(message)
+    return items
+
+
+def _user_content(message: UserMessage, *, accepts_images: bool) -> list[JSONObject]:
+    parts: list[JSONObject] = []
+    for item in message.content:
+        if isinstance(item, TextContent):
+            parts.append({"type": "input_text", "text": item.text})
+        elif accepts_images and is_image(item):
+            parts.append({"type": "input_image", "image_url": data_url(item)})
+        elif accepts_images and item.media_type == "application/pdf":
+            name = item.filename or "file.pdf"
+            parts.append({"type": "input_file", "filename": name, "file_data": data_url(item)})
+        else:
+            parts.append({"type": "input_text", "text": file_note(item)})
+    return parts
+
+
+def _assistant_items(message: AssistantMessage) -> list[JSONObject]:
+    items: list[JSONObject] = []
+    for item in message.content:
+        match item:
+            case TextContent():
+                if item.text:
+                    items.append({"role": "assistant", "content": item.text})
+            case ToolCallContent():
+                arguments = dump(item.input)
+                items.append(
+                    {"type": "function_call", "call_id": item.call_id, "name": item.tool_name, "arguments": arguments}
+                )
+            case ReasoningContent():
+                items.extend(_reasoning_item(item))
+            case _:
+                assert_never(item)
+    return items
+
+
+def _reasoning_item(item: ReasoningContent) -> list[JSONObject]:
+    """Reasoning goes back only with what the provider sealed it with; text alone means nothing to it."""
+    metadata = item.provider_metadata.get(METADATA_KEY)
+    if not isinstance(metadata, dict):
+        return []
+    sealed = metadata.get("reasoningEncryptedContent")
+    if not isinstance(sealed, str) or not sealed:
+        return []
+    summary = [{"type": "summary_text", "text": item.text}] if item.text else []
+    return [{"type": "reasoning", "id": metadata.get("itemId"), "summary": summary, "encrypted_content": sealed}]
+
+
+def _tool(tool: ToolSpec) -> JSONObject:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.input_schema,
+        "strict": False,
+    }
+
+
+def _tool_choice(choice: str) -> str | JSONObject:
+    return choice if choice in ("none", "required") else {"type": "function", "name": choice}

@@ -1,0 +1,341 @@
+"""From a request to the answer that the scripted provider gives: a pure function of the conversation it received.
+
+A request that goes on from a sealed partial answer gets the rest of the *same* answer, byte for byte; a partial that is
+no beginning of that answer is answered with a loud mismatch, because then somebody lost or doubled text.
+"""
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from chat.llm.scripted.script import (
+    Call,
+    Cut,
+    Directive,
+    Echo,
+    HttpError,
+    Misbehave,
+    Option,
+    Pace,
+    Say,
+    Wait,
+    Words,
+    parse,
+)
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+GO_ON: Final = re.compile(r"left off|cut off|broke off|interrupted|where (?:you|it) stopped", re.IGNORECASE)
+MISMATCH: Final = "[MISMATCH: the partial answer sent back is no beginning of the answer that was given]"
+_VOCABULARY: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty")
+_PIECE: Final = re.compile(r"\S+\s*|\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A message as the planner sees it, whatever wire it came by."""
+
+    role: str
+    text: str = ""
+    calls: tuple[tuple[str, str], ...] = ()  # (call id, tool name)
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One chunk to send. `kind`: text, reasoning, refusal, call_start, call_arguments, call_end."""
+
+    kind: str
+    text: str = ""
+    rate: float = 0.0
+    pause: float = 0.0
+    call_index: int = 0
+    call_id: str = ""
+    name: str = ""
+    flags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An answer and what goes wrong with it. `continues` is how much of the text the client already has."""
+
+    marker: str
+    round: int
+    units: tuple[Unit, ...]
+    text: str
+    continues: int = 0
+    mismatch: bool = False
+    errors: tuple[HttpError, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    lies: tuple[Misbehave, ...] = ()
+    finish: str = ""
+    usage: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a message without directives gets: `tokens` words (0: a short sentence) at `rate` chunks per second."""
+
+    tokens: int = 0
+    rate: float = 0.0
+
+
+def make_plan(system: str, messages: list[Said], scripts: Iterable[tuple[str, str]], defaults: Defaults) -> Plan:
+    """Plan the answer. `scripts` are `(match, script)`: used when the last user message contains `match`."""
+    return _Planner(system, messages, list(scripts), defaults).plan()
+
+
+class _Planner:
+    def __init__(self, system: str, messages: list[Said], scripts: list[tuple[str, str]], defaults: Defaults) -> None:
+        self.system = system
+        self.messages = list(messages)
+        self.defaults = defaults
+        self.partial = self._take_partial()
+        users = [message.text for message in self.messages if message.role == "user"]
+        self.user_text = users[-1] if users else ""
+        script = next((script for match, script in scripts if match in self.user_text), self.user_text)
+        self.directives = parse(script)
+        marker = next(
+            (item.value for item in self.directives if isinstance(item, Option) and item.name == "marker"), ""
+        )
+        self.seed = hashlib.sha256("\0".join(users).encode()).hexdigest()[:12]
+        self.marker = marker or self.seed
+        self.rounds, self.results = self._read_rounds()
+
+    def plan(self) -> Plan:
+        directives = _of_round(self.directives, self.rounds)
+        units = self._units(directives)
+        if not any(unit.kind in ("text", "refusal", "call_start") for unit in units):
+            units += self._text_units("text", self._default_text(), self.defaults.rate)
+        text = "".join(unit.text for unit in units if unit.kind in ("text", "refusal"))
+        mismatch = not text.startswith(self.partial)
+        if mismatch:
+            units = self._text_units("text", MISMATCH, 0.0)
+        elif self.partial:
+            units = _without_prefix(units, len(self.partial))
+        options = {item.name: item.value for item in directives if isinstance(item, Option)}
+        if "parallel" in options:
+            units = _interleave(units)
+        return Plan(
+            marker=self.marker,
+            round=self.rounds,
+            units=tuple(units),
+            text=text,
+            continues=len(self.partial),
+            mismatch=mismatch,
+            errors=tuple(item for item in directives if isinstance(item, HttpError)),
+            cuts=tuple(item for item in directives if isinstance(item, Cut)),
+            lies=() if self.partial else tuple(item for item in directives if isinstance(item, Misbehave)),
+            finish=options.get("finish", ""),
+            usage=_usage(options.get("usage", ""), units, self.messages),
+        )
+
+    def _take_partial(self) -> str:
+        """Take the go-on line and the sealed partial off the end of the messages."""
+        last = self.messages[-1] if self.messages else None
+        is_answered = len(self.messages) > 1 and self.messages[-2].role != "user"
+        if last is not None and last.role == "user" and GO_ON.search(last.text) and is_answered:
+            self.messages.pop()
+            last = self.messages[-1]
+        elif last is not None and last.role == "user":
+            head, gap, tail = last.text.rpartition("\n\n")
+            if gap and GO_ON.search(tail):
+                # Nothing of the cut answer could be sent back, so the go-on line stands below the question.
+                self.messages[-1] = replace(last, text=head)
+        if last is not None and last.role == "assistant" and not last.calls:
+            self.messages.pop()
+            return last.text
+        return ""
+
+    def _read_rounds(self) -> tuple[int, list[tuple[str, str]]]:
+        """How often tools were called since the user spoke, and what the last round of them returned."""
+        rounds, names, results = 0, dict[str, str](), list[tuple[str, str]]()
+        for message in self.messages:
+            if message.role == "user":
+                rounds, results = 0, []
+            elif message.calls:
+                rounds, results = rounds + 1, []
+                names.update(message.calls)
+            elif message.role == "tool":
+                results.append((names.get(message.call_id, "?"), message.text))
+        return rounds, results
+
+    def _units(self, directives: list[Directive]) -> list[Unit]:
+        units: list[Unit] = []
+        rate, pause, calls = self.defaults.rate, 0.0, 0
+        for number, item in enumerate(directives):
+            made: list[Unit] = []
+            match item:
+                case Pace():
+                    rate = item.rate
+                case Wait():
+                    pause += item.seconds
+                case Say():
+                    made = self._text_units(item.kind, self._fill(item.text), rate)
+                case Words():
+                    text = self._words(item.count, number)
+                    made = self._text_units(item.kind, text, rate if item.rate is None else item.rate)
+                case Echo():
+                    made = self._text_units("text", self._echo(item.what), rate)
+                case Call():
+                    made = self._call_units(item, calls, rate)
+                    calls += 1
+                case _:
+                    pass
+            if made and pause:
+                made[0] = replace(made[0], pause=pause)
+                pause = 0.0
+            units += made
+        return units
+
+    def _text_units(self, kind: str, text: str, rate: float) -> list[Unit]:
+        return [Unit(kind=kind, text=piece, rate=rate) for piece in _PIECE.findall(text)]
+
+    def _call_units(self, call: Call, index: int, rate: float) -> list[Unit]:
+        explicit = next((flag[3:] for flag in call.flags if flag.startswith("id=")), "")
+        digest = hashlib.sha256(f"{self.seed}/{self.rounds}/{index}".encode()).hexdigest()[:16]
+        base = Unit(
+            kind="call_start",
+            rate=rate,
+            call_index=index,
+            call_id=explicit or f"call_{digest}",
+            name=call.name,
+            flags=call.flags,
+        )
+        size = len(call.arguments) if "whole" in call.flags else 8
+        pieces = [call.arguments[at : at + size] for at in range(0, len(call.arguments), size)]
+        if "whole" in call.flags:
+            return [replace(base, text=call.arguments), replace(base, kind="call_end", text=call.arguments)]
+        arguments = [replace(base, kind="call_arguments", text=piece) for piece in pieces]
+        return [base, *arguments, replace(base, kind="call_end", text=call.arguments)]
+
+    def _words(self, count: int, salt: int) -> str:
+        dice = random.Random(f"{self.seed}/{self.rounds}/{salt}")  # noqa: S311 - repeatable on purpose, guards nothing
+        return " ".join(f"{dice.choice(_VOCABULARY)}{number}" for number in range(count)) + (" " if count else "")
+
+    def _default_text(self) -> str:
+        if self.results:
+            return " ".join(f"The tool {name} returned: {text}" for name, text in self.results)
+        if self.defaults.tokens:
+            return self._words(self.defaults.tokens, 0)
+        said = " ".join(self.user_text.split())[:120]
+        return f"You said: {said}\nHere is an answer: {self._words(12, 0).strip()}."
+
+    def _fill(self, text: str) -> str:
+        if "{result" not in text:
+            return text
+        results = [result for _, result in self.results]
+        return text.replace("{results}", ", ".join(results)).replace("{result}", results[-1] if results else "nothing")
+
+    def _echo(self, what: str) -> str:
+        if what == "system":
+            return self.system
+        shown = [{"role": message.role, "text": message.text} for message in self.messages]
+        return json.dumps(shown, ensure_ascii=False)
+
+
+def _of_round(directives: list[Directive], wanted: int) -> list[Directive]:
+    """The directives of one request: calls end a round, output that follows waits for their results.
+
+    What goes wrong (`error`, `drop`, ...) belongs to the output before it; a pace holds until another is set.
+    """
+    rounds: list[list[Directive]] = [[]]
+    called = False
+    for item in directives:
+        if called and isinstance(item, Say | Words | Echo | Pace | Wait):
+            paces = [pace for pace in rounds[-1] if isinstance(pace, Pace)]
+            rounds.append([*paces[-1:]])
+            called = False
+        called = called or isinstance(item, Call)
+        rounds[-1].append(item)
+    return rounds[wanted] if wanted < len(rounds) else []
+
+
+def _without_prefix(units: list[Unit], length: int) -> list[Unit]:
+    """What is left after `length` characters of text were shown. Reasoning is not thought a second time."""
+    rest: list[Unit] = []
+    for unit in units:
+        if unit.kind not in ("text", "refusal"):
+            if unit.kind != "reasoning":
+                rest.append(unit)
+        elif length >= len(unit.text):
+            length -= len(unit.text)
+        else:
+            rest.append(replace(unit, text=unit.text[length:]))
+            length = 0
+    return rest
+
+
+def _interleave(units: list[Unit]) -> list[Unit]:
+    """Parallel calls whose pieces alternate, as some servers stream them."""
+    others = [unit for unit in units if not unit.kind.startswith("call")]
+    by_call: dict[int, list[Unit]] = {}
+    for unit in units:
+        if unit.kind.startswith("call"):
+            by_call.setdefault(unit.call_index, []).append(unit)
+    mixed: list[Unit] = []
+    queues = [list(queue) for queue in by_call.values()]
+    while any(queues):
+        mixed += [queue.pop(0) for queue in queues if queue]
+    return others + mixed
+
+
+def _usage(text: str, units: list[Unit], messages: list[Said]) -> JSONObject:
+    """`usage: 100 20 cached 50 reasoning 5`, else counted: a word of the prompt, a chunk of the answer."""
+    numbers = [int(number) for number in re.findall(r"(?<![a-z] )\b\d+", text)]
+    named = {name: int(number) for name, number in re.findall(r"(cached|reasoning) (\d+)", text)}
+    words = sum(len(message.text.split()) for message in messages)
+    return {
+        "input": numbers[0] if numbers else words,
+        "output": numbers[1] if len(numbers) > 1 else sum(unit.kind != "call_end" for unit in units),
+        "cached": named.get("cached", 0),
+        "reasoning": named.get("reasoning", sum(unit.kind == "reasoning" for unit in units)),
+    }
+
+
+def read_chat(body: JSONObject) -> tuple[str, list[Said]]:
+    """System prompt and messages of a Chat Completions body."""
+    system, messages = "", []
+    for message in body.get("messages") or []:
+        text = _text(message.get("content"))
+        if message.get("role") in ("system", "developer"):
+            system += text
+            continue
+        calls = tuple((call["id"], call["function"]["name"]) for call in message.get("tool_calls") or [])
+        messages.append(Said(role=message["role"], text=text, calls=calls, call_id=message.get("tool_call_id") or ""))
+    return system, messages
+
+
+def read_responses(body: JSONObject) -> tuple[str, list[Said]]:
+    """System prompt and messages of a Responses body; text and calls of one answer come together again."""
+    messages: list[Said] = []
+    source = body.get("input")
+    items: list[JSONObject] = [{"role": "user", "content": source}] if isinstance(source, str) else source or []
+    for item in items:
+        kind = item.get("type") or "message"
+        if kind == "reasoning":
+            continue
+        if kind == "function_call_output":
+            said = Said(role="tool", text=_text(item.get("output")), call_id=item["call_id"])
+        elif kind == "function_call":
+            said = Said(role="assistant", calls=((item["call_id"], item["name"]),))
+        else:
+            said = Said(role=item["role"], text=_text(item.get("content")))
+        last = messages[-1] if messages else None
+        if said.role == "assistant" and last is not None and last.role == "assistant":
+            messages[-1] = replace(last, text=last.text + said.text, calls=last.calls + said.calls)
+        elif said.role == "user" and last is not None and last.role == "user":
+            messages[-1] = replace(last, text=f"{last.text}\n\n{said.text}")
+        else:
+            messages.append(said)
+    return str(body.get("instructions") or ""), messages
+
+
+def _text(content: JSONValue) -> str:
+    if isinstance(content, list):
+        texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+        return "\n\n".join(texts)
+    return content if isinstance(content, str) else ""

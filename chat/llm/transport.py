@@ -1,0 +1,129 @@
+"""The HTTP side that adapters share: one client per loop and address, and SSE events from a response as they arrive.
+
+The `openai` client does connections, authentication and errors; its own retries are off, because retrying is a policy
+of ours (`chat.llm.wrappers`), and its pydantic objects are left aside: building them costs more than all the rest.
+"""
+
+import asyncio
+import contextlib
+import ipaddress
+import weakref
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from chat.llm.sse import MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
+
+OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
+CONNECT_TIMEOUT_SECONDS: Final = 10.0
+READ_TIMEOUT_SECONDS: Final = 600.0
+DRAIN_SECONDS: Final = 0.1
+DONE: Final = b"[DONE]"
+
+# What a call through the client or a read from its response may raise.
+TRANSPORT_ERRORS: Final = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a provider is and what its models can take.
+
+    `max_tokens_field` differs between vendors. `can_call_tools` false means that tools are never sent.
+    """
+
+    provider: str
+    base_url: str = OPENAI_BASE_URL
+    api_key: str = field(default="", repr=False)
+    can_call_tools: bool = True
+    accepts_images: bool = True
+    max_tokens_field: str = "max_tokens"
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not appear in a log."""
+        return (self.api_key, *self.headers.values())
+
+
+_clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], openai.AsyncOpenAI]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def client_for(endpoint: Endpoint) -> openai.AsyncOpenAI:
+    """Return the running loop's client for this address and key; connections are kept and shared between turns."""
+    loop = asyncio.get_running_loop()
+    clients = _clients.setdefault(loop, {})
+    key = (endpoint.base_url, endpoint.api_key)
+    client = clients.get(key)
+    if client is None:
+        timeout = openai.Timeout(READ_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
+        client = clients[key] = openai.AsyncOpenAI(
+            base_url=endpoint.base_url,
+            api_key=endpoint.api_key or "not-needed",
+            max_retries=0,
+            timeout=timeout,
+            # A proxy of the environment is for the way out, not for a server on this machine.
+            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not is_loopback(endpoint.base_url)),
+        )
+    return client
+
+
+async def close_clients() -> None:
+    """Close the running loop's connections (a worker's shutdown, the end of a test)."""
+    for client in _clients.pop(asyncio.get_running_loop(), {}).values():
+        await client.close()
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the address names this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent], None]:
+    """Yield the events of each network read together, and at the end what a missing last blank line held back.
+
+    Errors: `SSEOverflow`; what the client raises. Closing the generator closes the connection's iterator.
+    """
+    if response.headers.get("content-type", "").startswith("application/json"):
+        yield [SSEEvent(b"", await _whole(response))]
+        return
+    decoder = SSEDecoder(MAX_EVENT_BYTES)
+    async with contextlib.aclosing(response.aiter_bytes()) as source:
+        async for data in source:
+            events = decoder.feed(data)
+            if events:
+                yield events
+    # A connection that was cut leaves half an event, which is not one.
+    rest = [event for event in decoder.flush() if event.data == DONE or event.data.rstrip().endswith(b"}")]
+    if rest:
+        yield rest
+
+
+async def _whole(response: httpx2.Response) -> bytes:
+    """The body of a server that does not stream and answers in one piece."""
+    body = bytearray()
+    async with contextlib.aclosing(response.aiter_bytes()) as source:
+        async for data in source:
+            body += data
+            if len(body) > MAX_EVENT_BYTES:
+                raise SSEOverflow("an answer of more than the limit")
+    return bytes(body)
+
+
+async def drain(batches: AsyncGenerator[list[SSEEvent], None]) -> None:
+    """Read a finished response to its end, so that the connection can be used again; give up after a moment."""
+    with contextlib.suppress(TimeoutError, SSEOverflow, *TRANSPORT_ERRORS):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in batches:
+                pass

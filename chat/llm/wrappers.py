@@ -1,0 +1,214 @@
+"""Wrappers around any model: retries, a guard against silence, a recording. Each is a `LanguageModel` itself."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from chat.core.language_model import LanguageModel, ModelEvent, ModelRequest
+from chat.errors import ModelError, StreamStalled
+from thinkproject.kernel.jsonvalue import JSONObject
+
+OnRetry: TypeAlias = Callable[[int, float, ModelError], Awaitable[None] | None]
+"""Called before a wait with the number of the attempt that failed, the delay in seconds, and why it failed."""
+
+HEADER_CAP_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Attempts and waits. `attempts` counts the first one; delays double and carry jitter of up to a quarter."""
+
+    attempts: int = 3
+    first_seconds: float = 2.0
+    cap_seconds: float = 30.0
+    header_cap_seconds: float = HEADER_CAP_SECONDS
+
+    def delay_seconds(self, attempt: int, error: ModelError, jitter: float) -> float:
+        """Wait after the failed attempt `attempt` (from 1). What the provider asked for wins. `jitter` is in [0, 1)."""
+        asked = error.data.get("retry_after_seconds")
+        if isinstance(asked, int | float):
+            return min(max(0.0, float(asked)), self.header_cap_seconds)
+        base = min(self.first_seconds * 2.0 ** min(attempt - 1, 30), self.cap_seconds)
+        return base * (1 - 0.25 * jitter)
+
+    def allows(self, attempt: int, error: ModelError) -> bool:
+        """Whether another attempt may follow the failed attempt `attempt`."""
+        should = error.data.get("should_retry")
+        wanted = should if isinstance(should, bool) else error.retryable
+        return wanted and attempt < self.attempts
+
+
+class _Wrapper:
+    """What wrappers share: they pass everything on."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The wrapped model's name."""
+        return self._model.name
+
+    @property
+    def accepts_images(self) -> bool:
+        """Whether the wrapped model takes pictures."""
+        return self._model.accepts_images
+
+    def describe(self, request: ModelRequest) -> JSONObject:
+        """The wrapped model's body."""
+        return self._model.describe(request)
+
+
+class Retrying(_Wrapper):
+    """Ask again after a failure that may pass, as long as nothing was yielded: what was shown is never shown twice."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        *,
+        policy: RetryPolicy | None = None,
+        on_retry: OnRetry | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        super().__init__(model)
+        self._policy = policy or RetryPolicy()
+        self._on_retry = on_retry
+        self._jitter = jitter
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Stream the first attempt that yields anything. Cancelling while it waits ends the wait at once."""
+        attempt = 0
+        while True:
+            attempt += 1
+            yielded = False
+            try:
+                async with contextlib.aclosing(self._model.stream(request)) as events:
+                    async for event in events:
+                        yielded = True
+                        yield event
+                return
+            except ModelError as error:
+                if yielded or not self._policy.allows(attempt, error):
+                    raise
+                delay = self._policy.delay_seconds(attempt, error, self._jitter())
+                await self._report(attempt, delay, error)
+            await asyncio.sleep(delay)
+
+    async def _report(self, attempt: int, delay: float, error: ModelError) -> None:
+        if self._on_retry is not None:
+            answer = self._on_retry(attempt, delay, error)
+            if answer is not None:
+                await answer
+
+
+class StallGuard(_Wrapper):
+    """Give up on a model that falls silent: close its connection and raise `StreamStalled`.
+
+    `first_seconds` bounds the wait for the first event, `gap_seconds` each later one; 0 switches a limit off. The time
+    in which the consumer does not ask does not count.
+    """
+
+    def __init__(self, model: LanguageModel, *, gap_seconds: float, first_seconds: float) -> None:
+        super().__init__(model)
+        self._gap_seconds = gap_seconds
+        self._first_seconds = first_seconds
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Pass the events on. Errors: `StreamStalled`, and the model's own."""
+        watch = _Watch()
+        limit = self._first_seconds
+        try:
+            async with contextlib.aclosing(self._model.stream(request)) as events:
+                while True:
+                    watch.start(limit)
+                    try:
+                        event = await anext(events)
+                    except StopAsyncIteration:
+                        return
+                    except asyncio.CancelledError:
+                        if watch.claim():
+                            raise StreamStalled(
+                                f"{self.name} sent nothing for {limit:g} s.", provider=self.name
+                            ) from None
+                        raise
+                    finally:
+                        watch.stop()
+                    yield event
+                    limit = self._gap_seconds
+        finally:
+            watch.close()
+
+
+class _Watch:
+    """One timer for a whole stream: an event costs two stores, not a timer of its own.
+
+    When the timer finds that a wait began too long ago, it cancels the waiting task; `claim` tells that cancellation
+    from anybody else's, as `asyncio.timeout` does.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = 0.0
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0
+        self._fired = False
+
+    def start(self, limit: float) -> None:
+        if limit <= 0:
+            return
+        task = asyncio.current_task()
+        self._task = task
+        self._cancelling = task.cancelling() if task is not None else 0
+        self._deadline = self._loop.time() + limit
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._arm(self._deadline)
+
+    def stop(self) -> None:
+        self._task = None
+
+    def claim(self) -> bool:
+        """Whether the cancellation now being handled is ours alone."""
+        task = asyncio.current_task()
+        return self._fired and task is not None and task.uncancel() <= self._cancelling
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._task is None:
+            return  # nobody waits; the next wait arms the timer again
+        if self._loop.time() + 0.001 < self._deadline:
+            self._arm(self._deadline)
+            return
+        self._fired = True
+        self._task.cancel()
+
+
+class Recording(_Wrapper):
+    """Keep what was asked and what came, for tests and for a developer's look."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self.requests: list[ModelRequest] = []
+        self.events: list[list[ModelEvent]] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Pass the events on and keep them."""
+        kept: list[ModelEvent] = []
+        self.requests.append(request)
+        self.events.append(kept)
+        async with contextlib.aclosing(self._model.stream(request)) as events:
+            async for event in events:
+                kept.append(event)
+                yield event

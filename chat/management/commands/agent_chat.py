@@ -1,0 +1,200 @@
+"""`agent_chat AGENT`: talk to an agent in the terminal. The turns are ordinary ones: web pages show them too."""
+
+import asyncio
+import logging
+import signal
+import sys
+from argparse import ArgumentParser
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Any, TextIO, cast
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.test.utils import override_settings
+
+from chat import live, registry
+from chat.agent import InstanceKey
+from chat.handles import AgentHandle
+from chat.health import readiness
+from chat.management.users import find_user
+from chat.terminal import BOLD, RESET, Screen
+from chat.turns.status import TurnStatus
+from fibers.inline import working_for
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
+
+PATIENCE_SECONDS = 4.0
+PROMPT = "> "
+IN_MEMORY = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+HELP = "Ctrl-C stops an answer, Ctrl-D or /quit leaves, /clear empties the conversation."
+
+
+class Leave(Exception):
+    """The person wants to go."""
+
+
+class Command(BaseCommand):
+    help = "Chat with an agent in the terminal; with a pipe, one message a line, answers on standard output."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("agent", help="Route name or class name of the agent, such as assistant.")
+        parser.add_argument("--user", default="", help="Whose conversation; without: the only user's.")
+        parser.add_argument("--name", default="terminal", help="Name of the conversation; it goes on where it was.")
+        parser.add_argument("--inline", action="store_true", help="Answer in this process; no worker is needed.")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        key = InstanceKey(
+            owner_id=find_user(options["user"]).pk, agent=_agent_name(options["agent"]), name=options["name"]
+        )
+        # The wrappers of Django's commands add line ends of their own.
+        is_terminal = sys.stdin.isatty() and self.stdout.isatty()
+        out, err = cast("TextIO", self.stdout._out), cast("TextIO", self.stderr._out)
+        screen = Screen(out=out, err=err, is_terminal=is_terminal)
+        with ExitStack() as stack:
+            if options["inline"]:
+                stack.enter_context(_alone())
+            if options["verbosity"] < 2:
+                stack.enter_context(_quiet())
+            runner = stack.enter_context(asyncio.Runner())
+            Talk(key, screen, runner, is_inline=options["inline"]).run()
+
+
+class Talk:
+    """One sitting. Between turns no loop runs, so that line editing and Ctrl-C are the terminal's own."""
+
+    def __init__(self, key: InstanceKey, screen: Screen, runner: asyncio.Runner, *, is_inline: bool) -> None:
+        self._key = key
+        self._handle = AgentHandle(key)
+        self._screen = screen
+        self._runner = runner
+        self._is_inline = is_inline
+
+    def run(self) -> None:
+        """Read lines and answer them until the end. Errors: `CommandError` for a failed turn on a pipe."""
+        if self._screen.is_terminal:
+            with suppress(ImportError):
+                import readline  # noqa: F401, PLC0415 - line editing for input(), where there is one
+            self._screen.note(f"{self._key.agent}, conversation {self._key.name!r}. {HELP}")
+        with suppress(Leave):
+            for line in self._lines():
+                self._do(line)
+
+    def _lines(self) -> Iterator[str]:
+        if not self._screen.is_terminal:
+            yield from (line.strip() for line in sys.stdin)
+            return
+        while True:
+            try:
+                # \x01 and \x02 tell readline what takes no room.
+                yield input(f"\x01{BOLD}\x02{PROMPT}\x01{RESET}\x02").strip()
+            except (EOFError, KeyboardInterrupt):
+                self._screen.out.write("\n")
+                return
+
+    def _do(self, line: str) -> None:
+        if line == "/quit":
+            raise Leave
+        try:
+            if line == "/clear":
+                self._runner.run(self._handle.clear())
+                self._screen.note("The conversation is empty.")
+            elif line == "/help":
+                self._screen.note(HELP)
+            elif line:
+                self._runner.run(self._turn(line))
+        except ThinkError as error:
+            self._fail(error.message)
+
+    def _fail(self, text: str) -> None:
+        if not self._screen.is_terminal:
+            raise CommandError(text)
+        self._screen.complain(text)
+
+    async def _turn(self, line: str) -> None:
+        stop = asyncio.Event()
+        talking = asyncio.ensure_future(self._handle.chat(line, self._screen, signal=stop))
+        async with self._working(), _interrupts(stop, talking):
+            watching = asyncio.create_task(self._watch())
+            try:
+                result = await talking
+            except asyncio.CancelledError:
+                self._screen.end_line()
+                raise Leave from None
+            finally:
+                watching.cancel()
+        if result.status is TurnStatus.ERROR:
+            self._fail(result.error or "The turn failed.")
+        elif result.status is not TurnStatus.COMPLETED:
+            self._screen.note("(stopped)")
+
+    @asynccontextmanager
+    async def _working(self) -> AsyncIterator[None]:
+        if not self._is_inline:
+            yield
+            return
+        async with working_for(self._key.owner_id):
+            yield
+
+    async def _watch(self) -> None:
+        """Say it, once, when nobody takes the message up."""
+        await asyncio.sleep(PATIENCE_SECONDS)
+        if self._screen.has_begun:
+            return
+        turn = await db(live.find_turn, self._key, request_id=self._screen.request_id)
+        if turn is None or turn.status is not TurnStatus.PENDING:
+            return
+        waiting = (await db(live.snapshot, self._key, self._key.owner_id or 0)).turns
+        if waiting and waiting[0].status is TurnStatus.RUNNING:
+            self._screen.note("(waiting for an earlier answer in this conversation)")
+        else:
+            self._screen.note(
+                f"(no worker has taken this up for {PATIENCE_SECONDS:.0f} s. Start one with `make run`, or answer here "
+                f"with --inline. Ctrl-C stops waiting)"
+            )
+
+
+def _agent_name(given: str) -> str:
+    names = [info.name for info in registry.list_agents()]
+    for name in (given, registry.kebab(given)):
+        if name in names:
+            return name
+    raise CommandError(f"There is no agent {given!r}. There are: {', '.join(names)}.")
+
+
+@asynccontextmanager
+async def _interrupts(stop: asyncio.Event, talking: "asyncio.Future[Any]") -> AsyncIterator[None]:
+    """Ctrl-C stops the answer; once more leaves without waiting for it."""
+
+    def interrupted() -> None:
+        if stop.is_set():
+            talking.cancel()
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """No worker is told; without a Redis the stream goes through this process' memory."""
+    changes: dict[str, Any] = {"THINK_FIBER_DISPATCH": "manual"}
+    if not getattr(settings, "REDIS_URL", "") or readiness().parts["redis"] != "ok":
+        changes |= {"REDIS_URL": "", "CHANNEL_LAYERS": IN_MEMORY}
+    with override_settings(**changes):
+        yield
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep log lines out of the conversation; errors still show."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

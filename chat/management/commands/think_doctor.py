@@ -1,0 +1,202 @@
+"""`think_doctor`: say what is wrong with this installation, and what to do about it.
+
+Every check looks at one thing, takes a few seconds at most and changes nothing. The exit code is 1 when something that
+a running product needs does not work; what is only missing for development is a note.
+"""
+
+import json
+import os
+import platform
+import shutil
+import socket
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import httpx
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from chat.health import readiness
+from chat.llm.conf import llm_settings
+from chat.llm.discovery import ChoiceKind
+from chat.llm.registry import default_choice
+
+OLDEST_PYTHON = (3, 11)
+FREE_MEGABYTES = 500
+FILES_WANTED = 4096
+SECONDS = 3.0
+
+
+class State(StrEnum):
+    """How one thing is."""
+
+    OK = "ok"
+    NOTE = "note"  # works, but worth knowing
+    WRONG = "wrong"  # something does not work
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    name: str
+    state: State
+    said: str
+
+
+class Command(BaseCommand):
+    help = "Say what is wrong with this installation; exit code 1 when something is."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        findings = examine()
+        for finding in findings:
+            if options["json"]:
+                self.stdout.write(json.dumps(asdict(finding)))
+            else:
+                self.stdout.write(f"{finding.state:<6} {finding.name:<15} {finding.said}")
+        if any(finding.state is State.WRONG for finding in findings):
+            sys.exit(1)
+
+
+def examine() -> list[Finding]:
+    """Look at everything. Never raises for what is wrong with the installation."""
+    checks = (python, machine, data_dir, open_files, database, redis_server, worker, web_server, model, chromium)
+    return [finding for check in checks for finding in [_examined(check)] if finding is not None]
+
+
+def _examined(check: Callable[[], tuple[State, str] | None]) -> Finding | None:
+    found = check()
+    return None if found is None else Finding(check.__name__.replace("_", " "), *found)
+
+
+def python() -> tuple[State, str]:
+    """The interpreter is new enough."""
+    said = f"{platform.python_version()} at {sys.executable}"
+    return (State.OK, said) if sys.version_info >= OLDEST_PYTHON else (State.WRONG, f"{said}; 3.11 is the oldest")
+
+
+def machine() -> tuple[State, str]:
+    """The platform is one that was tried."""
+    said = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    is_tried = (platform.system(), platform.machine()) == ("Linux", "x86_64")
+    return (State.OK, said) if is_tried else (State.NOTE, f"{said}; Linux x86_64 is what was tried")
+
+
+def data_dir() -> tuple[State, str] | None:
+    """The data directory can be written and has room. A project of its own has none."""
+    if not hasattr(settings, "DATA_DIR"):
+        return None
+    path = Path(settings.DATA_DIR)
+    if not path.exists():
+        return State.NOTE, f"{path} is not there yet; `make run` makes it"
+    try:
+        with tempfile.TemporaryFile(dir=path):
+            free = shutil.disk_usage(path).free // 1_000_000
+    except OSError as error:
+        return State.WRONG, f"{path} cannot be written: {error.strerror}"
+    state = State.OK if free >= FREE_MEGABYTES else State.WRONG
+    return state, f"{path}, {free} MB free"
+
+
+def open_files() -> tuple[State, str] | None:
+    """Each socket is an open file; the servers raise the soft limit as far as the hard one allows."""
+    try:
+        import resource  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return None
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard == resource.RLIM_INFINITY or hard >= FILES_WANTED:
+        return State.OK, f"up to {'any number of' if hard == resource.RLIM_INFINITY else hard} open files"
+    return State.NOTE, f"at most {hard} open files, so at most as many sockets in one process (ulimit -Hn)"
+
+
+def database() -> tuple[State, str]:
+    """The database answers and is migrated."""
+    vendor = connection.vendor
+    try:
+        connection.ensure_connection()
+        executor = MigrationExecutor(connection)
+        missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    except (DatabaseError, OSError) as error:
+        return State.WRONG, f"{vendor} does not answer: {' '.join(str(error).split())[:200]}; look at DATABASE_URL"
+    if missing:
+        return State.WRONG, f"{vendor} lacks {missing} migrations; run `manage.py migrate` (`make run` does)"
+    return State.OK, f"{vendor}, migrated"
+
+
+def redis_server() -> tuple[State, str]:
+    """Redis answers."""
+    is_embedded = getattr(settings, "USES_EMBEDDED_REDIS", False)
+    where = "the embedded one" if is_embedded else "REDIS_URL"
+    if readiness().parts["redis"] == "ok":
+        return State.OK, f"{where} answers"
+    advice = "start it with `make run`" if is_embedded else "is it running, and is the address right?"
+    return State.WRONG, f"{where} does not answer; {advice}"
+
+
+def worker() -> tuple[State, str]:
+    """Some worker was seen lately."""
+    parts = readiness().parts
+    if parts["redis"] != "ok":
+        return State.WRONG, "nobody knows while Redis does not answer"
+    if parts["worker"] == "ok":
+        return State.OK, "one was seen lately"
+    return State.WRONG, "none was seen lately; accepted messages wait until one runs (`make run` starts one)"
+
+
+def web_server() -> tuple[State, str] | None:
+    """The port is ours, or free. A project of its own has its own server."""
+    if not hasattr(settings, "PORT"):
+        return None
+    address = f"127.0.0.1:{settings.PORT}"
+    try:
+        answer = httpx.get(f"http://{address}/health/live", timeout=SECONDS, trust_env=False)
+        if answer.status_code == 200 and answer.json() == {"status": "ok"}:
+            return State.OK, f"answers on {address}"
+    except (httpx.TransportError, ValueError):
+        pass
+    with socket.socket() as probe:
+        probe.settimeout(SECONDS)
+        if probe.connect_ex(("127.0.0.1", settings.PORT)) == 0:
+            return State.WRONG, f"another program listens on {address}; set PORT"
+    return State.NOTE, f"nothing listens on {address}; `make run` starts the web server"
+
+
+def model() -> tuple[State, str]:
+    """The default model's server answers."""
+    choice = default_choice()
+    if choice.kind is ChoiceKind.NONE:
+        return State.WRONG, choice.hint
+    base_url = choice.base_url or llm_settings.openai_base_url
+    if not base_url:
+        return State.OK, f"{choice.name}, asked when it is needed"
+    headers = {"Authorization": f"Bearer {llm_settings.openai_api_key}"} if llm_settings.openai_api_key else {}
+    try:
+        answer = httpx.get(f"{base_url.rstrip('/')}/models", headers=headers, timeout=SECONDS)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return State.WRONG, f"{choice.name}: its server does not answer ({type(error).__name__})"
+    if answer.status_code in {401, 403}:
+        return (
+            State.WRONG,
+            f"{choice.name}: its server refuses the key (HTTP {answer.status_code}); look at OPENAI_API_KEY",
+        )
+    return State.OK, f"{choice.name} at {base_url}"
+
+
+def chromium() -> tuple[State, str]:
+    """A browser for the browser tests."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return State.OK, path
+    return State.NOTE, "none found; only the browser tests need it (Debian: apt install chromium)"

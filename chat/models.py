@@ -1,0 +1,209 @@
+"""Tables of the chat app: instances, turns, the cold log, tokens, attachments.
+
+Columns, constraints and derived properties only. Who may do what is decided in `auth.py`, writes happen in services.
+"""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from thinkproject.kernel.fields import JSONText
+from thinkproject.kernel.ids import new_id
+
+
+def new_instance_id() -> str:
+    """Id of an instance."""
+    return new_id("ins")
+
+
+def new_turn_id() -> str:
+    """Id of a turn, which is also the name of its stream."""
+    return new_id("trn")
+
+
+def new_attachment_id() -> str:
+    """Id of an attachment."""
+    return new_id("att")
+
+
+class AgentInstance(models.Model):
+    """One agent class under one name for one owner: the address of a conversation. Appears on the first write."""
+
+    id = models.CharField(primary_key=True, max_length=64, default=new_instance_id, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.CASCADE, related_name="children")
+    agent = models.CharField(max_length=200)  # kebab-case route name of the class
+    name = models.CharField(max_length=255)  # percent-decoded
+    title = models.CharField(max_length=100, blank=True, default="")
+    session = models.ForeignKey(
+        "think_sessions.Session", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )  # the current one
+    state = JSONText(null=True, blank=True)
+    state_version = models.PositiveBigIntegerField(default=0)
+    config = JSONText(null=True, blank=True)
+    generation = models.PositiveBigIntegerField(default=0)  # advanced by clear: what is older may not persist
+    turn_count = models.PositiveBigIntegerField(default=0)  # last position given in this instance
+    created_at = models.DateTimeField(auto_now_add=True)
+    active_at = models.DateTimeField(auto_now_add=True)  # last accepted message; orders the list
+    seen_at = models.DateTimeField(null=True, blank=True)  # when the owner last looked
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "agent", "name"],
+                condition=Q(parent=None, owner__isnull=False),
+                name="think_instance_owned",
+            ),
+            models.UniqueConstraint(
+                fields=["agent", "name"], condition=Q(parent=None, owner=None), name="think_instance_shared"
+            ),
+            models.UniqueConstraint(
+                fields=["parent", "agent", "name"],
+                condition=Q(parent__isnull=False),
+                name="think_instance_child",
+            ),
+        ]
+        indexes = [models.Index(fields=["owner", "-active_at", "id"], name="think_instance_recent")]
+
+    def __str__(self) -> str:
+        return f"{self.agent}/{self.name}"
+
+
+class TurnTrigger(models.TextChoices):
+    """What admitted a turn."""
+
+    SUBMIT = "submit-message"
+    REGENERATE = "regenerate-message"
+    CONTINUE = "continue"
+    EDIT = "edit-message"
+    PROGRAM = "program"
+
+
+class Turn(models.Model):
+    """One request, one fiber, one stream, one answer. Its status is its fiber's; there is no column for it here."""
+
+    id = models.CharField(primary_key=True, max_length=64, default=new_turn_id, editable=False)
+    instance = models.ForeignKey(AgentInstance, on_delete=models.CASCADE, related_name="turns")
+    session = models.ForeignKey("think_sessions.Session", on_delete=models.CASCADE, related_name="+")
+    fiber = models.OneToOneField("think_fibers.Fiber", on_delete=models.PROTECT, related_name="+")
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    position = models.PositiveBigIntegerField()  # order of acceptance in the instance, from 1
+    request_id = models.CharField(max_length=128)
+    idempotency_key = models.CharField(max_length=128, null=True, blank=True)
+    trigger = models.CharField(max_length=32, choices=TurnTrigger.choices)
+    generation = models.PositiveBigIntegerField()  # of the instance at admission
+    input_ids = JSONText(default=list)  # ids of the user messages this turn places, in order
+    base_id = models.CharField(max_length=128, null=True, blank=True)  # message to build on, where it is explicit
+    base_is_explicit = models.BooleanField(default=False)  # False: the active leaf when the turn starts
+    assistant_id = models.CharField(max_length=128)  # stamped on `start`, kept by the stored message
+    body = JSONText(default=dict)  # custom body fields of the request
+    options = JSONText(default=dict)  # what else the entry path asked for
+    model_name = models.CharField(max_length=200, blank=True, default="")
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    reasoning_tokens = models.PositiveBigIntegerField(default=0)
+    cached_tokens = models.PositiveBigIntegerField(default=0)
+    step_count = models.PositiveIntegerField(default=0)
+    error_text = models.TextField(blank=True, default="")  # what the client was told
+    error_code = models.CharField(max_length=64, blank=True, default="")
+    accepted_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["instance", "request_id"], name="think_turn_request"),
+            models.UniqueConstraint(
+                fields=["instance", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="think_turn_idempotency",
+            ),
+            models.UniqueConstraint(fields=["instance", "position"], name="think_turn_position"),
+        ]
+        indexes = [models.Index(fields=["session", "position"], name="think_turn_session")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class TurnSeen(models.Model):
+    """A user saw how a failed turn ended, by live delivery or by an acknowledged replay."""
+
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="seen_by")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["turn", "user"], name="think_turn_seen")]
+
+    def __str__(self) -> str:
+        return f"{self.turn_id} seen by {self.user_id}"
+
+
+class StreamSegment(models.Model):
+    """A run of chunks of one stream in the database: the cold log. `data` is one chunk's JSON a line."""
+
+    stream = models.CharField(max_length=64)
+    first_offset = models.PositiveBigIntegerField()
+    last_offset = models.PositiveBigIntegerField()
+    data = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["stream", "first_offset"], name="think_segment_offset")]
+
+    def __str__(self) -> str:
+        return f"{self.stream} {self.first_offset}-{self.last_offset}"
+
+
+class ApiToken(models.Model):
+    """A named bearer token. Only its hash is stored; the token is shown once."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=16, db_index=True)  # shown in lists, finds the row
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
+class SignInLink(models.Model):
+    """A one-time sign-in link of `make run`. Only its hash is stored; 15 minutes; loopback only."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    token_hash = models.CharField(max_length=64, unique=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"link for {self.user_id}"
+
+
+class Attachment(models.Model):
+    """A file of a user's, in storage; the row is written after the object. Unclaimed ones are swept."""
+
+    id = models.CharField(primary_key=True, max_length=64, default=new_attachment_id, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    instance = models.ForeignKey(
+        AgentInstance, null=True, blank=True, on_delete=models.CASCADE, related_name="attachments"
+    )  # set when a message claims it
+    name = models.CharField(max_length=255)
+    media_type = models.CharField(max_length=127)
+    byte_size = models.PositiveBigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    storage_name = models.CharField(max_length=255)
+    created_at = models.DateTimeField(auto_now_add=True)
+    claimed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["claimed_at", "created_at"], name="think_attachment_orphans")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,60 @@
+"""May this turn run, and how much of it: one ordered seam, asked at admission and before each model step.
+
+`THINK_TURN_POLICIES` names classes in order; the first that raises decides. Built in: turns a minute for each user.
+"""
+
+from datetime import timedelta
+from functools import lru_cache
+from typing import Protocol
+
+from django.db.models.functions import Now
+from django.utils.module_loading import import_string
+
+from chat.conf import chat_settings
+from chat.errors import QuotaExceeded
+from chat.models import AgentInstance, Turn
+
+
+class TurnPolicy(Protocol):
+    """One rule. Raise `QuotaExceeded` (or another `ChatError`) to refuse; the text is shown to the user."""
+
+    def check_admission(self, instance: AgentInstance) -> None:
+        """Run inside the admission transaction, the instance's row locked."""
+        ...
+
+    def check_step(self, instance: AgentInstance, steps_done: int) -> None:
+        """Run before each model call of a turn, outside any transaction."""
+        ...
+
+
+class TurnsPerMinute:
+    """At most `THINK_TURNS_PER_MINUTE` accepted turns a minute for one user, whatever the entry; 0 switches it off."""
+
+    def check_admission(self, instance: AgentInstance) -> None:
+        """Count this user's turns of the last minute by the database's clock."""
+        limit = chat_settings.turns_per_minute
+        if not limit or instance.owner_id is None:
+            return
+        recent = Turn.objects.filter(instance__owner_id=instance.owner_id, accepted_at__gt=Now() - timedelta(minutes=1))
+        if recent.order_by()[:limit].count() >= limit:
+            raise QuotaExceeded(f"You have sent {limit} messages within a minute. Please wait a little.")
+
+    def check_step(self, instance: AgentInstance, steps_done: int) -> None:
+        """Steps are not limited here."""
+
+
+@lru_cache(maxsize=8)
+def _load(names: tuple[str, ...]) -> tuple[TurnPolicy, ...]:
+    return tuple(import_string(name)() for name in names)
+
+
+def check_admission(instance: AgentInstance) -> None:
+    """Ask every policy. Errors: what the first refusing one raises."""
+    for rule in _load(tuple(chat_settings.turn_policies)):
+        rule.check_admission(instance)
+
+
+def check_step(instance: AgentInstance, steps_done: int) -> None:
+    """Ask every policy before a model call."""
+    for rule in _load(tuple(chat_settings.turn_policies)):
+        rule.check_step(instance, steps_done)

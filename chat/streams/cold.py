@@ -1,0 +1,103 @@
+"""The cold log: segments of records in the database, one JSON text a line.
+
+Sync, as all services. `write_segments` runs inside the caller's fenced transaction, together with the journal record
+of the step that it closes, so that neither exists without the other.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from chat.models import StreamSegment, Turn
+from chat.streams.conf import stream_settings
+from chat.streams.records import Record
+
+SEGMENT_BYTES = 512_000
+
+
+def write_segments(stream: str, records: Sequence[Record]) -> None:
+    """Insert records, without gaps among them, as segments. Inside the caller's transaction.
+
+    **Errors:** `IntegrityError` when the first offset of a segment is taken.
+    """
+    StreamSegment.objects.bulk_create(
+        StreamSegment(
+            stream=stream,
+            first_offset=run[0].offset,
+            last_offset=run[-1].offset,
+            data="\n".join(record.text for record in run),
+        )
+        for run in _runs(records)
+    )
+
+
+def write_missing(stream: str, records: Sequence[Record]) -> None:
+    """Insert those of the records that the database does not hold yet. Inside the caller's transaction."""
+    following = next_cold_offset(stream)
+    write_segments(stream, [record for record in records if record.offset >= following])
+
+
+def next_cold_offset(stream: str) -> int:
+    """Return the first offset that the database does not hold."""
+    segments = StreamSegment.objects.filter(stream=stream).order_by("-first_offset")
+    last: int | None = segments.values_list("last_offset", flat=True).first()
+    return 0 if last is None else last + 1
+
+
+def cold_records(stream: str, offset: int, limit: int) -> list[Record]:
+    """Return up to `limit` records from the offset on, as they stand, in order. May start later than asked for."""
+    found: list[Record] = []
+    segments = StreamSegment.objects.filter(stream=stream, last_offset__gte=offset).order_by("first_offset")
+    rows = segments.values_list("first_offset", "data")
+    for first, data in rows.iterator(chunk_size=100):
+        found += [Record(at, text) for at, text in enumerate(data.split("\n"), first) if at >= offset]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def archive(stream: str, records: Sequence[Record]) -> None:
+    """Keep what a dead writer left in the hot log alone, once its turn is final. Safe to call twice."""
+    if records:
+        try:
+            with transaction.atomic():
+                write_missing(stream, records)
+        except IntegrityError:
+            return  # somebody else does the same at this moment
+
+
+def prunable_segments(*, retention_seconds: float | None = None) -> QuerySet[StreamSegment]:
+    """Segments that `prune_segments` would delete."""
+    if retention_seconds is None:
+        retention_seconds = stream_settings.cold_retention_seconds
+    cutoff = timezone.now() - timedelta(seconds=retention_seconds)
+    turn = Turn.objects.filter(pk=OuterRef("stream"))
+    return StreamSegment.objects.filter(created_at__lt=cutoff).filter(
+        Q(Exists(turn.filter(finished_at__lt=cutoff))) | ~Q(Exists(turn))
+    )
+
+
+def prune_segments(*, retention_seconds: float | None = None, max_rows: int = 10_000) -> int:
+    """Delete segments of turns that are over for longer than the retention, and of turns that are gone.
+
+    Returns the number of deleted rows; call again while it equals `max_rows`.
+    """
+    old = prunable_segments(retention_seconds=retention_seconds)
+    ids = list(old.order_by("pk").values_list("pk", flat=True)[:max_rows])
+    return StreamSegment.objects.filter(pk__in=ids).delete()[0] if ids else 0
+
+
+def _runs(records: Sequence[Record]) -> Iterable[list[Record]]:
+    run: list[Record] = []
+    size = 0
+    for record in records:
+        if run and size + len(record.text) > SEGMENT_BYTES:
+            yield run
+            run, size = [], 0
+        run.append(record)
+        size += len(record.text)
+    if run:
+        yield run

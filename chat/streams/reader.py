@@ -1,0 +1,201 @@
+"""Read a stream from an offset: both tiers merged, without gaps, then live.
+
+A follower checks every live batch by offset and epoch: what it has is dropped, a hole or a new epoch sends it back to
+the log. Nothing rests on a message arriving: after silence it asks whether the turn is over and reads again.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from chat.streams import cold
+from chat.streams.conf import stream_settings
+from chat.streams.errors import LogUnavailable
+from chat.streams.log import get_log
+from chat.streams.port import StreamLog
+from chat.streams.records import CaughtUp, End, HotSlice, Published, Record, Reset
+from thinkproject.kernel.aio import db
+
+logger = logging.getLogger(__name__)
+
+PAGE_RECORDS = 2_000
+ARCHIVE_RECORDS = 100_000
+
+Event = list[Record] | CaughtUp | Reset | End
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    """Records from the offset on, and what the tiers said about themselves."""
+
+    records: list[Record]
+    epoch: str | None  # None: the hot log knows nothing of the stream
+    end: int  # offset after the last known record
+    is_closed: bool
+
+
+async def read(stream: str, offset: int = 0, *, log: StreamLog | None = None) -> list[Record]:
+    """Return every record from the offset on, as they stand now, without gaps."""
+    log = log or get_log()
+    found: list[Record] = []
+    while True:
+        page = await _page(log, stream, offset + len(found), is_thorough=True)
+        found += page.records
+        if len(page.records) < PAGE_RECORDS:
+            return found
+
+
+async def follow(
+    stream: str,
+    offset: int = 0,
+    *,
+    is_over: Callable[[], Awaitable[bool]],
+    epoch: str | None = None,
+    log: StreamLog | None = None,
+    queue_batches: int | None = None,
+) -> AsyncGenerator[Event, None]:
+    """Yield lists of records from the offset on: what is stored, `CaughtUp`, then live, and `End` when all is over.
+
+    `Reset` says that what was delivered does not hold (the offset lies beyond the end, or the stream began a new life)
+    and that records from 0 follow. `is_over` tells whether the turn is final; it is asked after silence, after
+    `close_stream`, and when the hot log does not know the stream. `epoch` is that of an earlier `CaughtUp`.
+    Close it (`contextlib.aclosing`) when you leave early.
+    """
+    follower = _Follower(log or get_log(), stream, offset, epoch, is_over)
+    max_batches, idle_seconds = queue_batches or stream_settings.queue_batches, stream_settings.idle_seconds
+    async with follower.log.subscribe(stream, max_batches) as subscription:
+        must_read, must_ask = True, False
+        while True:
+            if must_read or must_ask:
+                subscription.clear()
+                async for event in follower.replay(must_ask=must_ask):
+                    yield event
+                    if isinstance(event, End):
+                        return
+            heard = await subscription.wait(idle_seconds)
+            must_read = heard.must_reread
+            must_ask = heard.is_closed or heard.is_silence
+            if heard.batches:
+                records, is_broken = follower.accept(heard.batches)
+                must_read = must_read or is_broken
+                if records:
+                    yield records
+
+
+async def close_stream(stream: str, *, log: StreamLog | None = None) -> None:
+    """Tell the followers that the turn is final; they re-read its row. Call after the commit that ended it.
+
+    Records that a dead writer left in the hot log alone are archived first. Safe to call twice. Without Redis the
+    followers find out by themselves, at their idle time.
+    """
+    log = log or get_log()
+    try:
+        floor = await db(cold.next_cold_offset, stream)
+        hot = await log.read(stream, floor, ARCHIVE_RECORDS)
+        await db(cold.archive, stream, _contiguous(floor, hot.records))
+        await log.close(stream)
+    except LogUnavailable:
+        logger.warning("stream closes without its bell", extra={"stream": stream})
+
+
+class _Follower:
+    """Position of one reader in one stream."""
+
+    def __init__(
+        self, log: StreamLog, stream: str, offset: int, epoch: str | None, is_over: Callable[[], Awaitable[bool]]
+    ) -> None:
+        self.log = log
+        self.stream = stream
+        self.position = offset
+        self.epoch = epoch
+        self._is_over = is_over
+        self._is_caught_up = False
+
+    async def replay(self, *, must_ask: bool) -> AsyncGenerator[Event, None]:
+        """Yield what is stored beyond the position; `End` last if the turn is over."""
+        is_over = must_ask and await self._is_over()
+        while True:
+            page = await _page(self.log, self.stream, self.position, is_thorough=must_ask)
+            if self._is_void(page, is_over):
+                yield self._reset(page)
+                continue
+            self.epoch = page.epoch or self.epoch
+            if page.records:
+                self.position += len(page.records)
+                yield page.records
+            if len(page.records) >= PAGE_RECORDS:
+                continue
+            if is_over:
+                yield End(self.position)
+                return
+            if not must_ask and (page.is_closed or page.epoch is None):
+                # Asked before the last look: what the turn wrote before it was over is then in that look.
+                must_ask, is_over = True, await self._is_over()
+                if is_over:
+                    continue
+            break
+        if not self._is_caught_up:
+            self._is_caught_up = True
+            yield CaughtUp(self.position, self.epoch)
+
+    def accept(self, batches: Iterable[Published]) -> tuple[list[Record], bool]:
+        """Return the new records of live batches, and whether the log has to be read again."""
+        fresh: list[Record] = []
+        for epoch, records in batches:
+            if epoch != self.epoch or records[0].offset > self.position:
+                return fresh, True
+            known = self.position - records[0].offset
+            if known < len(records):
+                fresh += records[known:] if known else records
+                self.position = records[-1].offset + 1
+        return fresh, False
+
+    def _is_void(self, page: _Page, is_over: bool) -> bool:
+        if self.position == 0:
+            return False
+        if page.epoch is not None and self.epoch is not None and page.epoch != self.epoch:
+            return True
+        # Beyond the end: with a writer that lives and an epoch that holds, the records are about to be written again.
+        return (
+            not page.records
+            and self.position > page.end
+            and (is_over or (page.epoch is not None and self.epoch is None))
+        )
+
+    def _reset(self, page: _Page) -> Reset:
+        self.position = 0
+        self.epoch = page.epoch
+        self._is_caught_up = False
+        return Reset(page.epoch)
+
+
+async def _page(log: StreamLog, stream: str, offset: int, *, is_thorough: bool) -> _Page:
+    """Read the hot log first, then, where that leaves a hole, the database.
+
+    The order matters: what the hot log had dropped when it was read is in the database by then. A thorough look does
+    not believe the hot log's end: after an outage the database may be ahead of it.
+    """
+    try:
+        hot = await log.read(stream, offset, PAGE_RECORDS)
+    except LogUnavailable:
+        hot = HotSlice()
+    records = _contiguous(offset, hot.records)
+    following, end = offset + len(records), hot.next_offset or 0
+    if len(records) < PAGE_RECORDS and (hot.next_offset is None or is_thorough or following != end):
+        stored = await db(cold.cold_records, stream, following, PAGE_RECORDS - len(records))
+        records += _contiguous(following, [*stored, *hot.records])
+        if not records:
+            end = max(end, await db(cold.next_cold_offset, stream))
+    return _Page(records=records[:PAGE_RECORDS], epoch=hot.epoch, end=end, is_closed=hot.is_closed)
+
+
+def _contiguous(offset: int, records: Iterable[Record]) -> list[Record]:
+    """Return the records from the offset on up to the first hole; duplicates are dropped."""
+    found: list[Record] = []
+    for record in records:
+        if record.offset == offset:
+            found.append(record)
+            offset += 1
+        elif record.offset > offset:
+            break
+    return found

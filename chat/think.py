@@ -1,0 +1,201 @@
+"""`Think`: the one class that developers subclass, and the names they import.
+
+    from chat.think import Think, tool
+
+    class Assistant(Think):
+        def get_model(self):
+            return "default"
+
+Class attributes hold values, methods hold decisions. Every method may be sync or async; sync ones run on threads of
+their own. Hooks return a value or `None` ("no opinion") and never mutate their argument.
+"""
+
+from typing import Any, ClassVar
+
+from chat.agent import Agent, ChatHost, Connection, InstanceKey, SavedTurn
+from chat.core.hooks import (
+    Allow,
+    Block,
+    ChatErrorContext,
+    ChatOptions,
+    ChatResponse,
+    ChunkContext,
+    ModelChoice,
+    RecoveryContext,
+    RecoveryDecision,
+    ResponseStatus,
+    StepConfig,
+    StepContext,
+    StepRecord,
+    Substitute,
+    ToolCallContext,
+    ToolDecision,
+    ToolOutcome,
+    TurnConfig,
+    TurnContext,
+)
+from chat.core.language_model import LanguageModel, ModelMessage, ModelSettings
+from chat.core.session_setup import SessionSetup
+from chat.errors import ModelNotConfigured
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.tool import Tool, ToolContext, tool
+
+__all__ = [
+    "USE_LOOP",
+    "Agent",
+    "Allow",
+    "Block",
+    "ChatErrorContext",
+    "ChatOptions",
+    "ChatResponse",
+    "ChunkContext",
+    "Connection",
+    "InstanceKey",
+    "LanguageModel",
+    "ModelChoice",
+    "ModelMessage",
+    "ModelSettings",
+    "RecoveryContext",
+    "RecoveryDecision",
+    "ResponseStatus",
+    "SavedTurn",
+    "SessionSetup",
+    "StepConfig",
+    "StepContext",
+    "StepRecord",
+    "Substitute",
+    "Think",
+    "Tool",
+    "ToolCallContext",
+    "ToolContext",
+    "ToolDecision",
+    "ToolOutcome",
+    "TurnConfig",
+    "TurnContext",
+    "tool",
+]
+
+USE_LOOP = object()
+"""What `on_chat_message` returns to have the agentic loop answer."""
+
+DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
+
+
+class Think(Agent, abstract=True):
+    """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
+
+    max_steps: ClassVar[int] = 10
+    """Model calls in one turn at most. See `get_max_steps`."""
+
+    send_reasoning: ClassVar[bool] = True
+    """Whether reasoning reaches clients and is stored."""
+
+    message_concurrency: ClassVar[str] = "queue"
+    """What a message does that arrives while a turn runs. `queue`: it waits for its turn."""
+
+    chat_recovery: ClassVar[bool] = True
+    """Whether turns that a crash cut go on by themselves. Turns are durable either way."""
+
+    max_persisted_messages: ClassVar[int | None] = None
+    """Archive the oldest messages of the shown path beyond this count. Off by default."""
+
+    stall_timeout_seconds: ClassVar[float | None] = None
+    """A model that is silent for this long is treated as lost; 0 switches the watchdog off, `None` asks settings."""
+
+    fibers: ClassVar[bool] = False
+    """Whether background fibers of this agent are recovered by themselves. The methods work either way."""
+
+    host: ChatHost
+
+    # Verbs
+
+    async def save_messages(self, *messages: JSONObject | str) -> SavedTurn:
+        """Say something in this conversation as if a person had, and wait for the answer. Clients see it.
+
+        Works from `on_chat_response`, callables and fibers. Errors: `NestedTurn` from inside a turn of this
+        conversation, where waiting would wait for itself.
+        """
+        answer = SavedTurn(request_id="", status="skipped")
+        for message in messages:
+            answer = await self.host.run_turn(message)
+        return answer
+
+    # Getters
+
+    def get_model(self) -> Any:
+        """Say which model answers: `"provider/model"`, `"default"`, or a model object.
+
+        Runs once an attempt. Errors: the default raises `ModelNotConfigured`; the turn ends with its text.
+        """
+        name = type(self).__name__
+        raise ModelNotConfigured(
+            f'{name} has no model. Override get_model() in {name} and return "default" or "provider/model", '
+            f'for example "openai/gpt-5-mini".'
+        )
+
+    def get_system_prompt(self) -> Any:
+        """Give the system prompt. Ignored when the session renders a context prompt of its own."""
+        return DEFAULT_SYSTEM_PROMPT
+
+    def get_tools(self) -> Any:
+        """Give the tools: an iterable of `@tool` functions, or a mapping whose keys name them. Runs every turn."""
+        return ()
+
+    def get_max_steps(self) -> Any:
+        """Give the step limit of this turn; the class attribute by default."""
+        return self.max_steps
+
+    def get_workspace(self) -> Any:
+        """Give the workspace that extensions may reach; `None` means the instance's own."""
+        return None
+
+    def configure_session(self, session: SessionSetup) -> Any:
+        """Configure the session and return it, for instance `session.with_cached_prompt()`. Identity by default.
+
+        Runs once an attempt, before the system prompt is made. `get_config()` works inside.
+        """
+        return session
+
+    def assemble_context(self, messages: list[JSONObject]) -> Any:  # noqa: ARG002 - the shape that overriders copy
+        """Choose which stored messages the model sees (oldest first). Runs once an attempt; `None` keeps them all."""
+        return None
+
+    def on_chat_message(self, options: ChatOptions) -> Any:  # noqa: ARG002 - as above
+        """Answer without the loop: return an async iterable of UI message chunks (dicts with `type`).
+
+        Storage, stream, resume and cancel stay ours. The default returns `USE_LOOP`. `None` ends the turn without an
+        answer. Runs again from the start when a crash cut it before anything was shown.
+        """
+        return USE_LOOP
+
+    # Hooks. Each says when it runs; "again" means again when a crashed turn is recovered.
+
+    def before_turn(self, context: TurnContext) -> Any:
+        """Run before the first model call of an attempt; return a `TurnConfig` to override. Runs again."""
+
+    def before_step(self, context: StepContext) -> Any:
+        """Run before each model call; return a `StepConfig` to override. Recorded steps do not run it again."""
+
+    def before_tool_call(self, context: ToolCallContext) -> Any:
+        """Run before a tool; return `Allow`, `Block` or `Substitute`. Raising makes the call fail.
+
+        Runs again for a call that a crash cut.
+        """
+
+    def after_tool_call(self, outcome: ToolOutcome) -> Any:
+        """Run after a tool, blocked and substituted calls included."""
+
+    def on_chunk(self, context: ChunkContext) -> Any:
+        """Run for each chunk; observation only. Costs a call per token, so it is only made when overridden."""
+
+    def on_step_finish(self, record: StepRecord) -> Any:
+        """Run after each step. Recorded steps do not run it again."""
+
+    def on_chat_response(self, response: ChatResponse) -> Any:
+        """Run after the answer is stored and the lane is released, at least once. May start further turns."""
+
+    def on_chat_error(self, error: Exception, context: ChatErrorContext) -> Any:
+        """Reword an error for the client: return a text or an exception; `None` keeps it."""
+
+    def on_chat_recovery(self, context: RecoveryContext) -> Any:
+        """Run before a turn that a crash cut goes on; return a `RecoveryDecision`."""

@@ -1,0 +1,237 @@
+"""What a client shows of a conversation: a page of the path, the queue, the running turn, the last failure. Reads only.
+
+Costs what the page costs: a fixed number of queries whatever the length of the history.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from chat.errors import TurnNotFound
+from chat.models import AgentInstance, Turn
+from chat.turns.status import TurnStatus, turn_status
+from fibers.models import FiberStep
+from sessions_app import selectors
+from sessions_app.core.messages import StoredMessage
+from sessions_app.models import Session
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
+
+RECENT_TURNS = 500
+LIVE = ("pending", "running", "parked")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnView:
+    """A turn as lists show it. Units: `duration_ms` from start to end, nothing while it runs."""
+
+    id: str
+    request_id: str
+    status: str
+    trigger: str
+    position: int
+    assistant_id: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    step_count: int
+    duration_ms: int | None
+    error: JSONObject | None
+    accepted_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """A settled step of a turn. `summary`: its small facts."""
+
+    key: str
+    attempt: int
+    created_at: datetime
+    summary: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    """A history inside a conversation."""
+
+    id: str
+    name: str
+    is_current: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """A message in its place: `sibling_ids` oldest first with itself, `position` its index among them."""
+
+    message: StoredMessage
+    sibling_ids: list[str]
+    position: int
+    turn: TurnView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order."""
+
+    messages: list[MessageView]
+    queued: list[MessageView]
+    has_more: bool
+    leaf_id: str | None
+    running: TurnView | None
+    failed: TurnView | None
+
+
+def transcript(instance: AgentInstance, *, before: str | None = None, limit: int = 50) -> Transcript:
+    """The newest page of the conversation, or the page before a message. Needs the session loaded."""
+    running, failed = _edge_turns(instance)
+    if instance.session_id is None:
+        return Transcript(messages=[], queued=[], has_more=False, leaf_id=None, running=running, failed=failed)
+    page = selectors.path_page(instance.session_id, before=before, limit=limit)
+    families = selectors.siblings(instance.session_id, [message.id for message in page.messages])
+    queued = [] if before else selectors.queued(instance.session_id)
+    turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
+    return Transcript(
+        messages=[_view(message, families, turns) for message in page.messages],
+        queued=[_alone(message, turns) for message in queued],
+        has_more=page.has_more,
+        leaf_id=page.leaf_id,
+        running=running,
+        failed=failed,
+    )
+
+
+def session_views(instance: AgentInstance) -> list[SessionView]:
+    """Histories inside the conversation, newest first."""
+    rows = Session.objects.filter(scope=instance.id).order_by("-updated_at", "id")[:200]
+    return [
+        SessionView(
+            id=row.id,
+            name=row.name,
+            is_current=row.id == instance.session_id,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+        for row in rows
+    ]
+
+
+def turn_view_of(turn_id: str) -> TurnView:
+    """A turn as lists show it, read afresh."""
+    return turn_view(_turn(turn_id))
+
+
+def turn_end(turn_id: str) -> JSONObject:
+    """How a turn ended, for the last event of its stream; a turn that is gone counts as aborted."""
+    turn = Turn.objects.select_related("fiber").filter(pk=turn_id).first()
+    if turn is None:
+        return {"turn_id": turn_id, "outcome": TurnStatus.ABORTED.value, "error": None}
+    view = turn_view(turn)
+    return {
+        "turn_id": view.id,
+        "request_id": view.request_id,
+        "outcome": view.status,
+        "message_id": view.assistant_id,
+        "error": view.error,
+    }
+
+
+def turn_steps(turn: Turn) -> list[StepView]:
+    """Settled steps of a turn, in order: the small facts of each record, and how large the rest is."""
+    rows = FiberStep.objects.filter(fiber_id=turn.fiber_id).order_by("id")[:2_000]
+    return [
+        StepView(key=row.step_key, attempt=row.attempt, created_at=row.created_at, summary=summarise(row.value))
+        for row in rows
+    ]
+
+
+def summarise(value: JSONValue) -> JSONObject:
+    """The small facts of a step's record; of anything longer only its size."""
+    if not isinstance(value, dict):
+        value = {"value": value}
+    return {key: item if _is_small(item) else {"bytes": byte_size(item)} for key, item in value.items()}
+
+
+def turn_page(instance_id: str, *, before: int | None = None, limit: int = 50) -> list[TurnView]:
+    """Turns of a conversation, newest first, below a position."""
+    rows = Turn.objects.select_related("fiber").filter(instance_id=instance_id)
+    if before is not None:
+        rows = rows.filter(position__lt=before)
+    return [turn_view(turn) for turn in rows.order_by("-position")[:limit]]
+
+
+def turn_view(turn: Turn) -> TurnView:
+    """A turn as lists show it. Needs its fiber loaded."""
+    ended, begun = turn.finished_at, turn.started_at
+    status = turn_status(turn.fiber.status, turn.fiber.reason)
+    has_failed = status is TurnStatus.ERROR or bool(turn.error_text)
+    return TurnView(
+        id=turn.id,
+        request_id=turn.request_id,
+        status=status,
+        trigger=turn.trigger,
+        position=turn.position,
+        assistant_id=turn.assistant_id,
+        model=turn.model_name,
+        input_tokens=turn.input_tokens,
+        output_tokens=turn.output_tokens,
+        reasoning_tokens=turn.reasoning_tokens,
+        cached_tokens=turn.cached_tokens,
+        step_count=turn.step_count,
+        duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
+        error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
+        accepted_at=turn.accepted_at,
+        started_at=begun,
+        finished_at=ended,
+    )
+
+
+def _view(message: StoredMessage, families: dict[str, list[str]], turns: dict[str, TurnView]) -> MessageView:
+    siblings = families.get(message.id, [message.id])
+    return MessageView(
+        message=message,
+        sibling_ids=siblings,
+        position=siblings.index(message.id),
+        turn=turns.get(message.turn_id) if message.role == "assistant" else None,
+    )
+
+
+def _alone(message: StoredMessage, turns: dict[str, TurnView]) -> MessageView:
+    # A queued message names its turn, so that a client can take it back.
+    return MessageView(message=message, sibling_ids=[message.id], position=0, turn=turns.get(message.turn_id))
+
+
+def _turn(turn_id: str) -> Turn:
+    turn = Turn.objects.select_related("fiber").filter(pk=turn_id).first()
+    if turn is None:
+        raise TurnNotFound
+    return turn
+
+
+def _is_small(value: JSONValue) -> bool:
+    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 200)
+
+
+def _turns(instance_id: str, turn_ids: Iterable[str]) -> dict[str, TurnView]:
+    wanted = {turn_id for turn_id in turn_ids if turn_id}
+    rows = Turn.objects.select_related("fiber").filter(instance_id=instance_id, id__in=wanted) if wanted else ()
+    return {turn.id: turn_view(turn) for turn in rows}
+
+
+def _edge_turns(instance: AgentInstance) -> tuple[TurnView | None, TurnView | None]:
+    """The oldest live turn, and the newest final one when that one failed.
+
+    Looks among the newest turns only, so that opening does not cost what the history costs.
+    """
+    newest = instance.turn_count - RECENT_TURNS
+    turns = Turn.objects.select_related("fiber").filter(
+        instance_id=instance.id, session_id=instance.session_id, position__gt=newest
+    )
+    live = turns.filter(finished_at=None, fiber__status__in=LIVE).order_by("position").first()
+    final = turns.exclude(fiber__status__in=LIVE).order_by("-position").first()
+    has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
+    return turn_view(live) if live else None, turn_view(final) if final and has_failed else None

@@ -1,0 +1,160 @@
+"""Assembly: a fresh agent object, its model, its tools in the documented order, its context. The one such place.
+
+Order of tools, later wins: `get_tools()`, then the tools that `before_turn` adds for this turn.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from chat import attachments
+from chat.agent import Agent, InstanceKey
+from chat.core.hooks import ChatOptions, ModelChoice, TurnConfig, TurnContext
+from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ModelSettings, ToolSpec
+from chat.core.loop import TurnPlan
+from chat.core.prompt import to_model_messages
+from chat.errors import AttachmentNotFound
+from chat.llm.registry import guarded, resolve_model
+from chat.think import Think
+from chat.turns.calling import decide, is_overridden, observe
+from chat.turns.persistence import TurnFacts, has_content, read_history
+from chat.turns.system_prompt import system_prompt
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.toolset import Toolset
+
+MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """Everything one attempt needs."""
+
+    agent: Think
+    plan: TurnPlan
+    toolset: Toolset
+    options: ChatOptions
+
+
+async def make_think(facts: TurnFacts, make_agent: MakeAgent) -> Think:
+    """Make the agent object of a turn and run its `on_start`."""
+    agent = make_agent(facts.key)
+    assert isinstance(agent, Think), "admission refuses agents that do not chat"
+    await observe(agent, "on_start")
+    return agent
+
+
+async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_shown: bool) -> Assembled:
+    """Ask the agent for everything and build the plan.
+
+    Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
+    """
+    choice = await decide(agent, "get_model")
+    base_model = _guarded(agent, choice)
+    history = await _history(agent, facts)
+    urls = _file_urls(history)
+    files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
+    system = await system_prompt(agent, facts.session_id)
+    offered = Toolset(await decide(agent, "get_tools"))
+    context = TurnContext(
+        request_id=facts.request_id,
+        turn_id=facts.turn_id,
+        system=system,
+        messages=_convert(history, base_model, files),
+        tools={tool.name: tool for tool in offered},
+        model=base_model,
+        continuation=facts.is_continuation,
+        body=facts.body,
+        attempt=attempt,
+    )
+    config = TurnConfig()
+    if is_overridden(agent, "before_turn"):
+        config = await decide(agent, "before_turn", context) or config
+    model = base_model
+    if config.model is not None or config.stall_timeout_seconds is not None:
+        model = _guarded(agent, choice if config.model is None else config.model, config.stall_timeout_seconds)
+    toolset = Toolset(offered, config.tools).only(config.active_tools)
+    plan = TurnPlan(
+        request_id=facts.request_id,
+        assistant_id=facts.assistant_id,
+        model=model,
+        resolve_model=lambda choice: _guarded(agent, choice, config.stall_timeout_seconds),
+        system=system if config.system is None else config.system,
+        prompt=_prompt(history, config.messages, model, files),
+        tools=tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset),
+        tool_choice=config.tool_choice or "auto",
+        settings=config.settings or ModelSettings(),
+        max_steps=config.max_steps or int(await decide(agent, "get_max_steps")),
+        send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
+        cut_was_shown=cut_was_shown,
+    )
+    options = ChatOptions(
+        request_id=facts.request_id,
+        turn_id=facts.turn_id,
+        system=plan.system,
+        messages=context.messages if config.messages is None else config.messages,
+        tools={tool.name: tool for tool in toolset},
+        body=facts.body,
+    )
+    return Assembled(agent=agent, plan=plan, toolset=toolset, options=options)
+
+
+def _guarded(agent: Think, choice: ModelChoice, stall_timeout_seconds: float | None = None) -> LanguageModel:
+    seconds = agent.stall_timeout_seconds if stall_timeout_seconds is None else stall_timeout_seconds
+    return guarded(resolve_model(choice), gap_seconds=seconds)
+
+
+async def _history(agent: Think, facts: TurnFacts) -> list[JSONObject]:
+    if facts.leaf_id is None:
+        return []
+    history = facts.history
+    if history is None:
+        history = await db(read_history, facts.session_id, facts.leaf_id)
+    if is_overridden(agent, "assemble_context"):
+        chosen: list[JSONObject] | None = await decide(agent, "assemble_context", history)
+        return history if chosen is None else list(chosen)
+    return history
+
+
+def _file_urls(history: list[JSONObject]) -> set[str]:
+    return {
+        str(part.get("url", ""))
+        for message in history
+        if message["role"] == "user"
+        for part in message["parts"]
+        if part.get("type") == "file"
+    }
+
+
+def _load_files(urls: set[str], owner_id: int | None) -> dict[str, FileContent]:
+    if owner_id is None:
+        return {}
+    loaded: dict[str, FileContent] = {}
+    for url in urls:
+        with suppress(AttachmentNotFound):  # gone, or not the owner's: the prompt says that it is not available
+            loaded[url] = attachments.load_for_model(url, owner_id)
+    return loaded
+
+
+def _convert(
+    messages: list[JSONObject], model: LanguageModel, files: dict[str, FileContent]
+) -> tuple[ModelMessage, ...]:
+    return to_model_messages(messages, accepts_images=model.accepts_images, load_file=files.get)
+
+
+def _prompt(
+    history: list[JSONObject],
+    override: tuple[ModelMessage, ...] | None,
+    model: LanguageModel,
+    files: dict[str, FileContent],
+) -> Callable[[JSONObject], tuple[ModelMessage, ...]]:
+    """The whole list to send, from the assistant message so far. An override replaces the history, not the answer."""
+
+    def prompt(message: JSONObject) -> tuple[ModelMessage, ...]:
+        said = [message] if has_content(message) else []
+        if override is None:
+            return _convert([*history, *said], model, files)
+        return (*override, *(_convert(said, model, files) if said else ()))
+
+    return prompt

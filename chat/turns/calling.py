@@ -1,0 +1,74 @@
+"""Call a developer's method, sync or async, and know whether it is theirs."""
+
+import inspect
+import logging
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from chat.agent import Agent
+from chat.core.chunks import Chunk, validate
+from chat.errors import ChatError
+from chat.think import Think
+from thinkproject.kernel.aio import user_code
+from thinkproject.kernel.errors import ThinkError
+
+logger = logging.getLogger(__name__)
+
+
+class AgentCodeFailed(ChatError):
+    """The agent's own code failed. `original` is what it raised."""
+
+    code = "agent_code_failed"
+
+    def __init__(self, original: Exception, method: str) -> None:
+        super().__init__(str(original) or type(original).__name__)
+        self.original = original
+        self.method = method
+
+
+def is_overridden(agent: Agent, name: str) -> bool:
+    """Whether the developer wrote this method; the defaults are not worth a call."""
+    return getattr(type(agent), name) is not getattr(Think, name)
+
+
+async def decide(agent: Agent, name: str, *args: Any) -> Any:
+    """Call a getter or a deciding hook. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
+    method = getattr(agent, name)
+    try:
+        if not is_overridden(agent, name):
+            return method(*args)
+        if inspect.iscoroutinefunction(method):
+            return await method(*args)
+        value = await user_code(method, *args)
+        return await value if inspect.isawaitable(value) else value
+    except ThinkError:
+        raise
+    except Exception as error:  # the developer's code: whatever it raises ends the turn with a visible reason
+        logger.exception("agent code failed", extra={"action": "agent_code_failed", "method": name})
+        raise AgentCodeFailed(error, name) from error
+
+
+async def iterate(stream: Any) -> AsyncGenerator[Chunk, None]:
+    """Chunks of the developer's own answer: an async iterable, or an object with `to_ui_message_stream()`.
+
+    Errors: `ThinkError` as it is, for instance for a chunk that is none; anything else as `AgentCodeFailed`.
+    """
+    if stream is None:
+        return
+    source = stream.to_ui_message_stream() if hasattr(stream, "to_ui_message_stream") else stream
+    try:
+        async for chunk in source:
+            yield validate(chunk)
+    except ThinkError:
+        raise
+    except Exception as error:  # the developer's own generator
+        raise AgentCodeFailed(error, "on_chat_message") from error
+
+
+async def observe(agent: Agent, name: str, *args: Any) -> None:
+    """Call an observing hook; what it raises is logged and changes nothing."""
+    if is_overridden(agent, name):
+        try:
+            await decide(agent, name, *args)
+        except ThinkError as error:
+            logger.warning("hook failed", extra={"action": "hook_failed", "hook": name, "code": error.code})

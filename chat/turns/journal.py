@@ -1,0 +1,38 @@
+"""The loop's journal: a record commits in one transaction with the cold log that it closes, and holds its range."""
+
+import asyncio
+
+from chat.streams.writer import StreamWriter
+from fibers.context import FiberContext
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import ToolResult
+from tools_app.services import settle_call
+
+CALL_PREFIX = "call:"
+MODEL_PREFIX = "model:"
+
+
+class TurnJournal:
+    """Settled steps of one turn, over the fiber's journal and the stream's writer."""
+
+    def __init__(self, context: FiberContext, writer: StreamWriter, turn_id: str) -> None:
+        self._context = context
+        self._writer = writer
+        self._turn_id = turn_id
+        self._lock = asyncio.Lock()  # parallel calls settle one after another
+
+    async def recorded(self, key: str) -> JSONObject | None:
+        """Give the record of a settled step."""
+        found = await self._context.recorded(key)
+        return None if found is None else found.value
+
+    async def record(self, key: str, value: JSONObject) -> None:
+        """Settle a step: the log up to here, the record, and the call's row. Errors: `LeaseLost`, `Fenced`."""
+        async with self._lock:
+            await self._writer.flush_cold(lambda offsets: self._settle(key, {**value, "end": offsets.stop}))
+
+    def _settle(self, key: str, record: JSONObject) -> None:
+        self._context.record_in(key, record)
+        if key.startswith(CALL_PREFIX):
+            result = ToolResult(output=record["output"], is_error=record["is_error"], duration_ms=record["ms"])
+            settle_call(key.removeprefix(CALL_PREFIX), turn_id=self._turn_id, result=result)

@@ -1,0 +1,209 @@
+"""What a turn writes: its begin, its journal together with the cold log, its end. Every write carries the fence.
+
+All functions are sync and run on the database bridge.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from django.db.models import F
+from django.utils import timezone
+
+from chat.agent import InstanceKey
+from chat.attachments import bind
+from chat.conf import chat_settings
+from chat.core.language_model import Usage
+from chat.errors import TurnNotFound
+from chat.instance_rows import key_of
+from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.turns.status import SKIPPED_REASON
+from fibers.context import FiberContext
+from fibers.core.states import TERMINAL
+from fibers.errors import Cancelled
+from fibers.services import start_fiber
+from sessions_app import selectors
+from sessions_app.core.repair import repair_messages
+from sessions_app.core.tree import Leaf
+from sessions_app.services import archive_beyond, place_messages, put_assistant, update_message
+from thinkproject.kernel.jsonvalue import JSONObject
+
+RESPONSE_FIBER = "chat.response"
+BEGIN = "begin"
+FINAL = "final"
+
+
+def response_key(turn_id: str) -> str:
+    """Key of the fiber that runs a turn's response hook."""
+    return f"response:{turn_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFacts:
+    """What a runner needs to know of its turn. Read once an attempt."""
+
+    turn_id: str
+    request_id: str
+    key: InstanceKey
+    session_id: str
+    generation: int
+    trigger: TurnTrigger
+    assistant_id: str
+    leaf_id: str | None  # the message that the answer hangs below
+    body: JSONObject
+    accepted_at: datetime
+    history: list[JSONObject] | None = None  # the path to the leaf, where the begin has just read it
+
+    @property
+    def is_continuation(self) -> bool:
+        """Whether the turn goes on without a new message."""
+        return self.trigger is TurnTrigger.CONTINUE
+
+
+def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None) -> TurnFacts:
+    """Place the turn's input in the path and settle what earlier turns left open; once, recorded.
+
+    Errors: `Cancelled` with the reason "skipped" when the conversation was cleared since; `LeaseLost`.
+    """
+    turn = Turn.objects.select_related("instance").filter(pk=turn_id).first()
+    if turn is None:
+        raise TurnNotFound(f"Turn {turn_id!r} is gone.")
+    history = None
+    if recorded is None:
+        with context.fenced():
+            leaf_id, history = _place(turn)
+            Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now())
+            context.record_in(BEGIN, {"leaf": leaf_id})
+    else:
+        leaf_id = recorded["leaf"]
+    return TurnFacts(
+        turn_id=turn.pk,
+        request_id=turn.request_id,
+        key=key_of(turn.instance),
+        session_id=turn.session_id,
+        generation=turn.generation,
+        trigger=TurnTrigger(turn.trigger),
+        assistant_id=turn.assistant_id,
+        leaf_id=leaf_id,
+        body=turn.body,
+        accepted_at=turn.accepted_at,
+        history=history,
+    )
+
+
+def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
+    """The path to a message as the model gets it: root first, its newest stretch."""
+    stored = selectors.model_history(
+        session_id,
+        leaf=leaf_id,
+        max_messages=chat_settings.history_messages,
+        max_bytes=chat_settings.history_bytes,
+    )
+    return [message.to_ui() for message in stored]
+
+
+def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
+    """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
+    if not _holds_generation(turn.instance_id, turn.generation):
+        raise Cancelled(SKIPPED_REASON)
+    left_behind = _left_behind(turn)
+    if left_behind:
+        place_messages(turn.session_id, left_behind, after=Leaf.ACTIVE)
+    after = turn.base_id if turn.base_is_explicit else Leaf.ACTIVE
+    leaf_id = place_messages(turn.session_id, turn.input_ids, after=after)
+    return leaf_id, None if leaf_id is None else _repaired(turn.session_id, leaf_id)
+
+
+def _repaired(session_id: str, leaf_id: str) -> list[JSONObject] | None:
+    """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed."""
+    history = read_history(session_id, leaf_id)
+    broken = repair_messages(history)
+    for repaired in broken:
+        update_message(session_id, repaired["id"], partial(_replace_by, repaired))
+    return None if broken else history
+
+
+def _replace_by(repaired: JSONObject, _stored: JSONObject) -> JSONObject:
+    return repaired
+
+
+def _left_behind(turn: Turn) -> list[str]:
+    """Messages of earlier turns that ended before they began: they were said, so they come before this turn's."""
+    earlier = Turn.objects.filter(session_id=turn.session_id, position__lt=turn.position, started_at=None)
+    queued = selectors.queued(turn.session_id)
+    waiting = {message.id: message.turn_id for message in queued if message.turn_id != turn.pk}
+    if not waiting:
+        return []
+    ended = set(earlier.filter(pk__in=set(waiting.values()), fiber__status__in=TERMINAL).values_list("pk", flat=True))
+    return [message_id for message_id, turn_id in waiting.items() if turn_id in ended]
+
+
+def _holds_generation(instance_id: str, generation: int) -> bool:
+    """Whether no clear came since the admission. Locks the row, so none can come before this transaction commits."""
+    rows = AgentInstance.objects.filter(pk=instance_id, generation=generation)
+    return rows.update(generation=F("generation")) == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnd:
+    """How a turn ended. `message` is what was said so far, with no parts when nothing was."""
+
+    outcome: str  # completed, aborted, error
+    message: JSONObject
+    usage: Usage
+    steps: int
+    model_name: str
+    error_text: str = ""
+    error_code: str = ""
+    has_response_hook: bool = False
+    max_messages: int | None = None  # of the shown path; older ones are archived
+    original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
+
+
+def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
+    """Store the answer, its cost and its end, and start the response hook's fiber: once, recorded.
+
+    Runs inside the fenced transaction that also commits the last of the log. The message is not stored when the
+    conversation was cleared meanwhile, nor when nothing was said.
+    """
+    if has_content(end.message) and _holds_generation(facts.key.instance_id, facts.generation):
+        _store_answer(facts, end)
+    Turn.objects.filter(pk=facts.turn_id).update(
+        finished_at=timezone.now(),
+        model_name=end.model_name,
+        step_count=end.steps,
+        input_tokens=end.usage.input_tokens,
+        output_tokens=end.usage.output_tokens,
+        reasoning_tokens=end.usage.reasoning_tokens,
+        cached_tokens=end.usage.cached_tokens,
+        error_text=end.error_text,
+        error_code=end.error_code,
+    )
+    if end.has_response_hook:
+        start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text)
+    context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})
+
+
+def _store_answer(facts: TurnFacts, end: TurnEnd) -> None:
+    put_assistant(facts.session_id, end.message, after=facts.leaf_id, turn_id=facts.turn_id)
+    if end.original_ids and facts.key.owner_id is not None:
+        bind(facts.key.owner_id, end.original_ids, AgentInstance.objects.get(pk=facts.key.instance_id))
+    if end.max_messages:
+        archive_beyond(facts.session_id, end.max_messages)
+
+
+def start_response_hook(turn_id: str, key: InstanceKey, outcome: str, error_text: str) -> None:
+    """Start the fiber that runs `on_chat_response`, in the transaction that stores how the turn ended."""
+    start_fiber(
+        RESPONSE_FIBER,
+        {"turn_id": turn_id, "status": outcome, "error": error_text or None},
+        key=response_key(turn_id),
+        lane=f"response:{key.instance_id}",  # hooks run in the order of their turns, never two at once
+        owner_id=key.owner_id,
+        max_retries=2,
+    )
+
+
+def has_content(message: JSONObject) -> bool:
+    """Whether there is anything to store: a part that is more than the beginning of a step."""
+    return any(part.get("type") != "step-start" for part in message["parts"])

@@ -1,0 +1,257 @@
+"""Run one turn: glue between the loop, the session, the tools, the journal and the log.
+
+There is one way through here for fresh and for recovered turns. Whatever happens, what was shown is stored, the turn
+ends in exactly one state, and only then the stream is closed.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from chat import policy
+from chat.core.chunks import Chunk
+from chat.core.hooks import (
+    ChatErrorContext,
+    ChunkContext,
+    RecoveryContext,
+    RecoveryDecision,
+    StepConfig,
+    StepContext,
+    StepRecord,
+)
+from chat.core.loop import TurnLoop, TurnTotals
+from chat.doorbell import group_of, ring
+from chat.instance_rows import find_instance
+from chat.streams.reader import close_stream
+from chat.streams.writer import StreamWriter
+from chat.think import USE_LOOP, Think
+from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
+from chat.turns.calling import AgentCodeFailed, decide, is_overridden, iterate, observe
+from chat.turns.journal import TurnJournal
+from chat.turns.originals import fit_message
+from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content
+from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
+from chat.turns.toolrun import TurnTools
+from fibers.context import FiberContext
+from fibers.core.states import FiberStatus, Interrupt
+from fibers.errors import Cancelled, Failed, FiberError
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONObject
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = "The assistant was interrupted and could not recover. Please try again."
+INTERNAL = "Something went wrong on our side. Please try again."
+
+
+class TurnRun:
+    """One attempt at one turn."""
+
+    def __init__(self, context: FiberContext, make_agent: MakeAgent) -> None:
+        self._context = context
+        self._make_agent = make_agent
+        self._turn_id = str(context.payload["turn_id"])
+        self._facts: TurnFacts
+        self._standing: Standing
+        self._agent: Think | None = None
+        self._totals = TurnTotals()
+        self._keeps_partial = True
+
+    async def run(self) -> JSONObject:
+        """Run to the end. Errors: `Cancelled`, `Failed`; what is neither is tried again by the fiber runner."""
+        self._context.on_settled(self._announce)
+        final = await self._context.recorded(FINAL)
+        if final is not None:
+            return _settle_as(final.value)
+        begun = await self._context.recorded(BEGIN)
+        self._facts = await db(begin_turn, self._context, self._turn_id, begun.value if begun else None)
+        async with StreamWriter(
+            self._turn_id,
+            fence=self._context.fence,
+            ctx_fenced=self._context.fenced,
+            on_progress=self._context.advance,
+        ) as writer:
+            self._standing = await find_standing(self._context, self._turn_id, self._facts.assistant_id)
+            return _settle_as(await self._attempt(writer))
+
+    async def _attempt(self, writer: StreamWriter) -> JSONObject:
+        try:
+            await self._answer(writer)
+        except asyncio.CancelledError:
+            if self._context.interrupt is not Interrupt.CANCEL:
+                raise
+            return await self._finish(writer, "aborted")
+        except FiberError:
+            raise  # the lease is lost or the fiber is misused: nothing we write counts
+        except ThinkError as error:
+            return await self._fail(writer, error)
+        except Exception:  # the turn's own boundary: the last attempt ends with a visible reason
+            logger.exception("turn failed", extra={"action": "turn_failed", "turn_id": self._turn_id})
+            if self._context.retries < self._context.max_retries:
+                raise
+            return await self._fail(writer, ThinkError(INTERNAL))
+        return await self._finish(writer, "completed")
+
+    async def _answer(self, writer: StreamWriter) -> None:
+        self._agent = agent = await make_think(self._facts, self._make_agent)
+        if self._context.attempt > 1:
+            self._ring_recovering(True)
+            await self._ask_recovery(agent)
+        assembled = await assemble(
+            agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
+        )
+        answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer)
+        watches = is_overridden(agent, "on_chunk")
+        async with aclosing(answer) as chunks:
+            async for chunk in chunks:
+                writer.write(chunk)
+                if watches:
+                    await observe(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
+                await writer.drain()
+
+    def _loop_answer(self, assembled: Assembled, writer: StreamWriter) -> AsyncGenerator[Chunk, None]:
+        loop = TurnLoop(
+            assembled.plan,
+            self._standing.fold,
+            journal=TurnJournal(self._context, writer, self._turn_id),
+            tools=TurnTools(assembled.agent, assembled.toolset, self._facts, self._context),
+            hooks=_StepHooks(assembled.agent, self._facts),
+        )
+        self._totals = loop.totals
+        return loop.run()
+
+    async def _own_answer(self, assembled: Assembled) -> AsyncGenerator[Chunk, None] | None:
+        """The answer of an agent that does its own inference; `None` when the loop answers."""
+        if not is_overridden(assembled.agent, "on_chat_message"):
+            return None
+        stream = await decide(assembled.agent, "on_chat_message", assembled.options)
+        return None if stream is USE_LOOP else self._own_chunks(stream)
+
+    async def _own_chunks(self, stream: Any) -> AsyncGenerator[Chunk, None]:
+        fold = self._standing.fold
+        if not fold.started:
+            yield _fold(fold, {"type": "start", "messageId": self._facts.assistant_id})
+        if self._standing.cut_was_shown:
+            # What was shown cannot be asked for again in the middle: it is kept, and the turn ends with it.
+            raise ThinkError(INTERRUPTED)
+        async with aclosing(iterate(stream)) as chunks:
+            async for chunk in chunks:
+                if chunk["type"] not in {"start", "finish"}:
+                    yield _fold(fold, chunk)
+        yield _fold(fold, {"type": "finish", "finishReason": "stop"})
+
+    async def _ask_recovery(self, agent: Think) -> None:
+        standing = self._standing
+        decision = RecoveryDecision(continue_turn=agent.chat_recovery)
+        if is_overridden(agent, "on_chat_recovery"):
+            context = RecoveryContext(
+                request_id=self._facts.request_id,
+                turn_id=self._turn_id,
+                kind="continue" if standing.cut_was_shown else "retry",
+                partial_text=partial_text(standing.partial_parts),
+                partial_parts=standing.partial_parts,
+                created_at=self._facts.accepted_at.isoformat(),
+                attempt=self._context.attempt,
+                body=self._facts.body,
+            )
+            decision = await decide(agent, "on_chat_recovery", context) or decision
+        if not decision.continue_turn:
+            self._keeps_partial = decision.persist
+            raise ThinkError("The assistant was interrupted.")
+
+    async def _finish(
+        self, writer: StreamWriter, outcome: str, error: ThinkError | None = None, text: str = ""
+    ) -> JSONObject:
+        said = self._standing.fold.message
+        kept = said if self._keeps_partial else without_partial(said)
+        message, original_ids = await db(partial(fit_message, self._facts.key.owner_id, kept, is_vital=False))
+        end = TurnEnd(
+            outcome=outcome,
+            message=message,
+            usage=self._totals.usage,
+            steps=self._totals.steps,
+            model_name=self._totals.model_name,
+            error_text=text,
+            error_code=error.code if error else "",
+            has_response_hook=self._agent is not None and is_overridden(self._agent, "on_chat_response"),
+            max_messages=None if self._agent is None else self._agent.max_persisted_messages,
+            original_ids=tuple(original_ids),
+        )
+        await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
+        return {"outcome": outcome, "error": text, "code": end.error_code}
+
+    async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
+        text = error.message
+        if self._agent is not None and is_overridden(self._agent, "on_chat_error"):
+            text = await self._reworded(self._agent, error)
+        return await self._finish(writer, "error", error, text)
+
+    async def _reworded(self, agent: Think, error: ThinkError) -> str:
+        original = error.original if isinstance(error, AgentCodeFailed) else error
+        context = ChatErrorContext(
+            request_id=self._facts.request_id,
+            stage="stream" if self._standing.fold.started else "turn",
+            messages_persisted=has_content(self._standing.fold.message),
+            code=error.code,
+        )
+        try:
+            said = await decide(agent, "on_chat_error", original, context)
+        except ThinkError:
+            return error.message  # a failing error hook does not hide the error
+        return error.message if said is None else str(said)
+
+    def _ring_recovering(self, is_recovering: bool) -> None:
+        event = {"type": "turn.recovering", "recovering": is_recovering, "request_id": self._facts.request_id}
+        ring(group_of(self._facts.key), event)
+
+    async def _announce(self, status: FiberStatus) -> None:
+        """After the commit that ended this run: tell readers. A lost bell is covered by their own look-ups."""
+        if status in {FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED}:
+            return
+        await close_stream(self._turn_id)
+        if self._context.attempt > 1:
+            self._ring_recovering(False)
+        ring(group_of(self._facts.key), {"type": "turn.settled", "turn_id": self._turn_id})
+
+
+def _settle_as(final: JSONObject) -> JSONObject:
+    """End the fiber as the recorded end says."""
+    if final["outcome"] == "aborted":
+        raise Cancelled("stopped")
+    if final["outcome"] == "error":
+        raise Failed(final["code"] or "error", final["error"], is_final=True)
+    return final
+
+
+def _fold(fold: Any, chunk: Chunk) -> Chunk:
+    fold.apply(chunk)
+    return chunk
+
+
+class _StepHooks:
+    """The loop's hooks, on the agent."""
+
+    def __init__(self, agent: Think, facts: TurnFacts) -> None:
+        self._agent = agent
+        self._facts = facts
+
+    async def before_step(self, context: StepContext) -> StepConfig | None:
+        """Ask the policies, then the agent."""
+        await db(self._check_policies, context.step_number)
+        if not is_overridden(self._agent, "before_step"):
+            return None
+        config: StepConfig | None = await decide(self._agent, "before_step", context)
+        return config
+
+    def _check_policies(self, step_number: int) -> None:
+        instance = find_instance(self._facts.key)
+        if instance is not None:
+            policy.check_step(instance, step_number)
+
+    async def on_step_finish(self, record: StepRecord) -> None:
+        """Tell the agent."""
+        await observe(self._agent, "on_step_finish", record)

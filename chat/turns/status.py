@@ -1,0 +1,43 @@
+"""One pure table: from a fiber's status to the words of the wire and of the API.
+
+There is no other status of a turn anywhere.
+"""
+
+from enum import StrEnum
+
+from fibers.core.states import FiberStatus
+
+
+class TurnStatus(StrEnum):
+    """A turn's status as the API and the UI say it."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+    SKIPPED = "skipped"
+    ERROR = "error"
+
+
+SKIPPED_REASON = "skipped"
+"""Reason of a cancelled fiber whose turn never ran because the conversation was cleared or a later one replaced it."""
+
+_STATUS = {
+    FiberStatus.PENDING: TurnStatus.PENDING,
+    FiberStatus.RUNNING: TurnStatus.RUNNING,
+    FiberStatus.PARKED: TurnStatus.RUNNING,
+    FiberStatus.COMPLETED: TurnStatus.COMPLETED,
+    FiberStatus.CANCELLED: TurnStatus.ABORTED,
+    FiberStatus.FAILED: TurnStatus.ERROR,
+    FiberStatus.INTERRUPTED: TurnStatus.ERROR,
+}
+
+FINAL = frozenset({TurnStatus.COMPLETED, TurnStatus.ABORTED, TurnStatus.SKIPPED, TurnStatus.ERROR})
+
+
+def turn_status(fiber_status: str, reason: str) -> TurnStatus:
+    """Translate. The values of final statuses are the wire's `outcome`."""
+    status = FiberStatus(fiber_status)
+    if status is FiberStatus.CANCELLED and reason == SKIPPED_REASON:
+        return TurnStatus.SKIPPED
+    return _STATUS[status]

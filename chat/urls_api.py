@@ -1,0 +1,16 @@
+"""URLs that every project with this app includes at its root: signing in, health, get-messages. Pages: `chat.urls`."""
+
+from django.urls import URLPattern, URLResolver, path, re_path
+
+from chat.views_auth import SignIn, SignInByLink, SignOut
+from chat.views_health import live, ready
+from chat.views_messages import get_messages
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("sign-in/", SignIn.as_view(), name="login"),
+    path("sign-in/<str:token>", SignInByLink.as_view(), name="sign-in-link"),
+    path("sign-out/", SignOut.as_view(), name="logout"),
+    path("health/live", live, name="health-live"),
+    path("health/ready", ready, name="health-ready"),
+    re_path(r"^agents/.+/get-messages$", get_messages, name="get-messages"),
+]

@@ -1,0 +1,86 @@
+"""The pages of the web UI: a shell whose first content is what the API answers to this user, embedded.
+
+There is no second encoder and no second access check: each piece is the answer of the API's own operation, so a page
+can never show what the API would refuse. Must not query or write.
+"""
+
+import copy
+import json
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import get_script_prefix, resolve, reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+PRODUCT = "Think"
+API = "think-api"
+_LIST_LIMIT = "60"
+_PAGE_LIMIT = "50"
+
+
+@require_safe
+@never_cache
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    """The list of conversations. Wide screens show the newest one beside it at once, so it is embedded too."""
+    instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
+    newest = instances["items"][0] if instances["items"] else None
+    return _page(request, kind="list", instances=instances, instance=newest)
+
+
+@require_safe
+@never_cache
+@login_required
+def new(request: HttpRequest) -> HttpResponse:
+    """An empty conversation; nothing is written before its first message. `?agent=` names the agent."""
+    return _page(request, kind="new", instances=_ask(request, "instance_list", limit=_LIST_LIMIT), instance=None)
+
+
+@require_safe
+@never_cache
+@login_required
+def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
+    """One conversation, its newest page embedded. Errors: `Http404` for what is not this user's."""
+    instance = _ask(request, "instance_detail", instance_id=instance_id)
+    instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
+    return _page(request, kind="conversation", instances=instances, instance=instance)
+
+
+def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> HttpResponse:
+    messages = None
+    if instance is not None:
+        messages = _ask(request, "message_list", instance_id=instance["id"], limit=_PAGE_LIMIT)
+    api = reverse(f"{API}:api-root").rstrip("/")
+    home_url = reverse("chat:home")
+    boot = {
+        "product": PRODUCT,
+        "page": kind,
+        "urls": {"home": home_url, "api": api, "agents": f"{home_url}agents/", "files": f"{api}/files/"},
+        "agents": _ask(request, "agents"),
+        "model": _ask(request, "model"),
+        "instances": instances,
+        "instance": instance,
+        "messages": messages,
+    }
+    title = (instance or {}).get("title") or "New conversation"
+    view = "list" if kind == "list" else "conversation"
+    return render(request, "chat/page.html", {"boot": boot, "title": title, "product": PRODUCT, "view": view})
+
+
+def _ask(request: HttpRequest, operation: str, *, limit: str = "", **path: str) -> Any:
+    """Answer of a GET operation of the API to this user, as JSON. Errors: `Http404` when there is none."""
+    inner = copy.copy(request)
+    inner.method = "GET"
+    query = request.GET.copy()
+    query.clear()
+    if limit:
+        query["limit"] = limit
+    inner.GET = query  # type: ignore[assignment]  # a mutable QueryDict is one too
+    match = resolve("/" + reverse(f"{API}:{operation}", kwargs=path).removeprefix(get_script_prefix()))
+    response = match.func(inner, *match.args, **match.kwargs)
+    if response.status_code != 200:
+        raise Http404
+    return json.loads(response.content)

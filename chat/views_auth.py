@@ -1,0 +1,82 @@
+"""Signing in and out: the login page, and the one-time link of `make run`, whose button (not whose GET) consumes it."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.urls import NoReverseMatch, reverse
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+
+from chat import sign_in
+from chat.doorbell import ring_on_commit, user_group
+from chat.errors import SignInDenied
+
+TEMPLATE = "registration/sign_in_link.html"
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def home_url() -> str:
+    """Where people go who have signed in: the conversations, at whatever prefix; the project's place without pages."""
+    try:
+        return reverse("chat:home")
+    except NoReverseMatch:
+        return resolve_url(settings.LOGIN_REDIRECT_URL)
+
+
+class SignIn(LoginView):
+    """The login page. Who is signed in already goes on."""
+
+    template_name = "registration/login.html"
+    redirect_authenticated_user = True
+
+    def get_default_redirect_url(self) -> str:
+        """Go to the conversations."""
+        return home_url()
+
+
+class SignOut(LogoutView):
+    """Ends the session, and the sockets that live by it; POST only."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Sign out."""
+        user_id = request.user.pk
+        response = super().post(request, *args, **kwargs)
+        if user_id is not None:
+            ring_on_commit(user_group(user_id), {"type": "authority.changed"})
+        return response
+
+
+@method_decorator([never_cache, sensitive_variables("token")], name="dispatch")
+class SignInByLink(View):
+    """GET shows a button and changes nothing; POST uses the link up and signs in. Only from this machine."""
+
+    http_method_names = ["get", "head", "post"]
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        """Refuse strangers before anything else, with the same page for every reason."""
+        try:
+            sign_in.refuse_strangers(request)
+            response = super().dispatch(request, *args, **kwargs)
+        except SignInDenied as error:
+            response = render(request, TEMPLATE, {"error": error.message}, status=403)
+        # The address is a secret: it must not travel in a Referer.
+        response["Referrer-Policy"] = "no-referrer"
+        assert isinstance(response, HttpResponse)
+        return response
+
+    def get(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Show the button."""
+        user = sign_in.find_link_user(token)
+        return render(request, TEMPLATE, {"username": user.get_username()})
+
+    def post(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Use the link up."""
+        user = sign_in.consume_link(token)
+        login(request, user, backend=_BACKEND)  # type: ignore[arg-type]  # any user model signs in
+        return redirect(home_url())

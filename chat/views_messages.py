@@ -1,0 +1,66 @@
+"""`GET /agents/{agent}/{name}/get-messages`: the transcript that published clients load before they open a socket.
+
+Answers at any path below an instance that ends so, by cookie, bearer header or `?token=`; an instance that does not
+exist yet has no messages and is not made. Other origins are the CORS middleware's business. Source: wire protocol 1.6.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+
+from chat import tokens
+from chat.addresses import Address, parse_address
+from chat.api_problems import problem_of
+from chat.auth import bearer, open_agent, require_user
+from chat.errors import AgentNotFound, Unauthenticated
+from chat.live import transcript
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONValue, dump
+
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+
+
+@csrf_exempt  # it only reads, whatever the method
+@never_cache
+def get_messages(request: HttpRequest) -> HttpResponse:
+    """Answer with the bounded window of the shown path as a JSON array, queued messages last."""
+    if request.method not in METHODS:
+        return HttpResponseNotAllowed(METHODS)
+    if request.method == "OPTIONS":
+        return HttpResponse(status=204, headers={"Allow": ", ".join(METHODS)})
+    try:
+        return HttpResponse(dump(_messages(request)), content_type="application/json")
+    except ThinkError as error:
+        return problem_of(error)
+
+
+def address_of(request: HttpRequest) -> Address:
+    """Where the request's raw path points; the decoded one where the server does not tell. Errors: `AgentNotFound`."""
+    scope: Mapping[str, Any] = getattr(request, "scope", {})
+    raw: bytes | str = scope.get("raw_path") or quote(request.path)
+    return parse_address(raw)
+
+
+def _messages(request: HttpRequest) -> list[JSONValue]:
+    user = _user(request)
+    address = address_of(request)
+    if address.hops or not address.rest or address.rest[-1] != "get-messages":
+        raise AgentNotFound
+    instance = open_agent(user, address.agent, address.name).instance
+    return [] if instance is None else list(transcript(instance.session_id))
+
+
+def _user(request: HttpRequest) -> Any:
+    secret = bearer(request.headers.get("Authorization", ""))
+    if secret is None:
+        secret = request.GET.get("token")
+    if secret is None:
+        return require_user(request.user)
+    token = tokens.find_token(secret)
+    if token is None:
+        raise Unauthenticated("The token is unknown, expired or revoked.")
+    return token.user

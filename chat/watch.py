@@ -1,0 +1,90 @@
+"""Live sockets of this process: one look at the rows for all of them, in case a bell was lost or authority ended.
+
+Bells may be lost; this is where that is noticed. It costs a query for the turns of all instances with a socket here
+every few seconds, and a check of authority per socket every `THINK_AUTHORITY_SECONDS`, spread over time.
+"""
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
+
+from chat.agent import InstanceKey
+from chat.conf import chat_settings
+from chat.models import AgentInstance
+from thinkproject.kernel.aio import db
+
+if TYPE_CHECKING:
+    from chat.consumers import AgentConsumer
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+_BATCH = 200
+
+
+class Connections:
+    """The sockets of this process. The watching task lives as long as there are any."""
+
+    def __init__(self) -> None:
+        self._live: dict[AgentConsumer, float] = {}  # to when authority was checked last
+        self._task: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def add(self, consumer: "AgentConsumer") -> None:
+        """A socket came in."""
+        self._live[consumer] = time.monotonic()
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    def discard(self, consumer: "AgentConsumer") -> None:
+        """A socket left. Safe to call twice."""
+        self._live.pop(consumer, None)
+
+    async def _watch(self) -> None:
+        while self._live:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self._look()
+                await self._check_authority()
+            except (DatabaseError, OSError):  # a database that is away for a moment must not end the watch
+                logger.exception("watch failed", extra={"action": "watch_failed"})
+
+    async def _look(self) -> None:
+        by_key: dict[InstanceKey, list[AgentConsumer]] = {}
+        for consumer in self._live:
+            by_key.setdefault(consumer.key, []).append(consumer)
+        keys = list(by_key)
+        for begin in range(0, len(keys), _BATCH):
+            for key, turn_count in await db(_turn_counts, keys[begin : begin + _BATCH]):
+                for consumer in by_key.get(key, ()):
+                    if consumer.delivery is not None and consumer.delivery.heard.up_to < turn_count:
+                        await consumer.look(turn_count)
+
+    async def _check_authority(self) -> None:
+        due = time.monotonic() - chat_settings.authority_seconds
+        for consumer, checked_at in list(self._live.items()):
+            if checked_at < due and consumer in self._live:
+                self._live[consumer] = time.monotonic()
+                await consumer.check_authority()
+
+
+def _turn_counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, int]]:
+    """How many turns each of these instances has had, and perhaps some others. One query.
+
+    Lists cost a tenth of what as many alternatives cost to build, and idle sockets have this asked all day long.
+    """
+    rows = AgentInstance.objects.filter(
+        parent=None,
+        owner_id__in={key.owner_id for key in keys},
+        agent__in={key.agent for key in keys},
+        name__in={key.name for key in keys},
+    ).values_list("owner_id", "agent", "name", "turn_count")
+    return [(InstanceKey(owner_id=owner, agent=agent, name=name), count) for owner, agent, name, count in rows]
+
+
+connections = Connections()

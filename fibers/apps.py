@@ -1,0 +1,20 @@
+"""Django application of the fibers folder (label `think_fibers`)."""
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+
+class FibersConfig(AppConfig):
+    """Registers the app under a label of its own; `fibers` alone is too common a name."""
+
+    name = "fibers"
+    label = "think_fibers"
+    verbose_name = "Think fibers"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Find the durable functions of all apps, register the checks, let Celery start the worker's threads."""
+        from fibers import checks, worker  # noqa: F401, PLC0415 - they need the models
+
+        autodiscover_modules("durables")
+        worker.connect()

@@ -1,0 +1,49 @@
+"""Settings of durable execution."""
+
+from django.conf import settings
+
+from thinkproject.kernel.conf import Setting
+
+
+class FiberSettings:
+    """What an operator may change. Instants come from the database's clock; these are durations."""
+
+    lease_seconds = Setting(
+        "THINK_FIBER_LEASE_SECONDS", 10.0, doc="How long a worker that no longer beats keeps its fibers."
+    )
+    heartbeat_seconds = Setting(
+        "THINK_FIBER_HEARTBEAT_SECONDS", 3.0, doc="How often a worker renews the leases of all its fibers."
+    )
+    sweep_seconds = Setting(
+        "THINK_FIBER_SWEEP_SECONDS", 2.0, doc="How often each worker looks for expired leases and unclaimed fibers."
+    )
+    redispatch_seconds = Setting(
+        "THINK_FIBER_REDISPATCH_SECONDS", 10.0, doc="When a fiber that nobody claimed is sent to the workers again."
+    )
+    max_recoveries = Setting(
+        "THINK_FIBER_MAX_RECOVERIES", 10, doc="Lost leases in a row without progress before a fiber is given up."
+    )
+    no_progress_seconds = Setting(
+        "THINK_FIBER_NO_PROGRESS_SECONDS", 300.0, doc="Time of recovering without progress before it is given up."
+    )
+    keep_finished_seconds = Setting(
+        "THINK_FIBER_KEEP_FINISHED_SECONDS", 86_400.0, doc="How long completed and cancelled fibers are kept."
+    )
+    keep_failed_seconds = Setting(
+        "THINK_FIBER_KEEP_FAILED_SECONDS", 604_800.0, doc="How long failed and interrupted fibers are kept."
+    )
+    grace_seconds = Setting(
+        "THINK_FIBER_GRACE_SECONDS", 5.0, doc="What an interrupted function gets to put its things in order."
+    )
+    dispatch = Setting(
+        "THINK_FIBER_DISPATCH", "celery", doc="celery: tell a worker on commit. manual: nobody is told (tests)."
+    )
+
+    @property
+    def redis_url(self) -> str:
+        """URL of the Redis that carries the doorbell; empty when there is none."""
+        url: str = getattr(settings, "REDIS_URL", "") or ""
+        return url
+
+
+fiber_settings = FiberSettings()

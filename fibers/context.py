@@ -1,0 +1,149 @@
+"""What a durable function gets: its row's data, its journal, its fence.
+
+Everything it writes carries the fence of its lease. Async methods go off the loop through the one bridge; the sync
+ones (`fenced`, `record_in`) are for use inside a function that is itself passed to the bridge.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from django.db import IntegrityError, transaction
+
+from fibers import leases
+from fibers.core.journal import Journal, Recorded, normalised
+from fibers.core.states import FiberStatus, Interrupt
+from fibers.errors import OutsideFiber, StepMismatch
+from fibers.models import Fiber, FiberStep
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONValue
+
+_current: ContextVar["FiberContext | None"] = ContextVar("think_current_fiber", default=None)
+_fence: ContextVar[str | None] = ContextVar("think_fence", default=None)
+
+recorded_probes: list[Callable[["FiberContext", str], None]] = []
+"""Called after each committed record. For `fibers.testing` alone: this is where a crash is simulated."""
+
+
+class FiberContext:
+    """One attempt at running one fiber."""
+
+    def __init__(self, claim: leases.Claim) -> None:
+        fiber = claim.fiber
+        self.fiber_id: str = fiber.pk
+        self.name: str = fiber.name
+        self.payload: JSONValue = fiber.payload
+        self.metadata: JSONValue = fiber.metadata
+        self.owner_id = fiber.owner_id
+        self.lane = fiber.lane
+        self.attempt = fiber.attempt
+        self.retries = fiber.retries
+        self.max_retries = fiber.max_retries
+        self.fence = fiber.fence
+        self.worker = fiber.worker
+        self.interrupt: Interrupt | None = None
+        self.stashed: JSONValue = fiber.stash
+        self.progress: int = fiber.progress
+        self.settled_callbacks: list[Callable[[FiberStatus], Awaitable[None]]] = []
+        self._journal = Journal(claim.entries)
+
+    async def recorded(self, key: str) -> Recorded | None:
+        """Return the record of a step, or None when it has to run. No query."""
+        return self._journal.find(key)
+
+    def records(self) -> list[tuple[str, JSONValue]]:
+        """Return the records of all settled steps, in order. No query."""
+        return self._journal.items()
+
+    async def record(self, key: str, value: JSONValue) -> None:
+        """Settle a step: insert its record, fenced, in a transaction of its own.
+
+        **Errors:** `LeaseLost`; `StepMismatch` when the key has a record; `TypeError`, `ValueError` for what JSON
+        cannot carry.
+        """
+        await db(self._record, key, value)
+
+    async def step(self, key: str, function: Callable[[], Awaitable[JSONValue]]) -> JSONValue:
+        """Return the record of the step, or run it, record what it returned, and return that.
+
+        **Durability:** a crash between the end of `function` and its record runs it again: what it does to the outside
+        needs a key of its own, or has to be written with `record_in`.
+        """
+        known = self._journal.find(key)
+        if known is not None:
+            return known.value
+        value = normalised(await function())
+        await self.record(key, value)
+        return value
+
+    def record_in(self, key: str, value: JSONValue) -> None:
+        """Settle a step in the transaction of the surrounding `fenced()`, with whatever else is written there."""
+        if _fence.get() != self.fiber_id:
+            raise OutsideFiber("record_in() works inside `with ctx.fenced()` only")
+        self._journal.check_new(key)
+        value = normalised(value)
+        try:
+            with transaction.atomic():
+                FiberStep.objects.create(fiber_id=self.fiber_id, step_key=key, value=value, attempt=self.attempt)
+        except IntegrityError as error:
+            raise StepMismatch(f"step {key!r} is recorded already") from error
+        transaction.on_commit(lambda: self._take_over(key, value))
+
+    @contextmanager
+    def fenced(self) -> Iterator[None]:
+        """Open a transaction that commits only while this lease holds. Sync. Errors: `LeaseLost`."""
+        token = _fence.set(self.fiber_id)
+        try:
+            with leases.fenced(self.fiber_id, self.fence, self.progress):
+                yield
+        finally:
+            _fence.reset(token)
+
+    def advance(self, amount: int = 1) -> None:
+        """Count progress: something was shown. Written with the next heartbeat or fenced write."""
+        self.progress += amount
+
+    async def stash(self, value: JSONValue) -> None:
+        """Replace the fiber's snapshot; the next attempt finds it in `stashed`. Errors: `LeaseLost`."""
+        value = normalised(value)
+        await db(self._stash, value)
+        self.stashed = value
+
+    def on_settled(self, callback: Callable[[FiberStatus], Awaitable[None]]) -> None:
+        """Call this after the commit that ends the run, with the status that stands then.
+
+        Best effort: a crash skips it. Also called for a run that was parked, handed back or is to be tried again.
+        """
+        self.settled_callbacks.append(callback)
+
+    def _record(self, key: str, value: JSONValue) -> None:
+        with self.fenced():
+            self.record_in(key, value)
+
+    def _stash(self, value: JSONValue) -> None:
+        with self.fenced():
+            Fiber.objects.filter(pk=self.fiber_id).update(stash=value)
+
+    def _take_over(self, key: str, value: JSONValue) -> None:
+        self._journal.add(key, value)
+        self.progress += 1
+        for probe in recorded_probes:
+            probe(self, key)
+
+
+def current_fiber() -> FiberContext | None:
+    """Return the context of the durable function that is running here, if one is."""
+    return _current.get()
+
+
+def enter(context: FiberContext) -> None:
+    """Make this the current fiber of the running asyncio task. For the runner."""
+    _current.set(context)
+
+
+async def stash(value: JSONValue) -> None:
+    """Replace the snapshot of the fiber that is running here. Errors: `OutsideFiber`."""
+    context = _current.get()
+    if context is None:
+        raise OutsideFiber("stash() called outside a fiber")
+    await context.stash(value)

@@ -1,0 +1,83 @@
+"""The states of a fiber and the only table of moves between them.
+
+Every UPDATE of `Fiber.status` takes its old and new value from here (`sources`, `advance`). A terminal state is left
+by one move alone: a person asks to run a failed or interrupted fiber again.
+"""
+
+from enum import StrEnum
+
+from fibers.errors import IllegalMove
+
+
+class FiberStatus(StrEnum):
+    """Where a fiber stands. One column, one table of moves, no second status anywhere."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    PARKED = "parked"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+
+TERMINAL = frozenset({FiberStatus.COMPLETED, FiberStatus.FAILED, FiberStatus.CANCELLED, FiberStatus.INTERRUPTED})
+
+
+class FiberEvent(StrEnum):
+    """What can happen to a fiber."""
+
+    CLAIM = "claim"  # a worker takes the lease
+    COMPLETE = "complete"  # the function returned
+    FAIL = "fail"  # the function failed for good
+    RETRY = "retry"  # the function failed and may try again
+    PARK = "park"  # the function waits for somebody
+    RESUME = "resume"  # what it waited for is there
+    HAND_BACK = "hand_back"  # the worker stops
+    RECOVER = "recover"  # the lease ran out
+    SEAL = "seal"  # it is given up
+    CANCEL = "cancel"  # somebody stopped it
+    REQUEUE = "requeue"  # a person runs it again
+
+
+class Interrupt(StrEnum):
+    """Why a running function is stopped from outside."""
+
+    CANCEL = "cancel"
+    SHUTDOWN = "shutdown"
+    LEASE_LOST = "lease_lost"
+
+
+_S, _E = FiberStatus, FiberEvent
+
+MOVES: dict[tuple[FiberStatus, FiberEvent], FiberStatus] = {
+    (_S.PENDING, _E.CLAIM): _S.RUNNING,
+    (_S.PENDING, _E.CANCEL): _S.CANCELLED,
+    (_S.PENDING, _E.SEAL): _S.INTERRUPTED,
+    (_S.RUNNING, _E.COMPLETE): _S.COMPLETED,
+    (_S.RUNNING, _E.FAIL): _S.FAILED,
+    (_S.RUNNING, _E.RETRY): _S.PENDING,
+    (_S.RUNNING, _E.PARK): _S.PARKED,
+    (_S.RUNNING, _E.RESUME): _S.PENDING,
+    (_S.RUNNING, _E.HAND_BACK): _S.PENDING,
+    (_S.RUNNING, _E.RECOVER): _S.PENDING,
+    (_S.RUNNING, _E.SEAL): _S.INTERRUPTED,
+    (_S.RUNNING, _E.CANCEL): _S.CANCELLED,
+    (_S.PARKED, _E.RESUME): _S.PENDING,
+    (_S.PARKED, _E.CANCEL): _S.CANCELLED,
+    (_S.FAILED, _E.REQUEUE): _S.PENDING,
+    (_S.INTERRUPTED, _E.REQUEUE): _S.PENDING,
+}
+
+
+def advance(status: FiberStatus, event: FiberEvent) -> FiberStatus:
+    """Return the state after the event. Errors: `IllegalMove`."""
+    try:
+        return MOVES[status, event]
+    except KeyError:
+        raise IllegalMove(f"{event.value!r} does not apply to a {status.value} fiber") from None
+
+
+def sources(event: FiberEvent) -> tuple[FiberStatus, ...]:
+    """Return the states from which the event is allowed."""
+    return tuple(status for status, move in MOVES if move is event)

@@ -1,0 +1,90 @@
+"""Errors of durable execution, and the two ways a durable function ends without a result.
+
+ThinkError
+└─ FiberError     FiberNotFound · LeaseLost · StepMismatch · UnknownDurable · FiberKeyTaken · IllegalMove
+                  · OutsideFiber · Failed
+
+`Cancelled` and `Parked` are control flow and no errors: they derive from `BaseException`, so that a developer's
+`except Exception` cannot swallow them (`asyncio.CancelledError` does the same).
+"""
+
+from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
+from thinkproject.kernel.jsonvalue import JSONValue
+
+
+class FiberError(ThinkError):
+    """Something went wrong in durable execution."""
+
+    code = "fiber_error"
+
+
+class FiberNotFound(FiberError, NotFound):
+    """There is no such fiber."""
+
+    code = "fiber_not_found"
+
+
+class LeaseLost(FiberError, Conflict):
+    """Somebody else runs this fiber now; nothing that is written here counts."""
+
+    code = "lease_lost"
+
+
+class StepMismatch(FiberError, Conflict):
+    """This step has been recorded already."""
+
+    code = "step_mismatch"
+
+
+class UnknownDurable(FiberError, Invalid):
+    """No durable function has this name."""
+
+    code = "unknown_durable"
+
+
+class FiberKeyTaken(FiberError, Conflict):
+    """The idempotency key belongs to a fiber of another function."""
+
+    code = "fiber_key_taken"
+
+
+class IllegalMove(FiberError, Conflict):
+    """A fiber cannot go there from where it stands."""
+
+    code = "illegal_move"
+
+
+class OutsideFiber(FiberError, Conflict):
+    """This works inside a running fiber only."""
+
+    code = "outside_fiber"
+
+
+class Failed(FiberError):
+    """The durable function failed, with a code and a message of its own choice.
+
+    `is_final=True` ends the fiber even when retries are left.
+    """
+
+    code = "failed"
+
+    def __init__(self, error_code: str, message: str, *, is_final: bool = False) -> None:
+        super().__init__(message, error_code=error_code)
+        self.error_code = error_code
+        self.is_final = is_final
+
+
+class Cancelled(BaseException):
+    """Raised by a durable function that stops because it was told to. The fiber ends as cancelled."""
+
+    def __init__(self, result: JSONValue = None) -> None:
+        self.result = result
+        super().__init__()
+
+
+class Parked(BaseException):
+    """Raised by a durable function that waits for somebody. The fiber holds no worker until it is resumed."""
+
+    def __init__(self, reason: str = "") -> None:
+        self.reason = reason
+        super().__init__(reason)

@@ -1,0 +1,93 @@
+"""Tables of durable execution: a fiber, its journal. Schedules come with the package that needs them."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from fibers.core.states import FiberStatus
+from fibers.querysets import FiberQuerySet
+from thinkproject.kernel.fields import JSONText
+from thinkproject.kernel.ids import new_id
+
+
+def new_fiber_id() -> str:
+    """Id of a fiber."""
+    return new_id("fib")
+
+
+class Fiber(models.Model):
+    """One durable run of a named function. Whoever holds the lease runs it, with the fence of that lease."""
+
+    id = models.CharField(primary_key=True, max_length=64, default=new_fiber_id, editable=False)
+    name = models.CharField(max_length=200)  # of the durable function; a contract
+    payload = JSONText(null=True, blank=True)
+    metadata = JSONText(default=dict)  # the caller's own, never interpreted here
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    lane = models.CharField(max_length=200, null=True, blank=True)  # opaque; one running fiber per lane
+    lane_position = models.PositiveBigIntegerField(default=0)  # order within the lane
+    key = models.CharField(max_length=200, null=True, blank=True, unique=True)  # idempotency
+    status = models.CharField(
+        max_length=16, choices=[(s.value, s.value) for s in FiberStatus], default=FiberStatus.PENDING
+    )
+    reason = models.CharField(max_length=64, blank=True, default="")  # why it stands there, one word
+    result = JSONText(null=True, blank=True)
+    error = JSONText(null=True, blank=True)  # {"code", "message", "retryable"}
+    stash = JSONText(null=True, blank=True)  # the function's own snapshot
+    fence = models.PositiveBigIntegerField(default=0)  # advanced by each claim
+    worker = models.CharField(max_length=100, blank=True, default="")
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempt = models.PositiveIntegerField(default=0)  # claims so far
+    retries = models.PositiveIntegerField(default=0)  # failed runs so far
+    max_retries = models.PositiveIntegerField(default=0)
+    recoveries = models.PositiveIntegerField(default=0)  # lost leases without progress in between
+    progress = models.PositiveBigIntegerField(default=0)  # settled steps and shown chunks
+    recovered_progress = models.PositiveBigIntegerField(default=0)  # `progress` when last recovered
+    stalled_at = models.DateTimeField(null=True, blank=True)  # first recovery in a row without progress
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    resume_requested_at = models.DateTimeField(null=True, blank=True)  # resumed while it was still running
+    dispatched_at = models.DateTimeField(null=True, blank=True)  # when the workers were last told
+    available_at = models.DateTimeField(db_default=Now())  # not claimed before
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True, blank=True)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)  # last move or heartbeat
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = FiberQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("cancel_fiber", "Can cancel a fiber"), ("requeue_fiber", "Can run a fiber again")]
+        constraints = [
+            models.UniqueConstraint(fields=["lane"], condition=Q(status="running"), name="think_fiber_one_per_lane"),
+            models.UniqueConstraint(
+                fields=["lane", "lane_position"],
+                condition=Q(lane__isnull=False),
+                name="think_fiber_lane_order",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["available_at", "id"], condition=Q(status="pending"), name="think_fiber_pending"),
+            models.Index(fields=["lease_until"], condition=Q(status="running"), name="think_fiber_leases"),
+            models.Index(fields=["finished_at"], name="think_fiber_finished"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.id}"
+
+
+class FiberStep(models.Model):
+    """One settled step of a fiber: its record is returned instead of running it again."""
+
+    fiber = models.ForeignKey(Fiber, on_delete=models.CASCADE, related_name="steps")
+    step_key = models.CharField(max_length=200)  # `model:3`, `call:<id>`
+    value = JSONText(null=True, blank=True)
+    attempt = models.PositiveIntegerField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["fiber", "step_key"], name="think_fiber_step")]
+
+    def __str__(self) -> str:
+        return f"{self.fiber_id} {self.step_key}"

@@ -1,0 +1,89 @@
+"""Durable functions by name. A name is a contract: rows that are waiting carry it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from fibers.errors import UnknownDurable
+from thinkproject.kernel.jsonvalue import JSONValue
+
+if TYPE_CHECKING:
+    from fibers.context import FiberContext
+
+DurableFunction: TypeAlias = "Callable[[FiberContext], Awaitable[JSONValue]]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Durable:
+    """A registered function and what was declared about it."""
+
+    name: str
+    function: DurableFunction
+    sealed: str = ""
+    resume_seconds: float | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the function is defined, for messages."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+_durables: dict[str, Durable] = {}
+_clashes: list[tuple[Durable, Durable]] = []
+
+
+def durable(
+    name: str, *, sealed: str = "", resume_seconds: float | None = None
+) -> Callable[[DurableFunction], DurableFunction]:
+    """Register an async function under a name, so that a fiber can run it in any process.
+
+    **Shape:** `sealed` names another durable function. When a fiber that had started ends without its function
+    (given up by recovery, or cancelled while nobody ran it), a fiber of that name is started in the same transaction,
+    with the payload `{"fiber_id", "name", "payload", "status", "reason"}`.
+    **Units:** a fiber that was started and then lay for longer than `resume_seconds` is sealed, not resumed.
+    **Errors:** never raises; the same name twice is the system check `fibers.E001`.
+    """
+
+    def register(function: DurableFunction) -> DurableFunction:
+        entry = Durable(name=name, function=function, sealed=sealed, resume_seconds=resume_seconds)
+        known = _durables.get(name)
+        if known is not None and known.source != entry.source:
+            _clashes.append((known, entry))
+        _durables[name] = entry
+        return function
+
+    return register
+
+
+def find_durable(name: str) -> Durable | None:
+    """Return what is registered under this name, if anything."""
+    return _durables.get(name)
+
+
+def get_durable(name: str) -> Durable:
+    """Return what is registered under this name. Errors: `UnknownDurable`."""
+    found = _durables.get(name)
+    if found is None:
+        raise UnknownDurable(f"no durable function is named {name!r}")
+    return found
+
+
+def durables() -> list[Durable]:
+    """All registered functions, by name."""
+    return [_durables[name] for name in sorted(_durables)]
+
+
+def clashes() -> list[tuple[Durable, Durable]]:
+    """Pairs of functions that claim the same name."""
+    return list(_clashes)
+
+
+def resume_windows() -> dict[str, float]:
+    """Name to seconds, of the functions that declare `resume_seconds`."""
+    return {entry.name: entry.resume_seconds for entry in durables() if entry.resume_seconds is not None}
+
+
+def forget(name: str) -> None:
+    """Take a name out again. For tests."""
+    _durables.pop(name, None)
+    _clashes[:] = [pair for pair in _clashes if pair[0].name != name]

@@ -1,0 +1,57 @@
+"""What other apps read of fibers. Never opens a transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from fibers.core.states import TERMINAL, FiberStatus
+from fibers.errors import FiberNotFound
+from fibers.leases import sealer_key
+from fibers.models import Fiber, FiberStep
+from thinkproject.kernel.jsonvalue import JSONValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """A settled step."""
+
+    step_key: str
+    value: JSONValue
+    attempt: int
+    created_at: datetime
+
+
+def get_fiber(fiber_id: str) -> Fiber:
+    """Return the row. Errors: `FiberNotFound`."""
+    found = Fiber.objects.filter(pk=fiber_id).first()
+    if found is None:
+        raise FiberNotFound(f"there is no fiber {fiber_id!r}")
+    return found
+
+
+def find_by_key(key: str) -> Fiber | None:
+    """Return the fiber with this idempotency key."""
+    return Fiber.objects.filter(key=key).first()
+
+
+def is_being_sealed(fiber_id: str, fence: int) -> bool:
+    """Whether a fiber that ended is still being tidied up after."""
+    return Fiber.objects.filter(key=sealer_key(fiber_id, fence)).exclude(status__in=TERMINAL).exists()
+
+
+def lane_is_busy(lane: str) -> bool:
+    """Whether a fiber of this lane is running or waits for its turn or for somebody."""
+    live = (FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED)
+    return Fiber.objects.filter(lane=lane, status__in=live).exists()
+
+
+def pending_in_lane(lane: str) -> list[Fiber]:
+    """Return the fibers of a lane that wait for their turn, in the order in which they will run."""
+    return list(Fiber.objects.in_lane(lane).filter(status=FiberStatus.PENDING))
+
+
+def history(fiber_id: str) -> list[StepView]:
+    """Return the settled steps of a fiber in the order in which they were recorded."""
+    return [
+        StepView(step_key=step.step_key, value=step.value, attempt=step.attempt, created_at=step.created_at)
+        for step in FiberStep.objects.filter(fiber_id=fiber_id).order_by("pk")
+    ]

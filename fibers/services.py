@@ -1,0 +1,133 @@
+"""The writers that other apps call. Sync, inside the caller's transaction; what leaves the process waits for commit."""
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Now
+
+from fibers import leases
+from fibers.core.states import TERMINAL, FiberEvent, FiberStatus, advance, sources
+from fibers.dispatch import dispatch_on_commit
+from fibers.doorbell import ring_on_commit
+from fibers.enqueue import FiberSpec, insert_fiber
+from fibers.errors import FiberError
+from fibers.models import Fiber
+from thinkproject.kernel.jsonvalue import JSONValue
+
+MOVE_TRIES = 3
+
+
+@transaction.atomic
+def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may decide
+    name: str,
+    payload: JSONValue,
+    *,
+    lane: str | None = None,
+    owner_id: int | str | None = None,
+    key: str | None = None,
+    delay_seconds: float = 0.0,
+    max_retries: int = 0,
+    metadata: JSONValue = None,
+) -> Fiber:
+    """Insert a pending fiber; workers are told when the transaction commits.
+
+    **Durability:** with a `key` that exists, that fiber is returned and nothing is started.
+    **Errors:** `FiberError` for a blank key or lane; `FiberKeyTaken` when the key belongs to another function. Never
+    raises for a broker that is down.
+    """
+    for label, value in (("key", key), ("lane", lane)):
+        if value is not None and not value.strip():
+            raise FiberError(f"a fiber's {label} may not be blank")
+    return insert_fiber(
+        FiberSpec(
+            name=name,
+            payload=payload,
+            lane=lane,
+            owner_id=owner_id,
+            key=key,
+            delay_seconds=delay_seconds,
+            max_retries=max_retries,
+            metadata={} if metadata is None else metadata,
+        )
+    )
+
+
+@transaction.atomic
+def cancel_fiber(fiber_id: str, *, reason: str = "cancelled") -> bool:
+    """Stop a fiber. False if it is unknown or has ended.
+
+    Pending and parked ones end at once. A running one is flagged and its worker rung; it ends as cancelled, whatever
+    its function still returns. Twice is once.
+    """
+    fiber = Fiber.objects.filter(pk=fiber_id)
+    for _ in range(MOVE_TRIES):  # it may move between the statements, and back
+        at_rest = fiber.filter(status__in=(FiberStatus.PENDING, FiberStatus.PARKED)).update(
+            status=advance(FiberStatus.PENDING, FiberEvent.CANCEL),
+            reason=reason[:64],
+            cancel_requested_at=Now(),
+            finished_at=Now(),
+            updated_at=Now(),
+        )
+        if at_rest:
+            row = fiber.get()
+            leases.start_sealer(row, FiberStatus.CANCELLED, row.reason)
+            leases.release_lane(row.lane)
+            return True
+        flagged = fiber.filter(status=FiberStatus.RUNNING).update(
+            cancel_requested_at=Coalesce("cancel_requested_at", Now()), reason=reason[:64]
+        )
+        if flagged:
+            ring_on_commit(fiber_id)
+            return True
+        if not fiber.filter(status__in=sources(FiberEvent.CANCEL)).exists():
+            return False
+    return False
+
+
+def hold_fiber(fiber_id: str) -> bool:
+    """Lock a fiber's row until the surrounding transaction ends; false if it has ended or is unknown.
+
+    Runners lock their fiber before anything else. Who needs other rows of theirs as well takes the fiber first, too.
+    """
+    live = Fiber.objects.filter(pk=fiber_id).exclude(status__in=TERMINAL)
+    return live.update(fence=F("fence")) == 1
+
+
+@transaction.atomic
+def resume_fiber(fiber_id: str) -> bool:
+    """Let a parked fiber run again. A running one that parks afterwards runs again at once. False for any other."""
+    fiber = Fiber.objects.filter(pk=fiber_id)
+    for _ in range(MOVE_TRIES):
+        parked = fiber.filter(status=FiberStatus.PARKED).update(
+            status=advance(FiberStatus.PARKED, FiberEvent.RESUME),
+            reason="resumed",
+            available_at=Now(),
+            dispatched_at=Now(),
+            updated_at=Now(),
+        )
+        if parked:
+            dispatch_on_commit([fiber_id])
+            return True
+        if fiber.filter(status=FiberStatus.RUNNING).update(resume_requested_at=Now()):
+            return True
+    return False
+
+
+@transaction.atomic
+def requeue_fiber(fiber_id: str) -> bool:
+    """Run a failed or interrupted fiber again, over its journal, with fresh budgets. False for any other."""
+    moved = Fiber.objects.filter(pk=fiber_id, status__in=sources(FiberEvent.REQUEUE)).update(
+        status=advance(FiberStatus.FAILED, FiberEvent.REQUEUE),
+        reason="requeued",
+        error=None,
+        retries=0,
+        recoveries=0,
+        stalled_at=None,
+        cancel_requested_at=None,
+        finished_at=None,
+        available_at=Now(),
+        dispatched_at=Now(),
+        updated_at=Now(),
+    )
+    if moved:
+        dispatch_on_commit([fiber_id])
+    return bool(moved)

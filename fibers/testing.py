@@ -1,0 +1,136 @@
+"""Run fibers without Celery, and crash them on purpose. For tests of this project and of agents built on it.
+
+    start_fiber("mail.send", {...})
+    await run_until_idle()
+
+Time is the database's clock: nothing is frozen. What would have to be waited for is moved into the past instead.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import timedelta
+from typing import NoReturn
+
+from django.db.models.functions import Now
+
+from fibers import context as contexts
+from fibers import leases, recovery
+from fibers.context import FiberContext
+from fibers.core.states import FiberStatus
+from fibers.models import Fiber
+from fibers.runner import run_fiber
+from thinkproject.kernel.aio import db
+
+ROUNDS = 1000
+_crashed: list[tuple[str, int]] = []
+
+
+class SimulatedCrash(BaseException):
+    """The worker dies here: nothing is settled, no further write of this attempt counts."""
+
+
+async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = False, recover: bool = True) -> int:
+    """Run every claimable fiber on this loop until none is left; return how many rounds it took.
+
+    **Shape:** with `skip_delays`, fibers that wait for a later instant (a retry, a delay) run now. With `recover`,
+    what a simulated crash left behind is recovered first, as the sweeper of a worker would.
+    **Errors:** `TimeoutError` after `timeout_seconds`.
+    """
+    async with asyncio.timeout(timeout_seconds):
+        for done in range(ROUNDS):
+            if recover:
+                await db(_recover)
+            if skip_delays:
+                await db(make_due)
+            ids = await db(_claimable)
+            if not ids:
+                return done
+            await asyncio.gather(*(run_fiber(fiber_id) for fiber_id in ids))
+    raise AssertionError(f"fibers kept coming for {ROUNDS} rounds")
+
+
+@asynccontextmanager
+async def worker(*, look_seconds: float = 0.01) -> AsyncIterator[None]:
+    """Run fibers in the background of this loop until the end of the block, side by side as a real worker would."""
+    task = asyncio.create_task(_work(look_seconds))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _work(look_seconds: float) -> None:
+    running: dict[str, asyncio.Task[None]] = {}
+    try:
+        while True:
+            await db(make_due)
+            for fiber_id in await db(_claimable):
+                if fiber_id not in running:
+                    running[fiber_id] = asyncio.create_task(run_fiber(fiber_id))
+            await asyncio.sleep(look_seconds)
+            for fiber_id in [known for known, task in running.items() if task.done()]:
+                running.pop(fiber_id).result()
+    finally:
+        for task in running.values():
+            task.cancel()
+        await asyncio.gather(*running.values(), return_exceptions=True)
+
+
+@contextmanager
+def crash_after(step_key: str, *, times: int = 1) -> Iterator[None]:
+    """Kill whoever runs the fiber right after the record of this step has been committed, the first `times` times.
+
+    The lease is left behind as a dead worker leaves it; `run_until_idle` lets it expire, so that no test waits for it.
+    """
+    left = times
+
+    def probe(context: FiberContext, key: str) -> None:
+        nonlocal left
+        if key == step_key and left > 0:
+            left -= 1
+            die(context)
+
+    contexts.recorded_probes.append(probe)
+    try:
+        yield
+    finally:
+        contexts.recorded_probes.remove(probe)
+
+
+def die(context: FiberContext) -> NoReturn:
+    """Simulate that the process that runs this fiber dies now. Anywhere, also inside a transaction. Never returns."""
+    _crashed.append((context.fiber_id, context.fence))
+    context.fence = -1  # what `finally` blocks of the function still try to write is refused, as by a dead process
+    raise SimulatedCrash
+
+
+def expire_lease(fiber_id: str, fence: int | None = None) -> None:
+    """Let a running fiber look as if its worker had stopped beating."""
+    running = Fiber.objects.filter(pk=fiber_id, status=FiberStatus.RUNNING)
+    if fence is not None:
+        running = running.filter(fence=fence)
+    running.update(lease_until=Now() - timedelta(seconds=1))
+
+
+def make_due() -> None:
+    """Let every pending fiber be due now."""
+    Fiber.objects.filter(status=FiberStatus.PENDING, available_at__gt=Now()).update(available_at=Now())
+
+
+def claim_for_test(fiber_id: str, worker: str = "test") -> FiberContext | None:
+    """Claim a fiber without running it; return its context, or None when it cannot be claimed."""
+    claim = leases.claim(fiber_id, worker)
+    return None if claim is None else FiberContext(claim)
+
+
+def _recover() -> None:
+    while _crashed:
+        expire_lease(*_crashed.pop())
+    recovery.sweep(prune=False)
+
+
+def _claimable() -> list[str]:
+    return list(Fiber.objects.claimable().order_by("available_at", "pk").values_list("pk", flat=True)[:100])

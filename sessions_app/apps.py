@@ -1,0 +1,16 @@
+"""Django application of the sessions_app folder (label `think_sessions`)."""
+
+from django.apps import AppConfig
+
+
+class SessionsConfig(AppConfig):
+    """Registers the app under a label of its own; `sessions_app` alone is too common a name."""
+
+    name = "sessions_app"
+    label = "think_sessions"
+    verbose_name = "Think sessions"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the checks."""
+        from sessions_app import checks  # noqa: F401, PLC0415 - importing it registers them

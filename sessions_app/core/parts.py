@@ -1,0 +1,225 @@
+"""Parts of a message: their shapes, and the states of a tool part with the only table of its allowed moves.
+
+`apply_result` and `apply_approval` give a new message, or the *same object* when nothing applies: the first answer to
+a call wins, and a settled part never changes again. Nothing here changes its argument.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+
+DENIED_TEXT: Final = "Tool execution denied by user"
+TOOL_PREFIX: Final = "tool-"
+DATA_PREFIX: Final = "data-"
+
+
+class ToolState(StrEnum):
+    """Where a tool part stands. The values are those on the wire."""
+
+    INPUT_STREAMING = "input-streaming"
+    INPUT_AVAILABLE = "input-available"
+    APPROVAL_REQUESTED = "approval-requested"
+    APPROVAL_RESPONDED = "approval-responded"
+    OUTPUT_AVAILABLE = "output-available"
+    OUTPUT_ERROR = "output-error"
+    OUTPUT_DENIED = "output-denied"
+
+
+SETTLED: Final = frozenset({ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR, ToolState.OUTPUT_DENIED})
+
+MOVES: Final[dict[ToolState, frozenset[ToolState]]] = {
+    ToolState.INPUT_STREAMING: frozenset({ToolState.INPUT_AVAILABLE, ToolState.OUTPUT_ERROR}),
+    ToolState.INPUT_AVAILABLE: SETTLED | {ToolState.APPROVAL_REQUESTED, ToolState.APPROVAL_RESPONDED},
+    ToolState.APPROVAL_REQUESTED: SETTLED | {ToolState.APPROVAL_RESPONDED},
+    ToolState.APPROVAL_RESPONDED: SETTLED,
+    ToolState.OUTPUT_AVAILABLE: frozenset(),
+    ToolState.OUTPUT_ERROR: frozenset(),
+    ToolState.OUTPUT_DENIED: frozenset(),
+}
+
+ACCEPTS_RESULT: Final = frozenset(
+    {ToolState.INPUT_AVAILABLE, ToolState.APPROVAL_REQUESTED, ToolState.APPROVAL_RESPONDED}
+)
+ACCEPTS_APPROVAL: Final = frozenset({ToolState.INPUT_AVAILABLE, ToolState.APPROVAL_REQUESTED})
+
+_STATES: Final = frozenset(state.value for state in ToolState)
+
+_REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    "text": ("text",),
+    "reasoning": ("text",),
+    "step-start": (),
+    "source-url": ("sourceId", "url"),
+    "source-document": ("sourceId", "mediaType", "title"),
+    "file": ("mediaType", "url"),
+    "reasoning-file": ("mediaType", "url"),
+    "custom": (),
+    "steering-message": (),
+    "dynamic-tool": ("toolName", "toolCallId"),
+}
+"""Known part types and the text fields each must have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """An answer to a tool call: an output, or an error text that the model is told."""
+
+    output: JSONValue = None
+    is_error: bool = False
+    error_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A person's decision about a tool call."""
+
+    approved: bool
+    reason: str = ""
+
+
+def is_tool(part: JSONObject) -> bool:
+    """Whether a part is a tool call, of a named or of a dynamic tool."""
+    kind = str(part.get("type", ""))
+    return kind == "dynamic-tool" or (kind.startswith(TOOL_PREFIX) and len(kind) > len(TOOL_PREFIX))
+
+
+def tool_name(part: JSONObject) -> str:
+    """Name of the tool that a tool part calls."""
+    named = part.get("toolName")
+    return str(named) if named else str(part.get("type", "")).removeprefix(TOOL_PREFIX)
+
+
+def state_of(part: JSONObject) -> ToolState | None:
+    """State of a tool part; nothing for other parts and for states nobody knows."""
+    state = part.get("state")
+    return ToolState(state) if is_tool(part) and isinstance(state, str) and state in _STATES else None
+
+
+def is_settled(part: JSONObject) -> bool:
+    """Whether a tool part has its result: an output of whatever state, or a final state."""
+    return is_tool(part) and ("output" in part or "result" in part or state_of(part) in SETTLED)
+
+
+def is_pending(part: JSONObject) -> bool:
+    """Whether a part is a tool call without its result."""
+    return is_tool(part) and not is_settled(part)
+
+
+def pending_calls(message: JSONObject) -> list[str]:
+    """Ids of the calls in a message that have no result, in order."""
+    return [str(part.get("toolCallId", "")) for part in message["parts"] if is_pending(part)]
+
+
+def part_problem(part: JSONValue) -> str:
+    """Say what is wrong with a part that came from outside; empty when nothing is."""
+    if not isinstance(part, dict):
+        return "is not a JSON object"
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        return "has no type"
+    required = _required_fields(kind)
+    if required is None:
+        return f"has the unknown type {kind[:64]!r}"
+    for field in required:
+        if not isinstance(part.get(field), str):
+            return f"of type {kind[:64]!r} needs the text field {field!r}"
+    if is_tool(part) and state_of(part) is None:
+        return f"of type {kind[:64]!r} has no known state"
+    return ""
+
+
+def _required_fields(kind: str) -> tuple[str, ...] | None:
+    if kind.startswith(TOOL_PREFIX) and len(kind) > len(TOOL_PREFIX):
+        return ("toolCallId",)
+    if kind.startswith(DATA_PREFIX) and len(kind) > len(DATA_PREFIX):
+        return ()
+    return _REQUIRED.get(kind)
+
+
+def apply_result(message: JSONObject, call_id: str, result: Result) -> JSONObject:
+    """Give the message with a call settled by its result; the same object when the call is unknown or settled."""
+    return _on_call(message, call_id, lambda part: settle_part(part, result))
+
+
+def apply_approval(message: JSONObject, call_id: str, approval: Approval) -> JSONObject:
+    """Give the message with a call approved or denied; the same object when there is nothing to decide."""
+    return _on_call(message, call_id, lambda part: decide_part(part, approval))
+
+
+def settle_part(part: JSONObject, result: Result) -> JSONObject:
+    """Settle one tool part by a result. First answer wins: a settled part comes back as the same object."""
+    if is_settled(part) or state_of(part) not in ACCEPTS_RESULT:
+        return part
+    if result.is_error:
+        return {**part, "state": ToolState.OUTPUT_ERROR.value, "errorText": result.error_text or DENIED_TEXT}
+    return {
+        **part,
+        "state": ToolState.OUTPUT_AVAILABLE.value,
+        "output": result.output,
+        "preliminary": False,
+    }
+
+
+def decide_part(part: JSONObject, approval: Approval) -> JSONObject:
+    """Approve or deny one tool part; decided and settled parts come back as the same object.
+
+    What the request for approval said is kept. A transcript from before approvals had ids gets the call's id.
+    """
+    if is_settled(part) or state_of(part) not in ACCEPTS_APPROVAL:
+        return part
+    state = ToolState.APPROVAL_RESPONDED if approval.approved else ToolState.OUTPUT_DENIED
+    return {**part, "state": state.value, "approval": _decision(part, approval)}
+
+
+def _decision(part: JSONObject, approval: Approval) -> JSONObject:
+    asked = part.get("approval")
+    kept = asked if isinstance(asked, dict) else {}
+    decision = {**kept, "id": kept.get("id") or part.get("toolCallId"), "approved": approval.approved}
+    if approval.reason:
+        decision["reason"] = approval.reason
+    return decision
+
+
+def settle_pending(message: JSONObject, *, interrupted_text: str, denied_reason: str) -> JSONObject:
+    """Settle every open call of a message that the conversation goes past: questions denied, calls interrupted.
+
+    The same object when nothing is open.
+    """
+
+    def settle(part: JSONObject) -> JSONObject:
+        if not is_pending(part):
+            return part
+        if state_of(part) is ToolState.APPROVAL_REQUESTED:
+            return decide_part(part, Approval(approved=False, reason=denied_reason))
+        return interrupt_part(part, interrupted_text)
+
+    return map_parts(message, settle)
+
+
+def interrupt_part(part: JSONObject, text: str) -> JSONObject:
+    """Turn an open tool part into a failed one, whatever state it was left in."""
+    return {**part, "input": input_object(part.get("input")), "state": ToolState.OUTPUT_ERROR.value, "errorText": text}
+
+
+def input_object(value: JSONValue) -> JSONObject:
+    """Make an object of a tool input: an object stays, text that holds a JSON object is read, all else is empty."""
+    if isinstance(value, str):
+        try:
+            value = load(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def map_parts(message: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
+    """Give the message with each part changed; the same object when every part came back as itself."""
+    parts = [change(part) for part in message["parts"]]
+    if all(new is old for new, old in zip(parts, message["parts"], strict=True)):
+        return message
+    return {**message, "parts": parts}
+
+
+def _on_call(message: JSONObject, call_id: str, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
+    return map_parts(message, lambda p: change(p) if is_tool(p) and p.get("toolCallId") == call_id else p)

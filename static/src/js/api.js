@@ -1,0 +1,105 @@
+// The JSON API: one place for addresses, the CSRF header and what an error means.
+
+/** A request that failed. `kind`: "offline" (nothing answered), "refused" (4xx), "broken" (5xx). */
+export class ApiError extends Error {
+  constructor(kind, message, { status = 0, code = "" } = {}) {
+    super(message);
+    this.kind = kind;
+    this.status = status;
+    this.code = code;
+  }
+
+  /** Whether the same request may succeed later. */
+  get isTemporary() {
+    return this.kind === "offline" || this.kind === "broken" || this.status === 429;
+  }
+}
+
+const csrf = () => document.querySelector('meta[name="csrf-token"]')?.content ?? "";
+
+async function problem(response) {
+  let body = null;
+  try {
+    body = await response.json();
+  } catch {
+    // Not JSON: a proxy's page. The status says enough.
+  }
+  const text = typeof body?.detail === "string" ? body.detail : body?.title ?? body?.message;
+  if (response.status === 401) return new ApiError("refused", "You are signed out. Sign in again to go on.", { status: 401 });
+  const kind = response.status >= 500 ? "broken" : "refused";
+  const fallback = kind === "broken" ? "The server could not do this just now." : "The server refused this request.";
+  return new ApiError(kind, text || fallback, { status: response.status, code: body?.code ?? "" });
+}
+
+export class Api {
+  constructor(base) {
+    this.base = base;
+  }
+
+  async request(method, path, body, { signal } = {}) {
+    const headers = { accept: "application/json" };
+    if (method !== "GET") headers["x-csrftoken"] = csrf();
+    if (body !== undefined) headers["content-type"] = "application/json";
+    let response;
+    try {
+      response = await fetch(this.base + path, {
+        method,
+        headers,
+        signal,
+        credentials: "same-origin",
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new ApiError("offline", "The server cannot be reached.");
+    }
+    if (!response.ok) throw await problem(response);
+    if (response.status === 204) return null;
+    return await response.json();
+  }
+
+  instances = ({ search = "", cursor = "", limit = 60 } = {}, options) => {
+    const query = new URLSearchParams({ limit: String(limit) });
+    if (search) query.set("search", search);
+    if (cursor) query.set("cursor", cursor);
+    return this.request("GET", `/instances?${query}`, undefined, options);
+  };
+  createInstance = (agent, name, title) => this.request("POST", "/instances", { agent, name, title });
+  instance = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}`);
+  changeInstance = (id, change) => this.request("PATCH", `/instances/${encodeURIComponent(id)}`, change);
+  deleteInstance = (id) => this.request("DELETE", `/instances/${encodeURIComponent(id)}`);
+  messages = (id, { before = "", limit = 50 } = {}) => {
+    const query = new URLSearchParams({ limit: String(limit) });
+    if (before) query.set("before", before);
+    return this.request("GET", `/instances/${encodeURIComponent(id)}/messages?${query}`);
+  };
+  selectLeaf = (id, messageId) => this.request("PUT", `/instances/${encodeURIComponent(id)}/leaf`, { message_id: messageId });
+  submitTurn = (id, body) => this.request("POST", `/instances/${encodeURIComponent(id)}/turns`, body);
+  cancelTurn = (turnId) => this.request("POST", `/turns/${encodeURIComponent(turnId)}/cancel`, {});
+
+  /** Upload one file. `onProgress` hears fractions; `signal` aborts. Resolves to {id, url, name, media_type, byte_size}. */
+  upload(file, { onProgress, signal } = {}) {
+    const form = new FormData();
+    form.append("file", file, file.name);
+    const request = new XMLHttpRequest(); // fetch tells nothing of upload progress
+    return new Promise((resolve, reject) => {
+      request.open("POST", `${this.base}/files`);
+      request.setRequestHeader("x-csrftoken", csrf());
+      request.setRequestHeader("accept", "application/json");
+      request.upload.addEventListener("progress", (event) => {
+        if (event.lengthComputable) onProgress?.(event.loaded / event.total);
+      });
+      request.addEventListener("error", () => reject(new ApiError("offline", "The upload was cut off.")));
+      request.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError")));
+      request.addEventListener("load", () => settleUpload(request, resolve, reject));
+      signal?.addEventListener("abort", () => request.abort());
+      request.send(form);
+    });
+  }
+}
+
+async function settleUpload(request, resolve, reject) {
+  const response = new Response(request.responseText, { status: request.status });
+  if (response.ok) resolve(await response.json());
+  else reject(await problem(response));
+}

@@ -1,0 +1,297 @@
+// The page as one: opens conversations, wires the parts to each other, keeps the address in step.
+
+import { AgentSocket } from "./socket.js";
+import { Conversation } from "./conversation.js";
+import { Outbox } from "./outbox.js";
+import { newId } from "./ids.js";
+import { recall, remember } from "./storage.js";
+import { askTitle, confirmDelete, notice } from "./dialogs.js";
+import { fromInstance, titleOf } from "./sidebar.js";
+import { setText } from "./dom.js";
+import { titleFor } from "./titles.js";
+import { flash, textOf } from "./message_view.js";
+
+const WIDE = matchMedia("(min-width: 760px)");
+
+export class Page {
+  constructor(boot, api, parts) {
+    Object.assign(this, { boot, api, ...parts });
+    this.base = boot.urls.home;
+    addEventListener("popstate", () => this.route(location, false));
+  }
+
+  /** First show: what the server has embedded, no request. */
+  start() {
+    const { boot } = this;
+    const wantsList = boot.page === "list" && !WIDE.matches;
+    document.body.dataset.view = wantsList ? "list" : "conversation";
+    if (boot.instance) {
+      this.show(fromInstance(boot.instance), boot.messages);
+      if (boot.page === "list" && !wantsList) history.replaceState(null, "", this.address(boot.instance.id));
+    } else this.showNew(new URLSearchParams(location.search).get("agent"));
+  }
+
+  address(id) {
+    return `${this.base}c/${encodeURIComponent(id)}`;
+  }
+
+  route(url, push = true) {
+    const path = url.pathname.slice(this.base.length);
+    const id = /^c\/([^/]+)\/?$/.exec(path)?.[1];
+    if (!id) return this.showList();
+    if (id === "new") return this.newConversation(push);
+    return this.open(decodeURIComponent(id), push);
+  }
+
+  showList() {
+    document.body.dataset.view = "list";
+  }
+
+  async open(id, push = true) {
+    document.body.dataset.view = "conversation";
+    if (push) history.pushState(null, "", this.address(id));
+    if (this.conversation?.instance.id === id) return;
+    let instance = this.sidebar.find(id);
+    if (!instance) {
+      try {
+        instance = fromInstance(await this.api.instance(id));
+      } catch (error) {
+        notice(error.status === 404 ? "There is no such conversation." : error.message);
+        return this.newConversation(false);
+      }
+    }
+    this.show(instance, null);
+  }
+
+  newConversation(push = true) {
+    document.body.dataset.view = "conversation";
+    if (push) history.pushState(null, "", `${this.base}c/new`);
+    this.showNew(null);
+  }
+
+  showNew(agent) {
+    const route = agent || this.boot.agents[0]?.name || "assistant";
+    const key = `new.${route}`;
+    const name = recall(key) ?? newId("cnv");
+    remember(key, name); // a reload finds what could not be sent yet
+    this.show({ id: "", agent: route, name, title: "", isNew: true }, null);
+  }
+
+  show(instance, page) {
+    this.conversation?.close();
+    this.outbox?.close();
+    this.connection.watch(null);
+    const conversation = new Conversation(this.api, instance, page);
+    this.conversation = conversation;
+    if (instance.isNew) conversation.isLoaded = true;
+    this.outbox = new Outbox(`${instance.agent}/${instance.name}`, (entry) => this.#deliver(conversation, entry));
+    conversation.on("status", () => this.#onStatus());
+    conversation.on("messages", () => this.#onMessages());
+    conversation.on("message", (id) => this.#speak(id));
+    conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
+    this.outbox.on("change", () => this.#onStatus());
+    this.timeline.show(conversation, this.outbox);
+    this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
+    this.sidebar.setCurrent(instance.id);
+    this.#drawTitle();
+    if (!instance.isNew) this.#attach(conversation);
+    if (!instance.isNew && !page) conversation.refresh();
+    this.#onStatus();
+    this.#onMessages();
+    this.#markSeen();
+    if (document.body.dataset.view === "conversation") this.composer.focus();
+  }
+
+  #attach(conversation) {
+    const { agent, name } = conversation.instance;
+    const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new AgentSocket(`${scheme}//${location.host}${this.boot.urls.agents}${encodeURIComponent(agent)}/${encodeURIComponent(name)}?_pk=${newId("tab")}`);
+    socket.on("open", () => this.outbox?.flush());
+    conversation.attach(socket);
+    if (conversation === this.conversation) this.connection.watch(socket);
+  }
+
+  // --- sending ------------------------------------------------------------------------------------------------------
+
+  send({ text, files, edited }) {
+    const parts = [...files, ...(text ? [{ type: "text", text }] : [])];
+    const message = { id: newId("msg"), role: "user", parts, metadata: {}, siblings: [] };
+    const body = { trigger: "submit-message", message: { id: message.id, parts }, request_id: newId("req") };
+    if (edited) {
+      body.parent_id = edited.parentId; // explicit, and our own id is kept: null is a new beginning
+      this.conversation.cutAfter(edited.parentId);
+    }
+    this.outbox.add({ requestId: body.request_id, body, shown: message });
+    this.timeline.scroll.toEnd();
+  }
+
+  async #deliver(conversation, entry) {
+    if (!conversation.instance.id) await this.#create(conversation, entry);
+    const answer = await this.api.submitTurn(conversation.instance.id, entry.body);
+    conversation.accepted(entry.requestId, answer.id);
+    this.sidebar.refreshSoon();
+  }
+
+  /** A conversation appears on the server with its first message. Its name was given here, so a repeat finds the same. */
+  async #create(conversation, entry) {
+    const { agent, name } = conversation.instance;
+    const created = fromInstance(await this.api.createInstance(agent, name, titleFor(entry.shown)));
+    Object.assign(conversation.instance, created, { isNew: false });
+    remember(`new.${agent}`, null);
+    remember(`draft.new.${agent}`, null);
+    if (conversation !== this.conversation) return;
+    history.replaceState(null, "", this.address(created.id));
+    this.composer.rename(created.id);
+    this.sidebar.put(created);
+    this.sidebar.setCurrent(created.id);
+    this.#attach(conversation);
+  }
+
+  regenerate(message) {
+    const at = this.conversation.messages.indexOf(message);
+    const parent = message.role === "user" ? message : this.conversation.messages[at - 1];
+    if (parent) this.conversation.cutAfter(parent.id);
+    const body = { trigger: "regenerate-message", message_id: message.id, request_id: newId("req") };
+    this.outbox.add({ requestId: body.request_id, body, shown: null });
+    this.timeline.scroll.toEnd();
+  }
+
+  /** What a button under a message, or in the status line, asks for. */
+  act(name, message, detail) {
+    const actions = {
+      copy: () => this.#copy(textOf(message), document.activeElement),
+      regenerate: () => this.regenerate(message),
+      edit: () => this.edit(message),
+      sibling: () => this.conversation.selectSibling(detail).catch((error) => notice(error.message)),
+      resend: () => this.outbox.retry(this.#entryOf(message).requestId),
+      takeBack: () => this.#takeBack(message),
+      unqueue: () => this.#unqueue(message),
+      retryFailed: () => this.#retryFailed(),
+      reload: () => this.conversation.refresh(),
+    };
+    return actions[name]?.();
+  }
+
+  edit(message) {
+    const files = message.parts.filter((part) => part.type === "file").map((part) => ({ url: part.url, media_type: part.mediaType, name: part.filename ?? "file", byte_size: part.byteSize ?? 0 }));
+    this.composer.edit(message, textOf(message), files);
+  }
+
+  editLast() {
+    const message = this.conversation.messages.findLast((item) => item.role === "user");
+    if (message) this.edit(message);
+    return Boolean(message);
+  }
+
+  stop() {
+    this.conversation.stop().catch((error) => notice(error.message));
+  }
+
+  #entryOf(message) {
+    return this.outbox.entries.find((entry) => entry.shown?.id === message.id);
+  }
+
+  #takeBack(message) {
+    this.outbox.remove(this.#entryOf(message).requestId);
+    this.composer.fill(textOf(message));
+    this.conversation.refresh();
+  }
+
+  #unqueue(message) {
+    if (message.turn?.id) this.api.cancelTurn(message.turn.id).then(() => this.conversation.refresh(), (error) => notice(error.message));
+  }
+
+  #retryFailed() {
+    const message = this.conversation.messages.at(-1);
+    if (message) this.regenerate(message);
+  }
+
+  async #copy(text, button) {
+    try {
+      await navigator.clipboard.writeText(text);
+      flash(button, "Copied");
+    } catch {
+      notice("The browser does not allow copying here.");
+    }
+  }
+
+  /** Buttons inside rendered text are found by what they say they do, not by listeners of their own. */
+  onContentClick(event) {
+    const button = event.target.closest("[data-action]");
+    if (!button) return;
+    const figure = button.closest("figure.code");
+    if (button.dataset.action === "copy-code" && figure) this.#copy(figure.querySelector("code").textContent.replace(/\n$/, ""), button);
+    if (button.dataset.action === "wrap-code" && figure) {
+      const isWrapped = figure.dataset.keepWrap === "1";
+      if (isWrapped) delete figure.dataset.keepWrap;
+      else figure.dataset.keepWrap = "1";
+      button.setAttribute("aria-pressed", String(!isWrapped));
+    }
+  }
+
+  // --- what follows from the conversation's state -------------------------------------------------------------------
+
+  #onStatus() {
+    this.composer.setRunning(Boolean(this.conversation.running));
+    const id = this.conversation.instance.id;
+    if (id) this.sidebar.patch(id, { isRunning: Boolean(this.conversation.running) });
+  }
+
+  #onMessages() {
+    const isEmpty = !this.conversation.messages.length && !this.conversation.queued.length && !this.outbox.entries.some((entry) => entry.shown);
+    this.elements.welcome.hidden = !(isEmpty && this.conversation.isLoaded);
+  }
+
+  #speak(id) {
+    const message = this.conversation.messages.find((item) => item.id === id);
+    const at = message?.parts.findLastIndex((part) => part.type === "text") ?? -1;
+    if (message?.isLive && at >= 0) this.speaker.follow(`${id} ${at}`, message.parts[at].text);
+  }
+
+  #onEnd(outcome) {
+    this.speaker.finish({ completed: "Answer complete.", aborted: "Stopped.", error: "The answer failed." }[outcome] ?? "");
+    this.sidebar.refreshSoon(800);
+    this.#markSeen();
+  }
+
+  #markSeen() {
+    const { id } = this.conversation.instance;
+    if (id && document.visibilityState === "visible") this.api.changeInstance(id, { seen: true }).catch(() => {});
+  }
+
+  onListChanged() {
+    const id = this.conversation?.instance.id;
+    const item = id && this.sidebar.find(id);
+    if (item) this.conversation.instance.title = item.title;
+    this.#drawTitle();
+  }
+
+  #drawTitle() {
+    const title = titleOf(this.conversation?.instance);
+    setText(this.elements.title, title);
+    document.title = `${title} · ${this.boot.product}`;
+  }
+
+  async rename(item) {
+    const title = await askTitle(item.title);
+    if (title === null) return;
+    try {
+      await this.api.changeInstance(item.id, { title });
+      this.sidebar.patch(item.id, { title });
+      this.onListChanged();
+    } catch (error) {
+      notice(error.message);
+    }
+  }
+
+  async remove(item) {
+    if (!(await confirmDelete(titleOf(item)))) return;
+    try {
+      await this.api.deleteInstance(item.id);
+      this.sidebar.drop(item.id);
+      if (this.conversation.instance.id === item.id) this.newConversation();
+    } catch (error) {
+      notice(error.message);
+    }
+  }
+}

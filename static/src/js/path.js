@@ -1,0 +1,98 @@
+// The path of messages as a list: reading the API's page, and laying a newer page or transcript over what is shown.
+
+/** The API's page in this code's words. Every name of the wire that the page uses stands here and nowhere else. */
+export function fromPage(raw) {
+  return {
+    messages: (raw.items ?? []).map(fromItem),
+    queued: (raw.queued ?? []).map(fromItem),
+    hasMore: raw.has_more === true,
+    leafId: raw.leaf_id ?? null,
+    failed: raw.failed ? fromFailure(raw.failed) : null,
+    running: raw.running
+      ? {
+          requestId: raw.running.request_id,
+          turnId: raw.running.turn_id,
+          nextOffset: raw.running.next_offset ?? 0,
+          acceptedAt: raw.running.accepted_at ?? null,
+          message: raw.running.message?.id ? fromItem(raw.running.message) : null,
+        }
+      : null,
+  };
+}
+
+const fromFailure = (turn) => ({ turnId: turn.id, error: turn.error?.message ?? "", code: turn.error?.code ?? "" });
+
+export function fromItem(item) {
+  return {
+    id: item.id,
+    role: item.role,
+    parts: item.parts ?? [],
+    metadata: item.metadata ?? {},
+    parentId: item.parent_id ?? null,
+    siblings: item.sibling_ids?.length ? item.sibling_ids : [item.id],
+    createdAt: item.created_at ?? null,
+    turn: item.turn ?? null,
+    isLive: false,
+  };
+}
+
+/** Lay the newest page over the list: older pages that still lead to it stay, the message being streamed stays ahead. */
+export function mergeNewest(conversation, page, live) {
+  const known = new Map(conversation.messages.map((item) => [item.id, item]));
+  const fresh = page.messages.map((item) => refreshed(known.get(item.id), item, live));
+  const first = fresh[0];
+  const at = first ? conversation.messages.findIndex((item) => item.id === first.id) : -1;
+  const older = at > 0 ? conversation.messages.slice(0, at) : [];
+  conversation.messages = [...older, ...fresh];
+  if (live && !conversation.messages.some((item) => item.id === live.id)) conversation.messages.push(live);
+  conversation.hasMore = older.length ? conversation.hasMore : page.hasMore;
+}
+
+/** The same object lives on, so that its view does; a message being streamed keeps its own, newer parts. */
+function refreshed(old, item, live) {
+  if (!old) return item;
+  const isAhead = live && live.id === item.id && live !== item;
+  const { parts, ...rest } = item;
+  Object.assign(old, rest);
+  if (live === item) {
+    // The page knows more than this browser had: its copy is the stream's from here on.
+    item.isLive = true;
+    return item;
+  }
+  if (!isAhead && !samePartsText(old.parts, parts)) old.parts = parts;
+  if (!isAhead) old.isLive = false;
+  return old;
+}
+
+const strip = (key, value) => (["startedAt", "endedAt", "toolName"].includes(key) ? undefined : value);
+const samePartsText = (a, b) => a === b || JSON.stringify(a, strip) === JSON.stringify(b, strip);
+
+const PAGE = 50;
+
+/** Lay a transcript frame over the list. It is a window of the newest messages, longer than what is loaded; queued last. */
+export function mergeTranscript(conversation, window) {
+  const known = new Map(conversation.messages.map((item) => [item.id, item]));
+  const met = window.findIndex((item) => known.has(item.id));
+  const start = met >= 0 ? met : Math.max(0, window.length - PAGE);
+  const transcript = window.slice(start);
+  const liveId = conversation.running?.message?.id;
+  const fresh = [];
+  const queued = [];
+  for (const item of transcript) {
+    const old = known.get(item.id);
+    if (item.metadata?.queued) queued.push({ ...fromItem(item) });
+    else if (!old) fresh.push(fromItem(item));
+    else {
+      if (item.id !== liveId && !samePartsText(old.parts, item.parts)) old.parts = item.parts;
+      fresh.push(old);
+    }
+  }
+  const at = fresh[0] ? conversation.messages.findIndex((item) => item.id === fresh[0].id) : -1;
+  const older = at > 0 ? conversation.messages.slice(0, at) : [];
+  conversation.messages = [...older, ...fresh];
+  const live = conversation.running?.message;
+  if (live && !conversation.messages.includes(live)) conversation.messages.push(live);
+  if (met < 0) conversation.hasMore = start > 0;
+  conversation.queued = queued;
+  conversation.leafId = fresh.at(-1)?.id ?? conversation.leafId;
+}

@@ -1,0 +1,77 @@
+// Where the reader is: at the end, and then the page follows; or further up, and then it stays where it is.
+
+const NEAR = 64;
+
+export class Scroll {
+  #frame = 0;
+
+  /** `onChange(isFollowing)` is told when the reader leaves or comes back to the end. */
+  constructor(scroller, onChange) {
+    this.scroller = scroller;
+    this.onChange = onChange;
+    this.isFollowing = true;
+    scroller.addEventListener("scroll", () => this.#look(), { passive: true });
+    scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#leave(), { passive: true });
+    scroller.addEventListener("keydown", (event) => ["PageUp", "Home", "ArrowUp"].includes(event.key) && this.#leave());
+    scroller.addEventListener("touchmove", () => this.#look(), { passive: true });
+    new ResizeObserver(() => this.follow()).observe(scroller);
+    this.content = new ResizeObserver(() => this.follow());
+  }
+
+  /** Watch the growing content: whatever makes it taller, an image or a font, the end stays in sight. */
+  watch(content) {
+    this.content.disconnect();
+    this.content.observe(content);
+  }
+
+  get distance() {
+    const { scrollHeight, scrollTop, clientHeight } = this.scroller;
+    return scrollHeight - scrollTop - clientHeight;
+  }
+
+  /** Go to the end if that is where the reader is. */
+  follow() {
+    if (!this.isFollowing || this.#frame) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      if (this.isFollowing) this.#jump();
+    });
+  }
+
+  toEnd() {
+    this.#set(true);
+    this.#jump();
+  }
+
+  /** Change what is above the reader without moving what they read. */
+  keepPlace(anchor, change) {
+    const before = anchor?.getBoundingClientRect().top ?? 0;
+    this.scroller.style.overflowAnchor = "none";
+    change();
+    if (anchor?.isConnected) this.scroller.scrollTop += anchor.getBoundingClientRect().top - before;
+    this.scroller.style.overflowAnchor = "";
+  }
+
+  #jump() {
+    this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.lastTop = this.scroller.scrollTop;
+  }
+
+  #leave() {
+    if (this.scroller.scrollHeight > this.scroller.clientHeight + NEAR) this.#set(false);
+  }
+
+  #look() {
+    const top = this.scroller.scrollTop;
+    const wentUp = top < (this.lastTop ?? 0) - 2;
+    this.lastTop = top;
+    if (this.distance < NEAR && !wentUp) this.#set(true);
+    else if (wentUp && this.distance > NEAR) this.#set(false);
+  }
+
+  #set(isFollowing) {
+    if (this.isFollowing === isFollowing) return;
+    this.isFollowing = isFollowing;
+    this.onChange(isFollowing);
+  }
+}

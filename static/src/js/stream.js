@@ -1,0 +1,39 @@
+// One running (or just finished) turn as this browser follows it: which chunks it has, and the message they fold into.
+
+import { applyChunk } from "./fold.js";
+
+export class TurnStream {
+  /** `message` and `nextOffset`: what the server had already folded when the page was read. */
+  constructor(requestId, { turnId = "", message = null, nextOffset = 0, acceptedAt = null } = {}) {
+    this.requestId = requestId;
+    this.turnId = turnId;
+    this.message = message;
+    this.lastSeq = message ? nextOffset - 1 : -1;
+    this.acceptedAt = acceptedAt;
+    this.errorText = "";
+    this.isDone = false;
+    this.wantsReplay = false;
+  }
+
+  /** "waiting" before the first chunk, then "answering". */
+  get phase() {
+    return this.message ? "answering" : "waiting";
+  }
+
+  /**
+   * Take one chunk. Returns "applied", "old" (seen before), "gap" (some before it are missing: ask for a replay) or
+   * "ignored". `openMessage(id)` gives the message to fold into when the stream names it.
+   */
+  take(chunk, seq, openMessage) {
+    if (Number.isInteger(seq)) {
+      if (seq <= this.lastSeq) return "old";
+      if (seq > this.lastSeq + 1) return "gap";
+      this.lastSeq = seq;
+    }
+    if (chunk.type === "start" && chunk.messageId && this.message?.id !== chunk.messageId) {
+      this.message = openMessage(chunk.messageId);
+    }
+    if (!this.message) return "ignored";
+    return applyChunk(this.message, chunk) ? "applied" : "ignored";
+  }
+}

@@ -1,0 +1,7 @@
+// Entry for the browser tests of pure modules: never linked by a page.
+
+export { applyChunk } from "./fold.js";
+export { LiveText } from "./live_text.js";
+export { renderMarkdown } from "./markdown.js";
+export { toSpeech, Speaker } from "./speaker.js";
+export { dayGroup, duration, fileSize } from "./format.js";

@@ -1,0 +1,176 @@
+// The conversation as a list on the page: keyed message views, what is on its way, and a line that says what goes on.
+
+import { h, icon, setChildren, setText } from "./dom.js";
+import { MessageView } from "./message_view.js";
+import { Scroll } from "./scroll.js";
+import { statusOf } from "./status_line.js";
+
+const CHUNK_PAUSE = 40; // chunks come faster than eyes read
+
+export class Timeline {
+  #views = new Map();
+  #dirty = new Set();
+  #frame = 0;
+  #isStale = true;
+  #pause = 0;
+  #observer;
+
+  /** `elements`: {scroller, list, status, more, down}. `act(name, message, detail)` does what a button asks for. */
+  constructor(elements, { act, filesBase }) {
+    this.elements = elements;
+    this.scroll = new Scroll(elements.scroller, (isFollowing) => this.#onFollow(isFollowing));
+    this.scroll.watch(elements.list);
+    this.context = { act, filesBase, onPaint: (change) => this.#paint(change) };
+    elements.down.addEventListener("click", () => this.scroll.toEnd());
+    elements.more.addEventListener("click", () => this.#older());
+    this.#observer = new IntersectionObserver((entries) => entries[0].isIntersecting && this.#older(), {
+      root: elements.scroller,
+      rootMargin: "900px 0px 0px 0px",
+    });
+    this.#observer.observe(elements.more);
+  }
+
+  /** Show this conversation from now on. */
+  show(conversation, outbox) {
+    this.stop?.();
+    for (const view of this.#views.values()) view.dispose();
+    this.#views.clear();
+    this.conversation = conversation;
+    this.outbox = outbox;
+    const off = [
+      conversation.on("messages", (detail) => this.#onMessages(detail)),
+      conversation.on("message", (id) => this.#touch(id)),
+      conversation.on("status", () => this.#later()),
+      outbox.on("change", () => this.#later()),
+    ];
+    this.stop = () => off.forEach((undo) => undo());
+    this.draw();
+    this.scroll.toEnd();
+  }
+
+  #onMessages(detail) {
+    if (!detail?.isPrepend) return this.#later();
+    const anchor = this.elements.list.querySelector(".message");
+    this.scroll.keepPlace(anchor, () => this.draw());
+  }
+
+  #touch(id) {
+    this.#dirty.add(id);
+    this.#pause ||= setTimeout(() => {
+      this.#pause = 0;
+      this.#schedule();
+    }, CHUNK_PAUSE);
+  }
+
+  #later() {
+    this.#isStale = true;
+    this.#schedule();
+  }
+
+  #schedule() {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      if (this.#isStale) this.draw();
+      else this.#drawDirty();
+    });
+  }
+
+  /** A chunk changes one message: the others are not even looked at. */
+  #drawDirty() {
+    for (const id of this.#dirty) {
+      const view = this.#views.get(id);
+      const message = this.conversation.messages.findLast((item) => item.id === id);
+      if (view && message) view.update(message);
+    }
+    this.#dirty.clear();
+    this.#drawStatus();
+  }
+
+  #paint(change) {
+    change();
+    if (!this.scroll.isFollowing) this.elements.down.classList.add("has-news");
+    this.scroll.follow();
+  }
+
+  draw() {
+    this.#isStale = false;
+    const { conversation, outbox } = this;
+    const shown = [];
+    const ids = new Set();
+    const put = (message, extra) => {
+      if (ids.has(message.id)) return;
+      ids.add(message.id);
+      shown.push(this.#view(message, extra));
+    };
+    for (const message of conversation.messages) put(message);
+    for (const message of conversation.queued) put(message, { note: "Queued behind the answer above", state: "queued" });
+    outbox.settle(ids);
+    for (const entry of outbox.entries) if (entry.shown) put(entry.shown, pendingNote(entry));
+    for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
+    setChildren(this.elements.list, shown.map((view) => view.element));
+    this.#dirty.clear();
+    this.elements.more.hidden = !conversation.hasMore;
+    this.#drawStatus();
+    this.scroll.follow();
+  }
+
+  #view(message, extra) {
+    let view = this.#views.get(message.id);
+    if (!view) this.#views.set(message.id, (view = new MessageView(message, this.context)));
+    const isSame = view.message === message && !this.#dirty.has(message.id) && view.drawnParts === message.parts;
+    if (!isSame || message.isLive || extra || view.drawnExtra || view.drawnTurn !== message.turn || view.drawnSiblings !== message.siblings || view.drawnLive !== message.isLive) {
+      view.update(message, extra);
+    }
+    Object.assign(view, { drawnParts: message.parts, drawnExtra: extra, drawnTurn: message.turn, drawnSiblings: message.siblings, drawnLive: message.isLive });
+    return view;
+  }
+
+  #drop(id, view) {
+    view.dispose();
+    this.#views.delete(id);
+  }
+
+  #drawStatus() {
+    const status = statusOf(this.conversation, this.outbox);
+    const element = this.elements.status;
+    element.hidden = !status;
+    if (!status) return void (this.statusKey = "");
+    const key = JSON.stringify([status.kind, status.text, status.detail, status.actions?.map((action) => action.name)]);
+    if (key === this.statusKey) return;
+    this.statusKey = key;
+    element.className = `status is-${status.kind}`;
+    const buttons = (status.actions ?? []).map(({ name, label }) =>
+      h("button", { type: "button", class: "button", text: label, onclick: () => this.context.act(name) }),
+    );
+    element.replaceChildren(
+      h("p", {}, status.kind === "error" ? icon("alert") : null, h("span", { text: status.text })),
+      ...(status.detail ? [h("p", { class: "muted", text: status.detail })] : []),
+      ...(buttons.length ? [h("p", { class: "status-actions" }, buttons)] : []),
+    );
+  }
+
+  #onFollow(isFollowing) {
+    this.elements.down.hidden = isFollowing;
+    if (isFollowing) this.elements.down.classList.remove("has-news");
+  }
+
+  async #older() {
+    const { conversation } = this;
+    if (!conversation?.hasMore || conversation.isLoadingOlder) return;
+    try {
+      await conversation.loadOlder();
+      setText(this.elements.more, "Earlier messages");
+    } catch {
+      return setText(this.elements.more, "Earlier messages could not be loaded. Try again");
+    }
+    // The observer tells of changes only: look again in case the button is still near.
+    this.#observer.unobserve(this.elements.more);
+    this.#observer.observe(this.elements.more);
+  }
+}
+
+function pendingNote(entry) {
+  if (entry.state === "refused") return { note: `Not sent: ${entry.error}`, state: entry.state };
+  if (entry.state === "waiting") return { note: "Will be sent when the server can be reached", state: entry.state };
+  return { note: entry.state === "accepted" ? "Sent" : "Sending…", state: entry.state };
+}

@@ -1,0 +1,76 @@
+"""Fixtures of acceptance tests: the product as real processes in a folder of its own."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.acceptance.product import Plan, Product, start_product
+from thinkproject.postgres_for_tests import shared_postgres_url
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here starts real processes."""
+    for item in items:
+        if "tests/acceptance/" in Path(item.path).as_posix():
+            item.add_marker("acceptance")
+
+
+@pytest.fixture(scope="session")
+def new_postgres() -> Callable[[], str]:
+    """Make an empty PostgreSQL database and return its address; nothing is started before the first call."""
+
+    def make() -> str:
+        base = shared_postgres_url()
+        name = f"acceptance_{uuid.uuid4().hex[:12]}"
+        with psycopg.connect(base, autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"')
+        head, _, query = base.partition("?")
+        return f"{head.rpartition('/')[0]}/{name}?{query}"
+
+    return make
+
+
+@pytest.fixture
+def make_product(new_postgres: Callable[[], str]) -> Iterator[Callable[..., Product]]:
+    """Start products: `make_product(webs=2, workers=2, is_proxied=True, database="postgres")`."""
+    with _products(new_postgres) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def module_product(new_postgres: Callable[[], str]) -> Iterator[Product]:
+    """One product for all tests of a module that kill nothing: starting one takes seconds."""
+    with _products(new_postgres) as make:
+        yield make()
+
+
+@contextlib.contextmanager
+def _products(new_postgres: Callable[[], str]) -> Iterator[Callable[..., Product]]:
+    running: list[tuple[Product, Path]] = []
+
+    def make(*, database: str = os.environ.get("TEST_DATABASE", "sqlite"), **options: object) -> Product:
+        folder = Path(tempfile.mkdtemp(prefix="thka"))
+        url = new_postgres() if database == "postgres" else ""
+        product = start_product(folder, Plan(database_url=url, **options))  # type: ignore[arg-type]  # named in Plan
+        running.append((product, folder))
+        return product
+
+    try:
+        yield make
+    finally:
+        for product, folder in running:
+            product.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def product(make_product: Callable[..., Product]) -> Product:
+    """One web server, one worker, the scripted provider, Redis."""
+    return make_product()

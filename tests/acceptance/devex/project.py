@@ -1,0 +1,229 @@
+"""A Django project of somebody's own, written into a folder, that has taken the agents in below a prefix.
+
+`docs/howto/use-in-your-project.md` shows the same files; a test compares them.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+SETTINGS = """\
+from pathlib import Path
+
+import chat
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+THINK_DIR = Path(chat.__file__).resolve().parent.parent
+SECRET_KEY = "host"
+DEBUG = True
+ALLOWED_HOSTS = ["127.0.0.1"]
+AUTH_USER_MODEL = "people.Person"
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "people",
+    "channels",
+    "ninja",
+    "fibers",
+    "sessions_app",
+    "tools_app",
+    "chat",
+    "helpdesk",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+ROOT_URLCONF = "host.urls"
+ASGI_APPLICATION = "host.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [THINK_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": BASE_DIR / "db.sqlite3",
+        "OPTIONS": {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL;"},
+        "TEST": {"NAME": BASE_DIR / "test.sqlite3"},
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [THINK_DIR / "static"]
+LOGIN_URL = "login"
+USE_TZ = True
+"""
+URLS = """\
+from django.contrib import admin
+from django.http import HttpResponse
+from django.urls import include, path
+
+from chat.api import build_api
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", lambda request: HttpResponse("the host's own page")),
+    path("desk/api/", build_api().urls),
+    path("desk/", include("chat.urls_api")),
+    path("desk/", include("chat.urls")),
+]
+"""
+ASGI = """\
+import os
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.core.asgi import get_asgi_application
+from django.urls import re_path
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "host.settings")
+django_application = get_asgi_application()
+
+from chat.routing import websocket_urlpatterns
+
+application = ProtocolTypeRouter(
+    {
+        "http": django_application,
+        "websocket": URLRouter([re_path(r"^desk/", URLRouter(websocket_urlpatterns))]),
+    }
+)
+"""
+LAYER = 'CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}\n'
+MANAGE = """\
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "host.settings")
+execute_from_command_line(sys.argv)
+"""
+PEOPLE = """\
+import uuid
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.db import models
+
+
+class PersonManager(BaseUserManager):
+    def create_user(self, email, password=None, **fields):
+        person = self.model(email=email, **fields)
+        person.set_password(password)
+        person.save()
+        return person
+
+
+class Person(AbstractBaseUser, PermissionsMixin):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    email = models.EmailField(unique=True)
+    is_active = models.BooleanField(default=True)
+    is_staff = models.BooleanField(default=False)
+    objects = PersonManager()
+    USERNAME_FIELD = "email"
+"""
+AGENTS = """\
+from chat.llm.scripted import ScriptedModel
+from chat.think import Think
+
+
+class HelpDesk(Think):
+    def get_model(self):
+        return ScriptedModel("say: Hello from the host.")
+"""
+SIGN_IN = """\
+import json
+
+import django
+
+django.setup()
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from chat.tokens import create_token
+
+ann = get_user_model().objects.get(email="ann@example.com")
+client = Client()
+client.force_login(ann)
+print(json.dumps({"cookie": client.cookies["sessionid"].value, "token": create_token(ann, name="test")[1]}))
+"""
+
+
+@dataclass
+class Project:
+    """The project in its folder."""
+
+    folder: Path
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Nothing of ours but the path."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return {**kept, "PYTHONPATH": f"{self.folder}:{ROOT}", "DJANGO_SETTINGS_MODULE": "host.settings"}
+
+    def write(self, files: Mapping[str, str]) -> None:
+        """Write files below the folder."""
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def run(self, *words: str, lines: str = "") -> "subprocess.CompletedProcess[str]":
+        """Run Python in the project."""
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=self.folder,
+            env=self.environ,
+            input=lines,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    def manage(self, *words: str, lines: str = "") -> str:
+        """Run a command that must succeed; returns what it printed."""
+        done = self.run("manage.py", *words, lines=lines)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+def make_project(folder: Path) -> Project:
+    """Write it."""
+    project = Project(folder)
+    packages = {f"{name}/__init__.py": "" for name in ("host", "people", "helpdesk", "people/migrations")}
+    project.write(
+        packages
+        | {
+            "manage.py": MANAGE,
+            "host/settings.py": SETTINGS + LAYER,
+            "host/urls.py": URLS,
+            "host/asgi.py": ASGI,
+            "people/models.py": PEOPLE,
+            "helpdesk/agents.py": AGENTS,
+            "sign_in.py": SIGN_IN,
+        }
+    )
+    return project

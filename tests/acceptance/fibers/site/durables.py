@@ -1,0 +1,65 @@
+"""Functions whose effects are rows that can be counted, and that stop wherever a test wants to kill them."""
+
+import asyncio
+import time
+from typing import Any
+
+from django.contrib.auth.models import Group
+
+from fibers.context import FiberContext
+from fibers.registry import durable
+from thinkproject.kernel.aio import db
+
+
+def effect(ctx: FiberContext, number: int) -> int:
+    """Append a row to the effects and settle the step, in one transaction."""
+    key = f"s:{number}"
+    with ctx.fenced():
+        Group.objects.create(name=f"effect {ctx.fiber_id} {key} by {ctx.attempt}")
+        ctx.record_in(key, number * 10)
+        if stops(ctx, number, "inside"):
+            time.sleep(60)
+    return number * 10
+
+
+def stops(ctx: FiberContext, number: int, point: str) -> bool:
+    """Whether the first attempt waits here to be killed."""
+    return ctx.attempt == 1 and ctx.payload.get("stop") == [number, point]
+
+
+async def reach(ctx: FiberContext, number: int, point: str) -> None:
+    """Say that this point is reached, and wait there if it is the one."""
+    if stops(ctx, number, point):
+        await db(Group.objects.create, name=f"reached {ctx.fiber_id}")
+        await asyncio.sleep(60)
+
+
+@durable("site.work")
+async def work(ctx: FiberContext) -> Any:
+    """Several steps, each with an effect."""
+    values = []
+    for number in range(ctx.payload["steps"]):
+        known = await ctx.recorded(f"s:{number}")
+        if known is None:
+            await reach(ctx, number, "before")
+            if stops(ctx, number, "inside"):
+                await db(Group.objects.create, name=f"reached {ctx.fiber_id}")
+            values.append(await db(effect, ctx, number))
+            await reach(ctx, number, "after")
+        else:
+            values.append(known.value)
+    await reach(ctx, ctx.payload["steps"], "end")
+    return values
+
+
+@durable("site.wait")
+async def wait(ctx: FiberContext) -> Any:
+    """Run until interrupted the first time; put something in order when that happens; end at once the second time."""
+    if ctx.attempt > 1:
+        return "resumed"
+    await db(Group.objects.create, name=f"reached {ctx.fiber_id}")
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        await ctx.record("flushed", str(ctx.interrupt))
+        raise

@@ -1,0 +1,188 @@
+"""Real Celery workers, killed, stopped and doubled: nothing is lost, and nothing with a key happens twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery, current_app
+from django.contrib.auth.models import Group
+from django.db import connection
+
+from fibers import selectors, services
+from fibers.models import Fiber
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.acceptance]
+
+ROOT = Path(__file__).resolve().parents[3]
+QUICK = {
+    "THINK_FIBER_LEASE_SECONDS": 1.5,
+    "THINK_FIBER_HEARTBEAT_SECONDS": 0.4,
+    "THINK_FIBER_SWEEP_SECONDS": 0.3,
+    "THINK_FIBER_REDISPATCH_SECONDS": 2.0,
+}
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start_worker(redis_url: str, settings: Any, tmp_path: Path) -> Iterator[Start]:
+    """Start a worker process on the test's own database; returns once it consumes."""
+    settings.REDIS_URL = redis_url
+    keys = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
+    database = {key: connection.settings_dict[key] for key in keys if connection.settings_dict.get(key)}
+    before = current_app._get_current_object()  # type: ignore[attr-defined]  # the proxy's target
+    app = Celery("fiber-site", broker=redis_url.replace("unix://", "redis+socket://"))
+    app.conf.task_default_queue = "fiber-site"
+    app.set_default()
+    app.set_current()
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*, wait_until_ready: bool = True, **options: float) -> "subprocess.Popen[bytes]":
+        log = tmp_path / f"worker{len(started)}.log"
+        environment = os.environ | {
+            "FIBER_SITE_DATABASE": json.dumps(database, default=str),
+            "FIBER_SITE_REDIS": redis_url,
+            "FIBER_SITE_SETTINGS": json.dumps(QUICK | options),
+            "PYTHONPATH": str(ROOT),
+        }
+        command = [sys.executable, "-m", "celery", "-A", "tests.acceptance.fibers.site.celery_app", "worker"]
+        command += [
+            "--pool",
+            "threads",
+            "--concurrency",
+            "16",
+            "--loglevel",
+            "INFO",
+            "--hostname",
+            f"w{len(started)}@h",
+        ]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log.open("wb"), stderr=subprocess.STDOUT)
+        started.append(process)
+        if wait_until_ready:
+            wait_for(lambda: b" ready." in log.read_bytes(), say=lambda: log.read_text())
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.wait(timeout=10)
+    app.close()
+    before.set_default()
+    before.set_current()
+
+
+def wait_for(condition: Callable[[], bool], *, seconds: float = 30, say: Callable[[], str] = str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, say()
+        time.sleep(0.03)
+
+
+def reached(fiber: Fiber) -> bool:
+    return Group.objects.filter(name=f"reached {fiber.pk}").exists()
+
+
+def status(fiber: Fiber) -> str:
+    return str(selectors.get_fiber(fiber.pk).status)
+
+
+def effects(fiber: Fiber) -> list[str]:
+    names = Group.objects.filter(name__startswith=f"effect {fiber.pk}").order_by("id").values_list("name", flat=True)
+    return [name.split(" ")[2] for name in names]
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=10)
+
+
+@pytest.mark.parametrize("stop", [[0, "before"], [1, "inside"], [1, "after"], [3, "end"]])
+def test_a_killed_worker_is_replaced_and_each_effect_happened_once(start_worker: Start, stop: list[Any]) -> None:
+    first = start_worker()
+    fiber = services.start_fiber("site.work", {"steps": 3, "stop": stop}, lane="a")
+    follower = services.start_fiber("site.work", {"steps": 1}, lane="a")
+    wait_for(lambda: reached(fiber))
+    kill(first)
+    assert status(fiber) == "running"
+    start_worker()
+    wait_for(lambda: status(follower) == "completed")
+    row = selectors.get_fiber(fiber.pk)
+    assert (row.status, row.result, row.attempt) == ("completed", [0, 10, 20], 2)
+    assert effects(fiber) == ["s:0", "s:1", "s:2"]
+    assert effects(follower) == ["s:0"]
+
+
+def test_another_worker_that_already_runs_takes_over(start_worker: Start) -> None:
+    workers = [start_worker(), start_worker()]
+    fibers = [services.start_fiber("site.work", {"steps": 2, "stop": [1, "after"]}) for _ in range(8)]
+    wait_for(lambda: all(reached(fiber) for fiber in fibers))
+    holders = {row.worker.split(":")[1] for row in Fiber.objects.filter(status="running")}
+    victim = next(process for process in workers if str(process.pid) in holders)
+    kill(victim)
+    others = [fiber for fiber in fibers if selectors.get_fiber(fiber.pk).worker.split(":")[1] == str(victim.pid)]
+    assert others
+    wait_for(lambda: all(status(fiber) == "completed" for fiber in others))
+    for fiber in others:
+        assert effects(fiber) == ["s:0", "s:1"]
+        assert selectors.get_fiber(fiber.pk).result == [0, 10]
+
+
+def test_with_the_default_clocks_a_killed_fiber_goes_on_within_twenty_seconds(start_worker: Start) -> None:
+    defaults = {
+        "THINK_FIBER_LEASE_SECONDS": 10.0,
+        "THINK_FIBER_HEARTBEAT_SECONDS": 3.0,
+        "THINK_FIBER_SWEEP_SECONDS": 2.0,
+        "THINK_FIBER_REDISPATCH_SECONDS": 10.0,
+    }
+    for _ in range(2):
+        start_worker(**defaults)
+    fiber = services.start_fiber("site.work", {"steps": 2, "stop": [1, "before"]})
+    wait_for(lambda: reached(fiber))
+    victim = selectors.get_fiber(fiber.pk).worker.split(":")[1]
+    os.kill(int(victim), signal.SIGKILL)
+    killed = time.monotonic()
+    wait_for(lambda: status(fiber) == "completed")
+    assert time.monotonic() - killed < 20
+
+
+def test_a_stopped_worker_hands_its_fiber_back_and_exits_in_time(start_worker: Start) -> None:
+    worker = start_worker()
+    fiber = services.start_fiber("site.wait", None)
+    wait_for(lambda: reached(fiber))
+    worker.send_signal(signal.SIGTERM)
+    stopped = time.monotonic()
+    assert worker.wait(timeout=20) == 0
+    assert time.monotonic() - stopped < 5
+    row = selectors.get_fiber(fiber.pk)
+    assert (row.status, row.reason, row.recoveries, row.retries) == ("pending", "shutdown", 0, 0)
+    assert [step.value for step in selectors.history(fiber.pk)] == ["shutdown"]
+    start_worker()
+    wait_for(lambda: status(fiber) == "completed")
+    assert selectors.get_fiber(fiber.pk).result == "resumed"
+
+
+def test_cancel_from_another_process_stops_the_fiber_within_a_second(start_worker: Start) -> None:
+    start_worker(THINK_FIBER_HEARTBEAT_SECONDS=60.0, THINK_FIBER_LEASE_SECONDS=120.0)
+    fiber = services.start_fiber("site.wait", None)
+    wait_for(lambda: reached(fiber))
+    asked = time.monotonic()
+    assert services.cancel_fiber(fiber.pk, reason="user")
+    wait_for(lambda: status(fiber) == "cancelled", seconds=5)
+    assert time.monotonic() - asked < 1
+    assert [step.value for step in selectors.history(fiber.pk)] == ["cancel"]
+
+
+def test_what_was_started_while_no_worker_ran_is_run_by_the_first(start_worker: Start) -> None:
+    fiber = services.start_fiber("site.work", {"steps": 1})
+    Fiber.objects.filter(pk=fiber.pk).update(dispatched_at=None)
+    current_app.control.purge()  # and its message is lost
+    start_worker()
+    wait_for(lambda: status(fiber) == "completed", seconds=10)
+    assert effects(fiber) == ["s:0"]

@@ -1,0 +1,142 @@
+"""`make run` as a newcomer meets it: a copy of the tree, an empty home, real processes."""
+
+import os
+import signal
+import sqlite3
+import time
+import urllib.request
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.ops.tree import Run, pids_of
+from tests.acceptance.product import wait_for
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("make_run")]
+
+OFFLINE = {
+    "UV_OFFLINE": "1",
+    "PIP_NO_INDEX": "1",
+    "https_proxy": "http://127.0.0.1:9",
+    "http_proxy": "http://127.0.0.1:9",
+}
+
+
+def _has_all_services(run: Run) -> bool:
+    commands = " ".join(pids_of(run.data_dir).values())
+    return all(word in commands for word in ("valkey-server", "thinkproject.server", " worker ", " beat "))
+
+
+def test_a_fresh_machine_gets_a_page_and_ctrl_c_leaves_no_process(make_run: Callable[..., Run]) -> None:
+    run = make_run().start()
+    address = run.wait_until_ready(seconds=200)
+    assert address.startswith(f"http://127.0.0.1:{run.port}/")
+    assert run.get("/static/admin/css/base.css")[0] == 200
+    assert _has_all_services(run)
+    assert "Model: No model " in run.output  # the small one is left out in this test, and nobody pretends
+
+    assert run.ctrl_c() < 10
+    assert pids_of(run.data_dir) == {}
+    assert not (run.data_dir / "redis" / "redis.sock").exists()
+
+
+def test_a_second_start_needs_no_network_takes_seconds_and_finds_the_data(make_run: Callable[..., Run]) -> None:
+    first = make_run().start()
+    first.wait_until_ready(seconds=200)
+    first.ctrl_c()
+    with sqlite3.connect(first.data_dir / "think.sqlite3") as database:
+        database.execute("UPDATE auth_user SET first_name = 'kept'")
+    database.close()
+
+    second = make_run(data_dir=first.data_dir, port=first.port, **OFFLINE).start()
+    started = time.monotonic()
+    second.wait_until_ready()
+
+    assert time.monotonic() - started < 30
+    assert "Installing" not in second.output
+    with sqlite3.connect(first.data_dir / "think.sqlite3") as database:
+        assert database.execute("SELECT username, first_name FROM auth_user").fetchall() == [("me", "kept")]
+    database.close()
+
+
+def test_two_copies_run_side_by_side_with_cookies_of_their_own(make_run: Callable[..., Run]) -> None:
+    runs = [make_run().start(), make_run().start()]
+    names = set()
+    for run in runs:
+        run.wait_until_ready(seconds=200)
+        with urllib.request.urlopen(f"http://127.0.0.1:{run.port}/admin/login/") as response:
+            names.add(response.headers["Set-Cookie"].partition("=")[0])
+    assert len(names) == 2
+    assert all(_has_all_services(run) for run in runs)
+
+
+def test_a_killed_child_is_started_again(make_run: Callable[..., Run]) -> None:
+    run = make_run().start()
+    run.wait_until_ready(seconds=200)
+    for word in ("valkey-server", "thinkproject.server", " worker ", " beat "):
+        before = run.child(word)
+        os.kill(before, signal.SIGKILL)
+        wait_for(partial(_is_new, run, word, before), seconds=20, what=f"a new {word}")
+    wait_for(lambda: run.get("/health/ready")[0] == 200, seconds=60, what="readiness")
+    assert run.output.count("ended (SIGKILL)") == 4
+
+
+def test_children_die_with_a_killed_supervisor_and_the_next_start_works(make_run: Callable[..., Run]) -> None:
+    run = make_run().start()
+    run.wait_until_ready(seconds=200)
+
+    os.kill(run.child("thinkproject.supervisor"), signal.SIGKILL)
+
+    wait_for(lambda: pids_of(run.data_dir) == {}, seconds=20, what="the end of all children")
+    make_run(data_dir=run.data_dir, port=run.port).start().wait_until_ready()
+
+
+def test_what_was_left_by_a_power_cut_does_not_stop_the_next_start(make_run: Callable[..., Run]) -> None:
+    run = make_run().start()
+    run.wait_until_ready(seconds=200)
+    for pid in sorted(pids_of(run.data_dir)):
+        os.kill(pid, signal.SIGKILL)
+    assert (run.data_dir / "redis" / "redis.sock").exists()
+    wait_for(lambda: pids_of(run.data_dir) == {}, seconds=10, what="the end of all processes")
+
+    make_run(data_dir=run.data_dir, port=run.port).start().wait_until_ready()
+
+
+def test_an_edit_restarts_web_and_worker_and_nothing_else(make_run: Callable[..., Run], tree: Path) -> None:
+    run = make_run().start()
+    run.wait_until_ready(seconds=200)
+    before = {word: run.child(word) for word in ("valkey-server", "thinkproject.server", " worker ", " beat ")}
+
+    agents = tree / "chat" / "apps.py"
+    agents.write_text(agents.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+
+    wait_for(lambda: "apps.py changed" in run.output, seconds=10, what="noticing the edit")
+    for word in ("thinkproject.server", " worker "):
+        wait_for(partial(_is_new, run, word, before[word]), seconds=20, what=f"a new {word}")
+    for word in ("valkey-server", " beat "):
+        assert run.child(word) == before[word]
+    wait_for(lambda: _answers(run), seconds=20, what="the page")
+
+
+def test_a_second_start_on_the_same_data_says_so(make_run: Callable[..., Run]) -> None:
+    run = make_run().start()
+    run.wait_until_ready(seconds=200)
+
+    second = make_run(data_dir=run.data_dir).start()
+
+    assert second.wait() != 0
+    assert f"error: already running on {run.data_dir} (process " in second.output
+
+
+def _answers(run: Run) -> bool:
+    try:
+        return run.get("/static/admin/css/base.css")[0] == 200
+    except OSError:
+        return False
+
+
+def _is_new(run: Run, word: str, before: int) -> bool:
+    found = [pid for pid, command in pids_of(run.data_dir).items() if word in command]
+    return len(found) == 1 and found != [before]

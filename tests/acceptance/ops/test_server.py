@@ -1,0 +1,124 @@
+"""Our daphne: large messages, slow readers, an access log that may be read."""
+
+import contextlib
+import json
+import socket
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from tests.acceptance.product import Process, base_environ, wait_for
+from thinkproject.supervisor import listen
+
+MIB = 1024 * 1024
+UVICORN = ["uvicorn", "--ws", "websockets-sansio", "--ws-max-size", str(16 * MIB), "--no-access-log"]
+
+
+def _start(folder: Path, command: list[str], listener: socket.socket) -> Process:
+    process = Process("server", command, base_environ(folder), folder, pass_fds=[listener.fileno()])
+    process.port = listener.getsockname()[1]
+    process.start()
+    wait_for(lambda: _counts(process) is not None, what="the server")
+    return process
+
+
+def _counts(process: Process) -> dict[str, int] | None:
+    assert process.is_running, process.log
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{process.port}/?token=think_canary", timeout=5) as response:
+            return dict(json.load(response))
+    except OSError:
+        return None
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with listen("127.0.0.1", 0) as server:
+        yield server
+
+
+@pytest.fixture
+def server(tmp_path: Path, listener: socket.socket) -> Iterator[Process]:
+    command = [sys.executable, "-m", "tests.acceptance.ops.echo_app", str(listener.fileno())]
+    process = _start(tmp_path, command, listener)
+    yield process
+    process.kill()
+
+
+@pytest.fixture
+def uvicorn(tmp_path: Path, listener: socket.socket) -> Iterator[Process]:
+    command = [
+        sys.executable,
+        "-m",
+        *UVICORN,
+        "--fd",
+        str(listener.fileno()),
+        "tests.acceptance.ops.echo_app:application",
+    ]
+    process = _start(tmp_path, command, listener)
+    yield process
+    process.kill()
+
+
+@pytest.mark.parametrize("kind", ["server", "uvicorn"])
+def test_a_message_may_have_16_mib_and_no_more(kind: str, request: pytest.FixtureRequest) -> None:
+    process: Process = request.getfixturevalue(kind)
+    with connect(f"ws://127.0.0.1:{process.port}/length", max_size=None) as client:
+        client.send("y" * (16 * MIB - 100))
+        assert json.loads(client.recv(timeout=30))["length"] == 16 * MIB - 100
+        with contextlib.suppress(ConnectionClosed):  # it may hear of the refusal while it still sends
+            client.send("y" * (16 * MIB + 100))
+        with pytest.raises(ConnectionClosed) as caught:
+            client.recv(timeout=30)
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 1009
+    assert _counts(process) is not None
+
+
+def test_a_message_of_64_mb_is_refused_without_being_kept(server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/length", max_size=None) as client:
+        with contextlib.suppress(ConnectionClosed):
+            client.send("y" * 64_000_000)
+        with pytest.raises(ConnectionClosed) as caught:
+            client.recv(timeout=30)
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 1009
+    assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
+    assert _counts(server) is not None
+
+
+def test_a_reader_that_is_slow_holds_its_sender_back(server: Process) -> None:
+    url = f"ws://127.0.0.1:{server.port}/flood"
+    with connect(url, max_size=None, max_queue=1, compression=None) as slow:
+        time.sleep(1.5)
+        first = (_counts(server) or {})["frames"]
+        time.sleep(1.0)
+        assert (_counts(server) or {})["frames"] == first, "frames pile up while nobody reads"
+        assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
+        for _ in range(200):
+            slow.recv(timeout=10)
+        assert (_counts(server) or {})["frames"] > first, "nothing goes on although there is room again"
+
+
+def test_a_reader_that_leaves_frees_its_sender(server: Process) -> None:
+    url = f"ws://127.0.0.1:{server.port}/flood"
+    with contextlib.suppress(OSError, ConnectionClosed), connect(url, max_queue=1, compression=None) as client:
+        client.socket.shutdown(socket.SHUT_RDWR)
+    wait_for(lambda: len(psutil.Process(server.pid).net_connections()) <= 1, seconds=15, what="the end of the socket")
+    assert _counts(server) is not None
+
+
+def test_the_access_log_holds_no_query(server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/length?token=think_canary") as client:
+        client.send("a")
+        assert json.loads(client.recv(timeout=10)) == {"length": 1, "scheme": "ws"}
+    wait_for(lambda: "disconnected /length" in server.log, seconds=10, what="the line of the socket")
+    assert "GET / 200" in server.log
+    assert "canary" not in server.log

@@ -1,0 +1,299 @@
+"""The product as real processes, for acceptance tests: Redis, scripted provider, web servers, workers.
+
+Each process is a handle that a test may kill with signal 9 and start again. Web servers share a listening socket that
+the test holds, so that a restarted one has the same port. Everything ends with the test, killed or not.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.proxy import CuttingProxy
+from thinkproject import embedded, places
+from thinkproject.processes import die_with_parent
+from thinkproject.supervisor import listen
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60.0
+
+
+def wait_for(condition: Callable[[], Any], *, seconds: float = START_SECONDS, what: str = "it") -> Any:
+    """Wait until the condition gives something true and return it; fail with `what` otherwise."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.02)
+    return found
+
+
+@dataclass
+class Process:
+    """One process of the product."""
+
+    name: str
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    folder: Path
+    pass_fds: Sequence[int] = ()
+    popen: subprocess.Popen[bytes] | None = None
+    port: int = 0
+
+    @property
+    def log_path(self) -> Path:
+        """Where its output goes."""
+        return self.folder / f"{self.name}.log"
+
+    @property
+    def log(self) -> str:
+        """What it said so far."""
+        return self.log_path.read_text(encoding="utf-8", errors="replace") if self.log_path.exists() else ""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self.popen is not None, f"{self.name} was never started"
+        return self.popen.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it lives."""
+        return self.popen is not None and self.popen.poll() is None
+
+    def start(self) -> None:
+        """Start it (again)."""
+        assert not self.is_running, f"{self.name} runs already"
+        with self.log_path.open("ab") as log:
+            self.popen = subprocess.Popen(
+                list(self.command),
+                cwd=ROOT,
+                env=dict(self.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=tuple(self.pass_fds),
+                preexec_fn=die_with_parent(os.getpid()),  # noqa: PLW1509 - one system call, no locks
+            )
+
+    def kill(self) -> None:
+        """End it at once, as a crash does, with all that it started."""
+        self._send(signal.SIGKILL)
+
+    def stop(self, *, seconds: float = 15.0) -> int:
+        """End it as an operator does; kill it when that takes too long. Returns its exit code."""
+        if self.popen is None:
+            return 0
+        with contextlib.suppress(ProcessLookupError):
+            self.popen.send_signal(signal.SIGTERM)
+        try:
+            return self.popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return self.popen.wait()
+
+    def restart(self) -> None:
+        """Kill it and start it again."""
+        if self.is_running:
+            self.kill()
+        self.start()
+
+    def _send(self, number: signal.Signals) -> None:
+        assert self.popen is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, number)
+        self.popen.wait()
+
+
+@dataclass
+class Person:
+    """Somebody with an account: a session cookie (whole `Cookie` header) and a bearer token."""
+
+    name: str
+    cookie: str
+    token: str
+
+
+@dataclass
+class Product:
+    """A running installation. `webs` and `workers` are handles; `proxy` is there when it was asked for."""
+
+    folder: Path
+    environ: dict[str, str]
+    redis: Process
+    provider: Process
+    webs: list[Process] = field(default_factory=list)
+    workers: list[Process] = field(default_factory=list)
+    proxy: CuttingProxy | None = None
+    provider_url: str = ""
+    people: dict[str, Person] = field(default_factory=dict)
+    listeners: list[socket.socket] = field(default_factory=list)
+
+    @property
+    def provider_log(self) -> Path:
+        """What the provider says it sent: the oracle (JSON lines)."""
+        return self.folder / "provider.jsonl"
+
+    def url(self, path: str = "/", *, web: int = 0) -> str:
+        """Address on one of the web servers, not through the proxy."""
+        return f"http://127.0.0.1:{self.webs[web].port}{path}"
+
+    def sign_in(self, name: str) -> str:
+        """Return the `Cookie` header of a signed-in session; the person appears when first named."""
+        return self.person(name).cookie
+
+    def token(self, name: str) -> str:
+        """Return a bearer token of the person's."""
+        return self.person(name).token
+
+    def person(self, name: str) -> Person:
+        """Return somebody with an account."""
+        if name not in self.people:
+            self.people[name] = Person(**self.run_json("-m", "tests.acceptance.people", name))
+        return self.people[name]
+
+    def run_json(self, *words: str) -> Any:
+        """Run Python within this installation and return the JSON of its last line."""
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=ROOT,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.strip().splitlines()[-1])
+
+    def wait_until_ready(self) -> None:
+        """Wait until every web server answers and every worker has connected."""
+        for web in self.webs:
+            wait_for(partial(self._answers, web), what=f"{web.name} answering")
+        for worker in self.workers:
+            wait_for(partial(_is_connected, worker), what=f"{worker.name} being ready")
+
+    def _answers(self, web: Process) -> bool:
+        assert web.is_running, f"{web.name} ended:\n{web.log[-3000:]}"
+        connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=1)
+        try:
+            connection.request("GET", "/health/live")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """End everything."""
+        if self.proxy is not None:
+            self.proxy.close()
+        for process in [*self.webs, *self.workers, self.provider, self.redis]:
+            if process.is_running:
+                process.kill()
+        for listener in self.listeners:
+            listener.close()
+
+
+def _is_connected(worker: Process) -> bool:
+    assert worker.is_running, f"{worker.name} ended:\n{worker.log[-3000:]}"
+    return " ready." in worker.log
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to start. `environ` adds to the environment of every process."""
+
+    webs: int = 1
+    workers: int = 1
+    worker_threads: int = 50
+    database_url: str = ""
+    is_proxied: bool = False
+    provider_options: Sequence[str] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+def base_environ(folder: Path) -> dict[str, str]:
+    """The environment of a new installation: ours without anything that configures the product."""
+    prefixes = ("THINK_", "OPENAI_", "DJANGO_", "TEST_", "PYTEST_")
+    names = {"REDIS_URL", "DATABASE_URL", "SECRET_KEY", "ALLOWED_HOSTS", "PORT", "PYTHONDONTWRITEBYTECODE"}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(prefixes) and key not in names}
+    return {
+        **kept,
+        "DJANGO_SETTINGS_MODULE": "thinkproject.settings",
+        "PYTHONUNBUFFERED": "1",
+        "SECRET_KEY": "acceptance",
+        "THINK_DATA_DIR": str(folder),
+    }
+
+
+def start_product(folder: Path, plan: Plan) -> Product:
+    """Start an installation in an empty folder and wait until it is ready."""
+    environ = base_environ(folder) | dict(plan.environ)
+    if plan.database_url:
+        environ["DATABASE_URL"] = plan.database_url
+    python = [sys.executable, "-m"]
+    redis = Process("redis", embedded.redis_command(folder), environ, folder)
+    provider_command = [*python, "chat.llm.scripted", "--port", "0", "--log", str(folder / "provider.jsonl")]
+    provider = Process("provider", [*provider_command, *plan.provider_options], environ, folder)
+    product = Product(folder, environ, redis, provider)
+    try:
+        _start(product, plan)
+    except BaseException:
+        product.close()
+        raise
+    return product
+
+
+def _start(product: Product, plan: Plan) -> None:
+    folder, environ = product.folder, product.environ
+    product.redis.start()
+    product.provider.start()
+    said = wait_for(lambda: product.provider.log.partition("\n")[0], what="the provider starting")
+    product.provider_url = json.loads(said)["base_url"]
+    defaults = {"OPENAI_BASE_URL": product.provider_url, "OPENAI_API_KEY": "scripted", "THINK_MODEL": "openai/scripted"}
+    for name, value in defaults.items():
+        environ.setdefault(name, value)
+    product.run_json("-m", "thinkproject.prepare")
+    assert embedded.wait_until(True, folder, seconds=START_SECONDS), product.redis.log
+    for number in range(plan.webs):
+        listener = listen("127.0.0.1", 0)
+        product.listeners.append(listener)
+        command = [sys.executable, "-m", "thinkproject.server", "--fd", str(listener.fileno())]
+        web = Process(f"web{number}", command, environ, folder, pass_fds=[listener.fileno()])
+        web.port = listener.getsockname()[1]
+        web.start()
+        product.webs.append(web)
+    for number in range(plan.workers):
+        options = [
+            "--pool",
+            "threads",
+            "--concurrency",
+            str(plan.worker_threads),
+            "--without-gossip",
+            "--without-mingle",
+            "--loglevel",
+            "INFO",
+        ]
+        celery = [sys.executable, "-m", "celery", "--app", "thinkproject.celery", "worker", *options]
+        worker = Process(f"worker{number}", [*celery, "--hostname", f"worker{number}@%h"], environ, folder)
+        worker.start()
+        product.workers.append(worker)
+    if plan.is_proxied:
+        product.proxy = CuttingProxy([web.port for web in product.webs])
+    product.wait_until_ready()
+
+
+def redis_socket(folder: Path) -> Path:
+    """Where the Redis of an installation listens."""
+    return places.redis_socket(folder)

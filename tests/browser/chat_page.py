@@ -1,0 +1,81 @@
+"""The chat page as a person uses it, for tests: what one does and what one sees, by names and roles."""
+
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, Locator, Page, expect
+
+
+class ChatPage:
+    """One open tab."""
+
+    def __init__(self, page: Page, base_url: str) -> None:
+        self.page = page
+        self.base_url = base_url
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._note_console)
+        page.on("request", self._note_request)
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _note_request(self, request: Any) -> None:
+        if not request.url.startswith((self.base_url, self.base_url.replace("http", "ws"), "data:", "blob:")):
+            self.foreign.append(request.url)
+
+    def open(self, path: str = "/c/new") -> "ChatPage":
+        """Go to an address and wait until the page is alive."""
+        self.page.goto(self.base_url + path)
+        self.page.wait_for_selector("html[data-ready]", state="attached")
+        return self
+
+    @property
+    def input(self) -> Locator:
+        """The message field."""
+        return self.page.get_by_role("textbox", name="Message")
+
+    @property
+    def messages(self) -> Locator:
+        """All messages."""
+        return self.page.locator("#messages > .message")
+
+    @property
+    def answers(self) -> Locator:
+        """All answers."""
+        return self.page.locator(".message.is-assistant")
+
+    @property
+    def stop_button(self) -> Locator:
+        """The stop button; it is there while something runs."""
+        return self.page.locator("#stop")
+
+    def write(self, text: str) -> None:
+        """Send a message with the keyboard."""
+        self.input.fill(text)
+        self.input.press("Enter")
+        if self.input.input_value():  # on a phone the key breaks the line
+            self.page.get_by_role("button", name="Send").click()
+
+    def ask(self, text: str) -> Locator:
+        """Send a message and wait for the end of its answer; returns the last answer."""
+        before = self.answers.count()
+        self.write(text)
+        expect(self.answers).to_have_count(before + 1, timeout=15_000)
+        self.rest()
+        return self.answers.last
+
+    def rest(self) -> None:
+        """Wait until nothing runs and the answer's foot is there."""
+        expect(self.stop_button).to_be_hidden(timeout=30_000)
+        expect(self.page.locator(".message.is-live")).to_have_count(0, timeout=10_000)
+        expect(self.page.locator(".message.is-pending")).to_have_count(0, timeout=10_000)
+
+    def text_of_last(self) -> str:
+        """Text of the last answer as rendered."""
+        return self.answers.last.locator(".md").inner_text()
+
+    def spoken(self) -> str:
+        """What the live region holds."""
+        return self.page.locator("#live").inner_text()

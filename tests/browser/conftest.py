@@ -1,0 +1,118 @@
+"""A browser and a running product for the browser tests.
+
+A missing Chromium skips them loudly; with CI set it fails. The product is the real one in processes of its own, with
+the scripted provider behind it; every connection of a page goes through a proxy that a test can cut.
+"""
+
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.live_product import LiveProduct, start_product
+from tests.browser.proxy import Proxy
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DESKTOP = {"viewport": {"width": 1280, "height": 860}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is a browser test."""
+    for item in items:
+        if "tests/browser" in str(item.path):
+            item.add_marker("browser")
+
+
+def find_chromium() -> str:
+    """Path of a Chromium. Skips, or fails in CI, when there is none."""
+    found = os.environ.get("CHROMIUM") or next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if found:
+        return found
+    reason = (
+        "NO CHROMIUM: the browser tests were not run. Install one (Debian: apt-get install chromium) or set CHROMIUM."
+    )
+    if os.environ.get("CI", "").lower() in {"1", "true"}:
+        pytest.fail(reason)
+    warnings.warn(reason, stacklevel=1)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium for one module: the driver's loop must not stay in the thread that other tests run their loops in."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def live_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveProduct]:
+    """The product in processes of its own."""
+    yield from start_product(tmp_path_factory.mktemp("product"))
+
+
+@pytest.fixture
+def proxy(live_product: LiveProduct) -> Iterator[Proxy]:
+    """The line between pages and product; tests may cut it."""
+    line = Proxy(live_product.port)
+    yield line
+    line.close()
+
+
+@pytest.fixture
+def new_context(browser: Browser, live_product: LiveProduct) -> Iterator[Callable[..., BrowserContext]]:
+    """Make a signed-in browser profile of a fresh user: `new_context(PHONE, color_scheme="dark")`."""
+    contexts: list[BrowserContext] = []
+    cookies = live_product.sign_in()
+
+    def make(shape: dict[str, Any] = DESKTOP, **options: Any) -> BrowserContext:
+        context = browser.new_context(**{**shape, "timezone_id": "UTC", "locale": "en-GB", **options})
+        context.add_cookies(cookies)  # type: ignore[arg-type]  # plain dicts, as the driver gives them back
+        contexts.append(context)
+        return context
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def open_tab(new_context: Callable[..., BrowserContext], proxy: Proxy) -> Iterator[Callable[..., ChatPage]]:
+    """Open a tab: `open_tab("/c/new")`, in a new profile or in a given one. Any script error fails the test."""
+    tabs: list[ChatPage] = []
+
+    def make(path: str = "/c/new", context: BrowserContext | None = None, **options: Any) -> ChatPage:
+        page = (context or new_context(**options)).new_page()
+        tab = ChatPage(page, f"http://127.0.0.1:{proxy.port}")
+        tabs.append(tab)
+        return tab.open(path)
+
+    yield make
+    for tab in tabs:
+        serious = [error for error in tab.errors if "Failed to load resource" not in error and "WebSocket" not in error]
+        assert not serious, serious
+        assert not tab.foreign, tab.foreign
+
+
+@pytest.fixture
+def tab(open_tab: Callable[..., ChatPage]) -> ChatPage:
+    """One tab with an empty conversation."""
+    return open_tab()

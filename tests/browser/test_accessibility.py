@@ -1,0 +1,76 @@
+"""axe finds nothing on the pages people see most, in light and dark, wide and narrow."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import DESKTOP, PHONE
+
+OpenTab = Callable[..., ChatPage]
+RICH = (
+    "Show me everything\nreason 10 words\n"
+    'call tool current_time {"time_zone": "UTC"}\n'
+    "say: # Title\\n\\nText with `code`, [link](https://example.com).\\n\\n"
+    "```python\\ndef f():\\n    return 1  # note\\n```\\n\\n"
+    "| a | b |\\n|---|--:|\\n| 1 | 2 |\\n\\n> quote\\n\\n![pic](https://evil.example/p.png)\\n\\n- item"
+)
+
+
+def check(page: Page) -> None:
+    """Run axe; the policy of the page forbids injected scripts, so it is given to the page by the driver."""
+    violations = Axe().run(page).response["violations"]
+    found = [(rule["id"], [node["target"] for node in rule["nodes"]][:5]) for rule in violations]
+    assert not found, json.dumps(found, indent=1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("shape", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_conversation(open_tab: OpenTab, scheme: str, shape: dict[str, object]) -> None:
+    tab = open_tab(shape=shape, color_scheme=scheme)
+    tab.ask(RICH)
+    for summary in tab.page.locator("#messages summary").all():
+        summary.click()
+    tab.answers.last.get_by_role("button", name="Answer again").click()
+    tab.page.wait_for_selector(".sibling-count", timeout=15_000)
+    tab.rest()
+    check(tab.page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_error_queue_and_running(open_tab: OpenTab, scheme: str) -> None:
+    tab = open_tab(color_scheme=scheme)
+    tab.write("error 400")
+    tab.page.wait_for_selector(".status.is-error", timeout=30_000)
+    check(tab.page)
+    tab.open("/c/new")
+    tab.write("rate 10/s\nstream 100 words")
+    tab.page.wait_for_selector(".message.is-live .md")
+    tab.write("next\nsay: n.")
+    tab.page.wait_for_selector(".message.is-pending")
+    check(tab.page)
+    tab.stop_button.click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_list(open_tab: OpenTab, scheme: str) -> None:
+    tab = open_tab(color_scheme=scheme)
+    check(tab.page)
+    tab.ask("Alpha\nsay: a.")
+    phone = open_tab("/", context=None, shape=PHONE, color_scheme=scheme)
+    check(phone.page)
+    phone.page.get_by_role("button", name="More for “Alpha”").click()
+    check(phone.page)
+    phone.page.get_by_role("menuitem", name="Rename").click()
+    check(phone.page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_sign_in(open_tab: OpenTab, scheme: str) -> None:
+    tab = open_tab(color_scheme=scheme)
+    tab.page.context.clear_cookies()
+    tab.page.goto(f"{tab.base_url}/sign-in/")
+    check(tab.page)

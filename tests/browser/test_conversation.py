@@ -1,0 +1,252 @@
+"""Talking: send, stream, stop, queue, fail, answer again, edit; and nothing is lost on the way."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.proxy import Proxy
+
+OpenTab = Callable[..., ChatPage]
+LONG = "rate 40/s\nstream 80 words"
+
+
+def words(text: str) -> list[str]:
+    """Words of an answer, whatever the line breaks."""
+    return text.split()
+
+
+def numbers(text: str) -> list[int]:
+    """The provider numbers its words: a lost, doubled or moved one is seen."""
+    return [int(re.sub(r"\D", "", word)) for word in words(text)]
+
+
+def test_first_message_makes_a_conversation_with_an_address_and_a_title(tab: ChatPage) -> None:
+    tab.ask("Good morning\nsay: Hello there.")
+    expect(tab.page).to_have_url(re.compile(r"/c/ins_\w+$"))
+    expect(tab.page.locator("#title")).to_have_text("Good morning")
+    expect(tab.page.locator("#conversations a[aria-current=page]")).to_contain_text("Good morning")
+    assert tab.text_of_last() == "Hello there."
+
+
+def test_answer_tells_model_tokens_and_time(tab: ChatPage) -> None:
+    answer = tab.ask("say: Hello.")
+    expect(answer.locator(".meta").first).to_contain_text("scripted")
+    expect(answer.locator(".meta").first).to_contain_text("tokens")
+
+
+def test_text_grows_while_it_streams_and_then_stops_growing(tab: ChatPage) -> None:
+    tab.write("rate 20/s\nstream 60 words")
+    live = tab.page.locator(".message.is-live .md")
+    expect(live).to_contain_text(re.compile(r"\S+ \S+ \S+"))
+    early = len(live.inner_text())
+    expect(tab.stop_button).to_be_visible()
+    tab.rest()
+    assert len(tab.text_of_last()) > early
+    assert numbers(tab.text_of_last()) == list(range(60))
+
+
+def test_waiting_thinking_and_tool_states_are_said(tab: ChatPage) -> None:
+    tab.write("wait 1 s\nrate 20/s\nreason 40 words\nsay: So be it.")
+    expect(tab.page.locator("#status")).to_contain_text("Waiting for the model")
+    expect(tab.page.locator(".reasoning .fold-label")).to_have_text("Thinking")
+    tab.rest()
+    expect(tab.page.locator(".reasoning .fold-label")).to_contain_text("Thought")
+    tab.page.locator(".reasoning summary").click()
+    assert len(words(tab.page.locator(".reasoning .fold-body").inner_text())) == 40
+
+
+def test_tool_call_is_a_line_that_opens(tab: ChatPage) -> None:
+    answer = tab.ask('call tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.')
+    tool = answer.locator("details.tool")
+    expect(tool.locator(".fold-label")).to_have_text("current_time")
+    expect(tool.locator(".fold-hint")).to_have_text("Europe/Berlin")
+    expect(tool.locator(".fold-note")).to_contain_text("Done")
+    tool.locator("summary").click()
+    expect(tool.locator(".tool-section").first).to_contain_text("Europe/Berlin")
+    expect(tool.get_by_role("heading", name="Result")).to_be_visible()
+
+
+def test_failing_tool_shows_its_error(tab: ChatPage) -> None:
+    answer = tab.ask('call tool no_such_tool {"fail": "no such tool"}\nsay: I could not.')
+    tool = answer.locator("details.tool")
+    expect(tool.locator(".fold-note")).to_contain_text("Failed")
+    tool.locator("summary").click()
+    expect(tool.locator(".value.is-error")).to_contain_text("no", ignore_case=True)
+
+
+def test_stop_keeps_what_was_said(tab: ChatPage) -> None:
+    tab.write("rate 20/s\nstream 400 words")
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+ \S+ \S+"))
+    tab.stop_button.click()
+    tab.rest()
+    kept = words(tab.text_of_last())
+    assert 3 < len(kept) < 400
+    expect(tab.answers.last.locator(".meta").first).to_contain_text("stopped")
+    tab.open(tab.page.url.removeprefix(tab.base_url))
+    assert words(tab.text_of_last()) == kept
+
+
+def test_escape_stops(tab: ChatPage) -> None:
+    tab.write("rate 20/s\nstream 400 words")
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
+    tab.input.press("Escape")
+    tab.rest()
+    assert len(words(tab.text_of_last())) < 400
+
+
+def test_message_sent_meanwhile_waits_its_turn(tab: ChatPage) -> None:
+    tab.write("First\nrate 20/s\nstream 60 words")
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
+    tab.write("Second\nsay: The second answer.")
+    expect(tab.page.locator(".message.is-pending")).to_contain_text("Queued behind the answer above")
+    expect(tab.answers).to_have_count(2, timeout=20_000)
+    tab.rest()
+    kinds = [("user" if "is-user" in (m.get_attribute("class") or "") else "answer") for m in tab.messages.all()]
+    assert kinds == ["user", "answer", "user", "answer"]
+    assert tab.text_of_last() == "The second answer."
+
+
+def test_failure_says_why_and_try_again_answers(tab: ChatPage) -> None:
+    tab.write("error 400 times 1\nsay: Now it works.")
+    error = tab.page.locator(".status.is-error")
+    expect(error).to_contain_text("The answer failed", timeout=15_000)
+    expect(error.get_by_role("button", name="Try again")).to_be_visible()
+    tab.open(tab.page.url.removeprefix(tab.base_url))
+    expect(error).to_contain_text("The answer failed")
+
+
+def test_regenerate_makes_a_sibling_and_the_switch_goes_back(tab: ChatPage) -> None:
+    first = tab.ask("Tell me\nsay: An answer.")
+    first_id = first.get_attribute("data-id")
+    first.get_by_role("button", name="Answer again").click()
+    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=15_000)
+    tab.rest()
+    assert tab.answers.last.get_attribute("data-id") != first_id
+    tab.page.get_by_role("button", name="Previous version").click()
+    expect(tab.page.locator(".sibling-count")).to_have_text("1 / 2")
+    assert tab.answers.last.get_attribute("data-id") == first_id
+
+
+def test_edit_makes_a_version_beside_the_old_message(tab: ChatPage) -> None:
+    tab.ask("One\nsay: Answer one.")
+    tab.ask("Two\nsay: Answer two.")
+    tab.messages.nth(2).get_by_role("button", name="Edit this message").click()
+    expect(tab.page.locator("#edit-bar")).to_be_visible()
+    assert tab.input.input_value().startswith("Two")
+    tab.input.fill("Two again\nsay: Another answer.")
+    tab.input.press("Enter")
+    expect(tab.answers.last.locator(".md")).to_have_text("Another answer.", timeout=15_000)
+    tab.rest()
+    expect(tab.messages).to_have_count(4)
+    switch = tab.messages.nth(2)
+    expect(switch.locator(".sibling-count")).to_have_text("2 / 2")
+    switch.get_by_role("button", name="Previous version").click()
+    expect(tab.answers.last.locator(".md")).to_have_text("Answer two.")
+
+
+def test_edit_of_the_first_message_makes_a_second_beginning(tab: ChatPage) -> None:
+    tab.ask("One\nsay: Answer one.")
+    tab.input.press("ArrowUp")
+    tab.input.fill("Uno\nsay: Other beginning.")
+    tab.input.press("Enter")
+    expect(tab.answers.last.locator(".md")).to_have_text("Other beginning.", timeout=15_000)
+    tab.rest()
+    expect(tab.messages.first.locator(".sibling-count")).to_have_text("2 / 2")
+
+
+def test_reload_in_mid_answer_loses_and_doubles_nothing(tab: ChatPage) -> None:
+    tab.ask("say: Begin.")
+    tab.write(LONG)
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"(\S+ ){8}"))
+    tab.page.reload()
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"(\S+ ){8}"))
+    tab.rest()
+    assert numbers(tab.text_of_last()) == list(range(80))
+
+
+def test_second_tab_in_mid_answer_shows_the_same_and_may_stop(tab: ChatPage, open_tab: OpenTab) -> None:
+    tab.ask("say: Begin.")
+    tab.write("rate 20/s\nstream 200 words")
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"(\S+ ){5}"))
+    second = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
+    expect(second.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"(\S+ ){12}"))
+    second.stop_button.click()
+    second.rest()
+    tab.rest()
+    assert tab.text_of_last() == second.text_of_last()
+    assert len(words(tab.text_of_last())) < 200
+
+
+def test_message_of_one_tab_appears_in_the_other(tab: ChatPage, open_tab: OpenTab) -> None:
+    tab.ask("say: Begin.")
+    second = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
+    tab.ask("From the first tab\nsay: Heard.")
+    expect(second.answers.last.locator(".md")).to_have_text("Heard.")
+    expect(second.page.locator(".message.is-user").last).to_contain_text("From the first tab")
+
+
+def test_lost_line_in_mid_answer_catches_up(tab: ChatPage, proxy: Proxy) -> None:
+    tab.ask("say: Begin.")
+    tab.write(LONG)
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"(\S+ ){5}"))
+    proxy.cut()
+    expect(tab.page.locator("#connection")).to_contain_text("The connection is lost", timeout=10_000)
+    proxy.mend()
+    expect(tab.page.locator("#connection")).to_be_hidden(timeout=20_000)
+    tab.rest()
+    assert numbers(tab.text_of_last()) == list(range(80))
+
+
+def test_message_written_while_the_line_is_down_is_sent_once(tab: ChatPage, proxy: Proxy) -> None:
+    tab.ask("say: Begin.")
+    proxy.cut()
+    tab.write("Written offline\nsay: Got it.")
+    expect(tab.page.locator(".message.is-pending")).to_contain_text("Will be sent when the server can be reached")
+    proxy.mend()
+    expect(tab.answers.last.locator(".md")).to_have_text("Got it.", timeout=30_000)
+    tab.rest()
+    expect(tab.page.locator(".message.is-user", has_text="Written offline")).to_have_count(1)
+
+
+def test_unsent_message_survives_a_reload_and_can_be_taken_back(tab: ChatPage, proxy: Proxy) -> None:
+    tab.ask("say: Begin.")
+    tab.page.route("**/turns", lambda route: route.abort())
+    tab.write("Not yet\nsay: Late.")
+    expect(tab.page.locator(".message.is-pending")).to_contain_text("Will be sent")
+    tab.page.reload()
+    expect(tab.page.locator(".message.is-pending")).to_contain_text("Not yet")
+    tab.page.get_by_role("button", name="Take back").click()
+    expect(tab.input).to_have_value("Not yet\nsay: Late.")
+    expect(tab.page.locator(".message.is-pending")).to_have_count(0)
+
+
+def test_refused_message_says_why(tab: ChatPage) -> None:
+    tab.ask("say: Begin.")
+    refusal = '{"title": "Invalid", "detail": "Too long for this agent."}'
+    tab.page.route(
+        "**/turns", lambda route: route.fulfill(status=422, content_type="application/problem+json", body=refusal)
+    )
+    tab.write("Too much")
+    expect(tab.page.locator(".message.is-pending")).to_contain_text("Not sent: Too long for this agent.")
+
+
+def test_lost_answer_to_a_send_is_not_a_second_turn(tab: ChatPage) -> None:
+    tab.ask("say: Begin.")
+    lost: list[object] = []
+
+    def lose_the_answer(route: object) -> None:
+        if lost:
+            route.continue_()  # type: ignore[attr-defined]
+        else:
+            lost.append(route.fetch())  # type: ignore[attr-defined]  # the server has it, the browser does not know
+            route.abort()  # type: ignore[attr-defined]
+
+    tab.page.route("**/turns", lose_the_answer)
+    tab.write("Only once\nsay: Once.")
+    expect(tab.answers).to_have_count(2, timeout=15_000)
+    tab.page.wait_for_timeout(2500)
+    tab.rest()
+    expect(tab.page.locator(".message.is-user", has_text="Only once")).to_have_count(1)
+    expect(tab.answers).to_have_count(2)

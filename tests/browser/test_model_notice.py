@@ -1,0 +1,57 @@
+"""Which model answers is said; the small one is called small, a missing one is explained. The page's embedded facts are
+changed on their way, since one server has one model."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Route, expect
+
+from tests.browser.chat_page import ChatPage
+
+BOOT = re.compile(r'(<script id="boot" type="application/json">)(.*?)(</script>)', re.DOTALL)
+
+
+def with_model(tab: ChatPage, model: dict[str, Any]) -> None:
+    """Open the page as if this model answered."""
+
+    def change(route: Route) -> None:
+        answer = route.fetch()
+
+        def patched(found: "re.Match[str]") -> str:
+            boot = json.loads(found[2])
+            boot["model"] = model
+            return found[1] + json.dumps(boot).replace("<", "\\u003c") + found[3]
+
+        route.fulfill(response=answer, body=BOOT.sub(patched, answer.text()))
+
+    tab.page.route("**/c/new", change)
+    tab.open("/c/new")
+
+
+def test_small_model_says_that_it_is_small_until_dismissed(tab: ChatPage) -> None:
+    small = {"name": "smollm2-360m", "kind": "local", "is_small": True, "hint": "Set OPENAI_BASE_URL."}
+    with_model(tab, small)
+    banner = tab.page.locator("#banner")
+    expect(banner).to_contain_text("smollm2-360m answers here: a small model")
+    banner.get_by_text("Connect a better one").click()
+    expect(banner).to_contain_text("Set OPENAI_BASE_URL.")
+    banner.get_by_role("button", name="Dismiss").click()
+    expect(banner).to_be_hidden()
+    tab.open("/c/new")
+    expect(banner).to_be_hidden()
+
+
+def test_missing_model_is_explained_and_cannot_be_dismissed(tab: ChatPage) -> None:
+    with_model(tab, {"name": "", "kind": "none", "is_small": False, "hint": "Set OPENAI_API_KEY."})
+    banner = tab.page.locator("#banner")
+    expect(banner).to_contain_text("No model is connected")
+    expect(banner).to_contain_text("Set OPENAI_API_KEY.")
+    expect(banner.get_by_role("button")).to_have_count(0)
+    expect(tab.page.locator("#model-name")).to_have_text("No model")
+
+
+def test_good_model_needs_no_words(tab: ChatPage, open_tab: Callable[..., ChatPage]) -> None:
+    expect(tab.page.locator("#banner")).to_be_hidden()
+    expect(tab.page.locator("#model-name")).to_contain_text("scripted")

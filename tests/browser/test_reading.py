@@ -1,0 +1,180 @@
+"""Reading: the page stays where one reads, older messages come by themselves, eyes and ears are served."""
+
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.proxy import Proxy
+
+OpenTab = Callable[..., ChatPage]
+PLACE = "document.getElementById('scroller').scrollTop"
+
+
+def history(count: int) -> list[dict[str, Any]]:
+    """A path of so many messages."""
+    messages = []
+    for number in range(count):
+        role = "assistant" if number % 2 else "user"
+        text = f"Message {number}. " + ("A paragraph of some length, so that pages are tall. " * (3 + number % 5))
+        messages.append({"id": f"m{number}", "role": role, "parts": [{"type": "text", "text": text}]})
+    return messages
+
+
+def distance(tab: ChatPage) -> float:
+    """Pixels between what is shown and the end."""
+    return float(
+        tab.page.evaluate("(s => s.scrollHeight - s.scrollTop - s.clientHeight)(document.getElementById('scroller'))")
+    )
+
+
+def test_first_content_needs_no_request(tab: ChatPage, live_product: Any) -> None:
+    key = live_product.seed("Stored", history(6))
+    asked: list[str] = []
+    tab.page.on("request", lambda request: asked.append(request.url))
+    tab.page.goto(f"{tab.base_url}/c/{key}", wait_until="domcontentloaded")
+    tab.page.wait_for_selector("html[data-ready]", state="attached")
+    assert tab.messages.count() == 6
+    assert not [url for url in asked if "/messages" in url]
+
+
+def test_opens_at_the_end_and_follows_the_answer(tab: ChatPage, live_product: Any) -> None:
+    key = live_product.seed("Stored", history(40))
+    tab.open(f"/c/{key}")
+    tab.page.wait_for_timeout(300)
+    assert distance(tab) < 4
+    tab.ask("rate 100/s\nstream 300 words")
+    tab.page.wait_for_timeout(200)
+    assert distance(tab) < 4
+    expect(tab.page.locator("#to-end")).to_be_hidden()
+
+
+def test_scrolled_up_reader_is_not_moved_and_a_button_leads_back(tab: ChatPage, live_product: Any) -> None:
+    key = live_product.seed("Stored", history(40))
+    tab.open(f"/c/{key}")
+    tab.write("rate 40/s\nstream 200 words")
+    expect(tab.page.locator(".message.is-live .md")).to_be_visible()
+    tab.page.mouse.move(700, 400)
+    tab.page.mouse.wheel(0, -900)
+    tab.page.wait_for_timeout(300)
+    before = tab.page.evaluate(PLACE)
+    tab.page.wait_for_timeout(1500)
+    assert abs(tab.page.evaluate(PLACE) - before) < 2
+    expect(tab.page.locator("#to-end")).to_be_visible()
+    tab.page.locator("#to-end").click()
+    expect(tab.page.locator("#to-end")).to_be_hidden()
+    assert distance(tab) < 60  # a line may have come since
+    tab.rest()
+    tab.page.wait_for_timeout(200)
+    assert distance(tab) < 4
+
+
+def test_older_messages_load_above_without_moving_the_reader(tab: ChatPage, live_product: Any) -> None:
+    key = live_product.seed("Stored", history(160))
+    tab.open(f"/c/{key}")
+    expect(tab.messages).to_have_count(50)
+    tab.page.mouse.move(700, 400)
+    seen = tab.page.evaluate(
+        """async () => {
+            const scroller = document.getElementById("scroller");
+            scroller.scrollTop = 500;
+            await new Promise((done) => setTimeout(done, 50));
+            const top = scroller.getBoundingClientRect().top;
+            const all = () => [...document.querySelectorAll(".message")];
+            const anchor = all().find((message) => message.getBoundingClientRect().bottom > top + 10);
+            const before = anchor.getBoundingClientRect().top;
+            const pause = () => new Promise((done) => setTimeout(done, 50));
+            for (let i = 0; i < 60 && all().length <= 50; i += 1) await pause();
+            await new Promise((done) => setTimeout(done, 200));
+            return [anchor.dataset.id, before, anchor.getBoundingClientRect().top, all().length];
+        }"""
+    )
+    assert seen[3] > 50
+    assert abs(seen[1] - seen[2]) < 4, seen
+    for _ in range(6):
+        tab.page.evaluate("document.getElementById('scroller').scrollTop = 0")
+        tab.page.wait_for_timeout(250)
+    expect(tab.messages).to_have_count(160)
+    expect(tab.page.locator("#older")).to_be_hidden()
+    ids = tab.page.eval_on_selector_all(".message", "ms => ms.map(m => m.dataset.id)")
+    assert ids == [f"m{number}" for number in range(160)]
+
+
+def test_screen_readers_hear_sentences_not_tokens(tab: ChatPage) -> None:
+    tab.page.evaluate(
+        """() => {
+            window.heard = [];
+            const hear = (record) => record.addedNodes.forEach((node) => heard.push(node.textContent));
+            const region = document.getElementById("live");
+            new MutationObserver((list) => list.forEach(hear)).observe(region, { childList: true });
+        }"""
+    )
+    tab.ask("rate 15/s\nsay: The first sentence is here. The second **one** follows it now! And a third, which ends.")
+    heard = tab.page.evaluate("heard")
+    assert heard[-1] == "Answer complete."
+    spoken = heard[:-1]
+    assert " ".join(spoken) == "The first sentence is here. The second one follows it now! And a third, which ends."
+    assert 2 <= len(spoken) <= 4
+    assert all(text.endswith((".", "!")) for text in spoken)
+
+
+def test_theme_follows_the_system_and_can_be_chosen_for_good(open_tab: OpenTab) -> None:
+    tab = open_tab(color_scheme="dark")
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    dark = tab.page.evaluate(background)
+    tab.page.get_by_role("button", name="Theme: Follow the system").click()
+    light = tab.page.evaluate(background)
+    assert light != dark
+    tab.page.reload()
+    assert tab.page.locator("html").get_attribute("data-theme") == "light"
+    assert tab.page.evaluate(background) == light
+    tab.page.get_by_role("button", name="Theme: Light").click()
+    tab.page.get_by_role("button", name="Theme: Dark").click()
+    tab.page.reload()
+    assert tab.page.locator("html").get_attribute("data-theme") is None
+    assert tab.page.evaluate(background) == dark
+
+
+def test_reduced_motion_stops_animations(open_tab: OpenTab) -> None:
+    tab = open_tab(reduced_motion="reduce")
+    tab.write("rate 20/s\nreason 60 words")
+    expect(tab.page.locator(".fold.is-live")).to_be_visible()
+    assert tab.page.evaluate("document.getAnimations().length") == 0
+    tab.stop_button.click()
+    tab.rest()
+
+
+def test_offline_is_said_and_writing_goes_on(tab: ChatPage, proxy: Proxy) -> None:
+    tab.ask("say: Begin.")
+    proxy.cut()
+    expect(tab.page.locator("#connection")).to_contain_text("Trying again in", timeout=10_000)
+    tab.input.fill("a draft")
+    proxy.mend()
+    tab.page.get_by_role("button", name="Try now").click()
+    expect(tab.page.locator("#connection")).to_be_hidden(timeout=10_000)
+    expect(tab.input).to_have_value("a draft")
+
+
+def test_whole_page_works_from_the_keyboard(tab: ChatPage) -> None:
+    tab.ask("Alpha\nsay: a.")
+    tab.page.locator("body").press("Tab")
+    reached = set()
+    for _ in range(40):
+        reached.add(
+            tab.page.evaluate(
+                "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim()"
+            )
+        )
+        tab.page.keyboard.press("Tab")
+    for name in (
+        "Search conversations",
+        "Alpha",
+        "More for “Alpha”",
+        "Copy this message",
+        "Edit this message",
+        "Answer again",
+        "Message",
+        "Attach files",
+    ):
+        assert name in reached, (name, reached)

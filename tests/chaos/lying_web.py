@@ -1,0 +1,73 @@
+"""A web server that lies on purpose: it loses, doubles or swaps one frame, or never hears what Redis published.
+
+`python -m tests.chaos.lying_web LIE --fd N`: LIE is `lose`, `double` or `swap` (the chunk at offset 7 of a stream) or
+`deaf` (every second published batch is lost, which the product has to notice by itself).
+"""
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import django
+
+from thinkproject import server
+
+SPOILED = '"seq":7'
+
+
+def main(lie: str) -> int:
+    """Spoil the product's code in this process, then serve."""
+    django.setup()
+    if lie == "deaf":
+        _make_deaf()
+    else:
+        _spoil_deliveries(lie)
+    return server.main(sys.argv[2:])
+
+
+def _spoil_deliveries(lie: str) -> None:
+    from chat.delivery import Delivery
+
+    begin = Delivery.__init__
+
+    def init(self: Any, send: Callable[[str], Awaitable[None]], *rest: Any, **options: Any) -> None:
+        begin(self, _spoiled(send, lie), *rest, **options)
+
+    Delivery.__init__ = init  # type: ignore[method-assign]  # the lie
+
+
+def _spoiled(send: Callable[[str], Awaitable[None]], lie: str) -> Callable[[str], Awaitable[None]]:
+    held: list[str] = []
+
+    async def spoiled(text: str) -> None:
+        if SPOILED + "}" in text:
+            if lie == "double":
+                await send(text)
+            elif lie == "swap":
+                held.append(text)
+                return
+            else:
+                return
+        await send(text)
+        while held:
+            await send(held.pop())
+
+    return spoiled
+
+
+def _make_deaf() -> None:
+    from chat.streams.hub import RedisHub
+
+    handle = RedisHub._handle
+    heard = [0]
+
+    def deaf(self: RedisHub, kind: str, channel: str, payload: str) -> None:
+        heard[0] += kind == "message"
+        if kind != "message" or heard[0] % 2:
+            handle(self, kind, channel, payload)
+
+    RedisHub._handle = deaf  # type: ignore[method-assign]  # the lie
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1]))

@@ -1,0 +1,95 @@
+"""Read a turn's records: the message they make, and what each step of it says. Knows nothing of the product.
+
+Written from the protocol (chunks and their effect on a message), not from the product's own fold: where the two
+differ, one of them is wrong.
+"""
+
+import json
+from typing import Any
+
+JSONObject = dict[str, Any]
+_TEXTS = ("text", "reasoning")
+
+
+def message_parts(texts: list[str]) -> list[JSONObject]:
+    """Return the parts that the chunks make, as they are to be stored."""
+    parts: list[JSONObject] = []
+    calls: dict[str, JSONObject] = {}
+    for text in texts:
+        _take(json.loads(text), parts, calls)
+    return parts
+
+
+def _take(chunk: JSONObject, parts: list[JSONObject], calls: dict[str, JSONObject]) -> None:
+    kind, _, verb = chunk["type"].partition("-")
+    if chunk["type"] == "start-step":
+        parts.append({"type": "step-start"})
+    elif kind in _TEXTS:
+        _take_text(kind, verb, chunk, parts)
+    elif chunk["type"] == "tool-input-start":
+        name = chunk["toolName"]
+        call = {"type": f"tool-{name}", "toolCallId": chunk["toolCallId"], "toolName": name, "state": "input-streaming"}
+        calls[chunk["toolCallId"]] = call
+        parts.append(call)
+    elif kind == "tool" and chunk["toolCallId"] in calls:
+        _take_call(chunk, calls[chunk["toolCallId"]])
+
+
+def _take_text(kind: str, verb: str, chunk: JSONObject, parts: list[JSONObject]) -> None:
+    if verb == "start":
+        parts.append({"type": kind, "text": "", "state": "streaming"})
+        return
+    part = next((part for part in reversed(parts) if part["type"] == kind), {"text": ""})
+    if verb == "delta":
+        part["text"] += chunk["delta"]
+    else:
+        part["state"] = "done"
+
+
+def _take_call(chunk: JSONObject, call: JSONObject) -> None:
+    match chunk["type"]:
+        case "tool-input-delta":
+            call["rawInput"] = call.get("rawInput", "") + chunk["inputTextDelta"]
+        case "tool-input-available":
+            call.pop("rawInput", None)
+            call.update(state="input-available", input=chunk["input"])
+        case "tool-input-error":
+            call.pop("rawInput", None)
+            call.update(state="output-error", input=chunk["input"], errorText=chunk["errorText"])
+        case "tool-output-available":
+            call.update(state="output-available", output=chunk["output"])
+        case "tool-output-error":
+            call.update(state="output-error", errorText=chunk["errorText"])
+
+
+def steps(texts: list[str]) -> list[JSONObject]:
+    """Return what each step says: `text`, `reasonings`, `calls` (`id`, `name`, `raw`, `is_whole`, `input`)."""
+    found: list[JSONObject] = []
+    for text in texts:
+        chunk = json.loads(text)
+        kind = chunk["type"]
+        if kind == "start-step" or (not found and kind != "start"):
+            found.append({"text": "", "reasonings": [], "calls": []})
+        elif kind == "text-delta":
+            found[-1]["text"] += chunk["delta"]
+        elif kind == "reasoning-start":
+            found[-1]["reasonings"].append("")
+        elif kind == "reasoning-delta":
+            reasonings = found[-1]["reasonings"] or [""]
+            found[-1]["reasonings"] = [*reasonings[:-1], reasonings[-1] + chunk["delta"]]
+        elif kind.startswith("tool-input-"):
+            _add_call(chunk, found[-1]["calls"])
+    return found
+
+
+def _add_call(chunk: JSONObject, calls: list[JSONObject]) -> None:
+    if chunk["type"] == "tool-input-start":
+        calls.append(
+            {"id": chunk["toolCallId"], "name": chunk["toolName"], "raw": "", "is_whole": False, "input": None}
+        )
+        return
+    call: JSONObject = next((call for call in calls if call["id"] == chunk["toolCallId"]), {"raw": ""})
+    if chunk["type"] == "tool-input-delta":
+        call["raw"] += chunk["inputTextDelta"]
+    elif chunk["type"] == "tool-input-available":
+        call.update(is_whole=True, input=chunk["input"])

@@ -1,0 +1,147 @@
+"""The published React clients in Chromium against the product as real processes.
+
+Without Chromium, Deno or the npm registry nothing is tested: that is a loud warning, and a failure with CI set.
+"""
+
+import functools
+import http.server
+import os
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from tests.acceptance.product import Plan, Product, start_product
+from tests.acceptance.proxy import CuttingProxy
+from tests.clients.bundle import DIST, BundleFailed, make_bundle
+from tests.clients.room import Room
+from tests.clients.tab import Tab
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder runs the published clients."""
+    for item in items:
+        if "tests/clients/" in Path(item.path).as_posix():
+            item.add_marker("clients")
+
+
+def give_up(reason: str) -> None:
+    """Skip loudly; fail in CI."""
+    text = f"THE PUBLISHED CLIENTS WERE NOT TESTED: {reason}"
+    if os.environ.get("CI", "").lower() in {"1", "true"}:
+        pytest.fail(text)
+    warnings.warn(text, stacklevel=1)
+    pytest.skip(text)
+
+
+class MakeRoom(Protocol):
+    """Makes a conversation: `make_room("name", line="sdk6")`."""
+
+    def __call__(self, name: str = "", *, line: str = "sdk7") -> Room: ...
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="session")
+def pages() -> Iterator[str]:
+    """Address of the bundled pages, on a port of their own as a front end in development has."""
+    try:
+        for line in ("sdk7", "sdk6"):
+            make_bundle(line)
+    except BundleFailed as error:
+        give_up(str(error))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, directory=str(DIST)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def _shared_product(pages: str) -> Iterator[Product]:
+    folder = Path(tempfile.mkdtemp(prefix="thkc"))
+    try:
+        product = start_product(folder, Plan(environ={"THINK_ALLOWED_ORIGINS": pages}))
+        yield product
+        product.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def product(_shared_product: Product) -> Product:
+    """One web server, one worker, the scripted provider, Redis; whatever a test killed runs again."""
+    for process in [_shared_product.redis, *_shared_product.webs, *_shared_product.workers]:
+        if not process.is_running:
+            process.start()
+    _shared_product.wait_until_ready()
+    return _shared_product
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium for one module: the driver's loop must not stay in the thread that other tests run their loops in."""
+    candidates = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    path = os.environ.get("CHROMIUM") or next(filter(None, candidates), None)
+    if path is None:
+        give_up("there is no Chromium. Install one (Debian: apt-get install chromium) or set CHROMIUM.")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser profile of this test's own."""
+    made = browser.new_context()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def make_room(product: Product, pages: str, context: BrowserContext) -> MakeRoom:
+    """Make conversations."""
+
+    def make(name: str = "", *, line: str = "sdk7") -> Room:
+        name = name or f"room-{uuid.uuid4().hex[:8]}"
+        return Room(product, name, lambda label: Tab(context.new_page(), label), f"{pages}/{line}/")
+
+    return make
+
+
+@pytest.fixture
+def room(make_room: MakeRoom) -> Room:
+    """An empty conversation, talked to with AI SDK 7."""
+    return make_room()
+
+
+@pytest.fixture
+def proxy(product: Product) -> Iterator[CuttingProxy]:
+    """A line to the web server that a test can cut."""
+    line = CuttingProxy([product.webs[0].port])
+    yield line
+    line.cut()
+    time.sleep(0.1)  # lets its connections end before its loop does
+    line.close()

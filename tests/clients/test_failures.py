@@ -1,0 +1,73 @@
+"""What goes wrong for good: the model's errors, and connections that are refused."""
+
+import pytest
+
+from tests.clients.room import Room
+from tests.clients.tab import Tab, text_of
+
+BROKEN = "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded"
+
+
+def test_error_before_anything(room: Room) -> None:
+    tab, observer = room.open_two()
+    room.ask_and_rest(tab, "error 400 times 1")
+    stored = room.rest()
+    assert [message["role"] for message in stored] == ["user"]
+    assert tab.statuses() == ["ready", "submitted", "error"]
+    assert "400" in (tab.error or "")
+    assert observer.statuses() == ["ready"]
+    room.ask_and_rest(tab, "say: Better now.")
+    assert text_of(room.rest()[-1]) == "Better now."
+    assert tab.status == "ready"
+    assert tab.error is None
+
+
+def test_error_in_the_middle_keeps_the_partial(room: Room) -> None:
+    tab, observer = room.open_two()
+    room.ask_and_rest(tab, BROKEN)
+    [_, partial] = room.rest()
+    assert 0 < len(text_of(partial).split()) <= 30
+    assert tab.statuses() == ["ready", "submitted", "streaming", "error"]
+    assert tab.error
+    assert observer.statuses("isServerStreaming") == [False, True, False]
+    assert [end["outcome"] for end in observer.events("turn-end")] == ["error"]
+    # This person has seen it: a fresh tab says nothing (docs/wire-amendments.md, failure-seen).
+    fresh = room.open("fresh")
+    room.rest()
+    assert fresh.status == "ready"
+
+
+def test_failure_that_nobody_saw_is_told_once(room: Room) -> None:
+    tab = room.open("first")
+    room.ask(tab, BROKEN)
+    tab.wait_text(20)
+    room.close(tab)
+    back = room.open_after_the_turn("back")
+    back.wait("harness.chat.status === 'error'")
+    assert back.error
+    assert len(room.rest()) == 2
+    room.ask_and_rest(back, "say: On we go.")
+    assert back.status == "ready"
+    fresh = room.open("fresh")
+    room.rest()
+    assert fresh.status == "ready"
+    assert fresh.error is None
+
+
+def assert_refused(tab: Tab, code: int) -> None:
+    tab.wait("harness.events.some(event => event.kind === 'connection-error')")
+    tab.wait(f"harness.chat?.connectionError?.code === {code}")
+    tab.page.wait_for_timeout(3500)  # the first reconnect would come after 3 s
+    assert len(tab.sockets) == 1
+    assert tab.events("crash") == []
+    [error] = tab.events("connection-error")
+    assert error["reason"]
+
+
+def test_unknown_agent_ends_retries(room: Room) -> None:
+    assert_refused(room.open("lost", is_waiting=False, agent="nobody"), 4404)
+
+
+@pytest.mark.parametrize("token", ["wrong", "tk_" + "0" * 40])
+def test_wrong_token_ends_retries(room: Room, token: str) -> None:
+    assert_refused(room.open("stranger", is_waiting=False, token=token), 4401)

@@ -1,0 +1,133 @@
+"""Reloads, late tabs, cut networks and killed processes, in the middle of an answer: nothing lost, nothing twice."""
+
+import pytest
+
+from tests.acceptance.product import wait_for
+from tests.acceptance.proxy import CuttingProxy
+from tests.clients.conftest import MakeRoom
+from tests.clients.room import Room
+from tests.clients.tab import text_of
+
+LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
+LONG = "stream 300 words at 50/s"
+RESUMING = "cf_agent_stream_resuming"
+
+
+def test_reload_in_mid_stream(room: Room) -> None:
+    tab, _observer = room.open_two()
+    room.ask(tab, "stream 150 words at 40/s")
+    tab.wait_text(60)
+    tab.reload()
+    tab.wait("harness.chat.status === 'streaming'")
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0]
+    assert tab.statuses() == ["ready", "submitted", "streaming", "ready"]
+
+
+@LINES
+def test_late_tab_in_mid_stream(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
+    tab = room.open("first")
+    room.ask(tab, "stream 200 words at 50/s")
+    tab.wait_text(60)
+    late = room.open("late")
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0]
+    assert late.statuses() == ["ready", "submitted", "streaming", "ready"]
+    assert len(late.received(RESUMING)) == 2
+
+
+@LINES
+def test_network_drop_in_mid_stream(make_room: MakeRoom, proxy: CuttingProxy, line: str) -> None:
+    room = make_room(line=line)
+    tab, _observer = room.open("first", port=proxy.port), room.open("observer")
+    room.ask(tab, LONG)
+    tab.wait_text(60)
+    assert proxy.cut() > 0
+    tab.wait("harness.chat.status === 'error'")
+    tab.wait("harness.chat.status === 'streaming'")
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0]
+    assert tab.statuses()[-2:] == ["streaming", "ready"]
+    assert tab.error is None
+
+
+def test_observer_drops_in_mid_stream(room: Room, proxy: CuttingProxy) -> None:
+    tab, observer = room.open("first"), room.open("observer", port=proxy.port)
+    room.ask(tab, LONG)
+    observer.wait_text(60)
+    proxy.cut()
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0]
+    assert len(observer.sockets) == 2
+
+
+def test_answer_ends_while_the_network_is_gone(room: Room, proxy: CuttingProxy) -> None:
+    tab, observer = room.open("first", port=proxy.port), room.open("observer")
+    room.ask(tab, "stream 60 words at 40/s")
+    tab.wait_text(60)
+    proxy.go_offline()
+    observer.wait("harness.events.some(event => event.kind === 'turn-end')")
+    proxy.go_online()
+    tab.wait("harness.events.filter(event => event.kind === 'open').length === 2")
+    tab.wait(f"harness.chat.messages.at(-1).parts.at(-1).text?.length === {len(room.answers()[0])}")
+    room.rest()
+
+
+def test_message_sent_while_the_network_is_gone(room: Room, proxy: CuttingProxy) -> None:
+    tab, observer = room.open("first", port=proxy.port), room.open("observer")
+    proxy.go_offline()
+    tab.wait("harness.events.some(event => event.kind === 'close')")
+    room.ask(tab, "stream 20 words at 40/s")
+    proxy.go_online()
+    observer.wait("harness.events.some(event => event.kind === 'turn-end')")
+    stored = room.rest()
+    assert [message["role"] for message in stored] == ["user", "assistant"]
+    assert text_of(stored[1]) == room.answers()[0]
+
+
+def test_reconnect_before_the_first_chunk(room: Room, proxy: CuttingProxy) -> None:
+    tab = room.open("first", port=proxy.port)
+    room.product.workers[0].kill()
+    room.ask(tab, "stream 30 words at 40/s")
+    tab.wait("harness.chat.status === 'submitted'")
+    tab.page.wait_for_timeout(300)
+    late = room.open("late")
+    wait_for(lambda: "cf_agent_stream_pending" in late.kinds(), what="the late tab being asked to wait")
+    proxy.cut()
+    tab.wait("harness.events.filter(event => event.kind === 'open').length === 2")
+    room.product.workers[0].start()
+    tab.wait("harness.chat.status === 'streaming'", seconds=40)
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0]
+    for waited in (tab, late):
+        kinds = waited.kinds()
+        assert kinds.index("cf_agent_stream_pending") < kinds.index(RESUMING)
+        assert waited.status == "ready"
+
+
+def test_web_process_killed_in_mid_answer(room: Room) -> None:
+    tab, observer = room.open_two()
+    room.ask(tab, "stream 500 words at 50/s")
+    tab.wait_text(60)
+    room.product.webs[0].restart()
+    for each in (tab, observer):
+        each.wait("harness.events.filter(event => event.kind === 'open').length === 2")
+    tab.wait("harness.chat.status === 'streaming'")
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0]
+
+
+def test_worker_killed_in_mid_answer(room: Room) -> None:
+    tab, observer = room.open_two()
+    room.ask(tab, "stream 200 words at 50/s")
+    tab.wait_text(200)
+    room.product.workers[0].restart()
+    late = room.open("late")
+    [_, answer] = room.rest(seconds=60)
+    assert text_of(answer) == room.answers()[0]
+    assert len(text_of(answer).split()) == 200
+    assert [end["outcome"] for end in tab.events("turn-end")] == ["completed"]
+    assert tab.statuses() == ["ready", "submitted", "streaming", "ready"]
+    for watcher in (observer, late):
+        assert watcher.status == "ready"

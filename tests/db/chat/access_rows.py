@@ -1,0 +1,24 @@
+"""Every row of every table, to see that nothing changed."""
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib.sessions.models import Session as BrowserSession
+
+Rows = dict[str, dict[Any, tuple[Any, ...]]]
+
+
+def all_rows() -> Rows:
+    """Every row of every table, less browser sessions, which signing in writes."""
+    found: Rows = {}
+    for model in apps.get_models():
+        if model is not BrowserSession:
+            columns = [field.attname for field in model._meta.concrete_fields]
+            rows = model._base_manager.order_by("pk").values_list("pk", *columns)
+            found[model._meta.label] = {row[0]: row for row in rows}
+    return found
+
+
+def keep(before: Rows, after: Rows) -> Rows:
+    """What became of the rows that were there before; new ones are left out."""
+    return {label: {key: after[label][key] for key in rows if key in after[label]} for label, rows in before.items()}

@@ -1,0 +1,79 @@
+"""The transcript that published clients load before they open a socket."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, RequestFactory
+
+from chat import tokens
+from chat.models import AgentInstance
+from chat.views_messages import get_messages
+from sessions_app.services import queue_messages
+from tests.db.chat.conftest import ApiClient, say, text_message
+
+PATH = "/agents/assistant/talk/get-messages"
+
+
+def test_the_path_comes_root_first_and_the_queue_last(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    assert conversation.session_id is not None
+    queue_messages(conversation.session_id, [text_message("q2", "user")])
+    reply = as_alice.http.get(PATH)
+    assert reply["Content-Type"] == "application/json"
+    assert [message["id"] for message in reply.json()] == ["q1", "a1", "q2"]
+    assert reply.json()[0]["parts"] == [{"type": "text", "text": "text of q1"}]
+    assert reply.json()[2]["metadata"]["queued"] is True
+
+
+def test_an_unknown_instance_is_empty_and_stays_unmade(as_alice: ApiClient) -> None:
+    reply = as_alice.http.get("/agents/assistant/unborn/get-messages")
+    assert (reply.status_code, reply.json()) == (200, [])
+    assert not AgentInstance.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["/agents/nobody/x/get-messages", "/agents/Assistant/x/get-messages", "/agents/assistant/get-messages"]
+)
+def test_an_unknown_agent_is_not_found(as_alice: ApiClient, path: str) -> None:
+    assert as_alice.http.get(path).status_code == 404
+
+
+def test_it_answers_below_extra_path_and_for_other_methods(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    assert len(as_alice.http.get("/agents/assistant/talk/settings/get-messages").json()) == 2
+    assert len(as_alice.http.post(PATH).json()) == 2
+    assert as_alice.http.options(PATH).status_code == 204
+    assert as_alice.http.delete(PATH).status_code == 405
+    assert as_alice.http.get("/agents/assistant/talk/sub/child/x/get-messages").status_code == 404
+
+
+def test_a_token_in_the_query_will_do(alice: User, conversation: AgentInstance) -> None:
+    _row, secret = tokens.create_token(alice, name="t")
+    assert len(Client().get(f"{PATH}?token={secret}").json()) == 2
+    assert len(Client().get(PATH, headers={"Authorization": f"Bearer {secret}"}).json()) == 2
+    assert Client().get(f"{PATH}?token=wrong").status_code == 401
+    assert Client().get(PATH).status_code == 401
+
+
+def test_a_wrong_token_is_not_saved_by_a_cookie(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    assert as_alice.http.get(f"{PATH}?token=wrong").status_code == 401
+
+
+def test_a_listed_origin_may_read_it(as_alice: ApiClient, conversation: AgentInstance, settings: Any) -> None:
+    settings.THINK_ALLOWED_ORIGINS = ["http://localhost:5173"]
+    reply = as_alice.http.get(PATH, headers={"Origin": "http://localhost:5173"})
+    assert reply["Access-Control-Allow-Origin"] == "http://localhost:5173"
+    assert reply["Access-Control-Allow-Credentials"] == "true"
+    other = as_alice.http.get(PATH, headers={"Origin": "http://localhost:5174"})
+    assert "Access-Control-Allow-Origin" not in other
+
+
+def test_a_slash_in_a_name_is_not_a_segment(alice: User, make_instance: Callable[..., AgentInstance]) -> None:
+    say(make_instance(alice, "a/b"), "slashed", "answer")
+    say(make_instance(alice, "a"), "plain", "answer")
+    raw = "/agents/assistant/a%2Fb/get-messages"
+    request = RequestFactory().get(raw)
+    request.user = alice
+    request.scope = {"raw_path": raw.encode()}  # type: ignore[attr-defined]  # as an ASGI server gives it
+    assert json.loads(get_messages(request).content)[0]["id"] == "slashed"

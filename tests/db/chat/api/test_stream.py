@@ -1,0 +1,191 @@
+"""A turn's stream as server-sent events: by offset, live, resumable, guarded, and cheap while idle."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.backends.utils import CursorWrapper
+from django.test import AsyncClient
+from django.utils import timezone
+
+from chat import tokens
+from chat.event_stream import start_offset
+from chat.models import AgentInstance, ApiToken, Turn
+from chat.streams.log import close_logs
+from chat.streams.reader import close_stream
+from chat.streams.writer import StreamWriter
+from fibers.models import Fiber
+from tests.db.chat.conftest import make_turn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Make = Callable[..., AgentInstance]
+
+
+@pytest.fixture
+async def turn(alice: User, make_instance: Make) -> AsyncIterator[Turn]:
+    def make() -> Turn:
+        return make_turn(make_instance(alice), status="running")
+
+    yield await sync_to_async(make)()
+    await close_logs()
+
+
+@pytest.fixture
+async def client(alice: User) -> AsyncClient:
+    made = AsyncClient()
+    await made.aforce_login(alice)
+    return made
+
+
+async def write(turn: Turn, *texts: str) -> None:
+    async with StreamWriter(turn.id, fence=1, ctx_fenced=transaction.atomic) as writer:
+        for text in texts:
+            writer.write({"type": "data-note", "data": text})
+            await writer.flush()
+
+
+async def finish(turn: Turn) -> None:
+    def end() -> None:
+        Fiber.objects.filter(pk=turn.fiber_id).update(status="completed", finished_at=timezone.now())
+        Turn.objects.filter(pk=turn.pk).update(finished_at=timezone.now())
+
+    await sync_to_async(end)()
+    await close_stream(turn.id)
+
+
+class Events:
+    """What a browser makes of the bytes of an event stream."""
+
+    def __init__(self, response: Any) -> None:
+        self._source = response.streaming_content
+        self._text = ""
+        self.comments: list[str] = []
+
+    async def __aiter__(self) -> AsyncIterator[tuple[str, str, str]]:
+        async for piece in self._source:
+            self._text += piece.decode()
+            while "\n\n" in self._text:
+                block, self._text = self._text.split("\n\n", 1)
+                fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+                self.comments += [line for line in block.splitlines() if line.startswith(":")]
+                if fields:
+                    yield fields.get("event", "message"), fields.get("id", ""), fields["data"]
+
+    async def all(self) -> list[tuple[str, str, str]]:
+        return [event async for event in self]
+
+
+async def get(client: AsyncClient, turn: Turn, query: str = "", **headers: str) -> Any:
+    return await client.get(f"/api/v1/turns/{turn.id}/stream{query}", headers=headers)
+
+
+async def test_a_final_turn_replays_and_ends(client: AsyncClient, turn: Turn) -> None:
+    await write(turn, "a", "b", "c")
+    await finish(turn)
+    response = await get(client, turn)
+    assert response["Content-Type"] == "text/event-stream; charset=utf-8"
+    assert response["X-Accel-Buffering"] == "no"
+    assert response["x-vercel-ai-ui-message-stream"] == "v1"
+    assert "no-cache" in response["Cache-Control"]
+    async with asyncio.timeout(10):
+        *chunks, end = await Events(response).all()
+    assert [(kind, number) for kind, number, _ in chunks] == [("message", "0"), ("message", "1"), ("message", "2")]
+    assert [json.loads(data)["data"] for *_, data in chunks] == ["a", "b", "c"]
+    assert end[0] == "end"
+    facts = json.loads(end[2])
+    assert (facts["turn_id"], facts["outcome"], facts["message_id"]) == (turn.id, "completed", turn.assistant_id)
+
+
+async def test_a_browser_goes_on_where_it_was(client: AsyncClient, turn: Turn) -> None:
+    await write(turn, "a", "b", "c")
+    await finish(turn)
+    async with asyncio.timeout(10):
+        by_query = await Events(await get(client, turn, "?offset=2")).all()
+        by_header = await Events(await get(client, turn, "?offset=0", **{"Last-Event-ID": "1"})).all()
+    assert [number for _, number, _ in by_query] == ["2", ""]
+    assert by_header == by_query
+
+
+async def test_chunks_arrive_live_and_the_end_follows_the_turn(client: AsyncClient, turn: Turn) -> None:
+    await write(turn, "early")
+    events = Events(await get(client, turn))
+    async with asyncio.timeout(15), aclosing(aiter(events)) as arriving:  # type: ignore[type-var]
+        assert json.loads((await anext(arriving))[2])["data"] == "early"
+        await write(turn, "late")
+        assert json.loads((await anext(arriving))[2])["data"] == "late"
+        await finish(turn)
+        assert (await anext(arriving))[0] == "end"
+        with pytest.raises(StopAsyncIteration):
+            await anext(arriving)
+
+
+async def test_a_pause_is_filled_with_comments(client: AsyncClient, turn: Turn, settings: Any) -> None:
+    settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
+    events = Events(await get(client, turn))
+    reading = asyncio.create_task(events.all())
+    await asyncio.sleep(0.6)
+    await finish(turn)
+    async with asyncio.timeout(10):
+        assert [kind for kind, *_ in await reading] == ["end"]
+    assert events.comments.count(": keep-alive") >= 3
+
+
+@pytest.mark.parametrize("change", ["revoke", "deactivate"])
+async def test_authority_that_ends_ends_the_stream(alice: User, turn: Turn, settings: Any, change: str) -> None:
+    settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
+    _row, secret = await sync_to_async(tokens.create_token)(alice, name="t")
+    events = Events(await get(AsyncClient(), turn, Authorization=f"Bearer {secret}"))
+    reading = asyncio.create_task(events.all())
+    await asyncio.sleep(0.2)
+    if change == "revoke":
+        await ApiToken.objects.aupdate(revoked_at=timezone.now())
+    else:
+        await User.objects.aupdate(is_active=False)
+    async with asyncio.timeout(10):
+        assert await reading == []  # it closed, and no end was told: the turn still runs
+
+
+async def test_a_foreign_turn_is_not_found(bob: User, turn: Turn) -> None:
+    other = AsyncClient()
+    await other.aforce_login(bob)
+    response = await get(other, turn)
+    assert (response.status_code, response["Content-Type"]) == (404, "application/problem+json")
+    assert (await get(AsyncClient(), turn)).status_code == 401
+    assert (await get(AsyncClient(), turn, Authorization="Bearer think_x")).status_code == 401
+
+
+async def test_a_stream_asks_the_database_only_on_the_bounded_executor(
+    client: AsyncClient, turn: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A query on the request's own thread would keep that thread's connection open as long as the stream.
+    asked_by: set[str] = set()
+    execute = CursorWrapper.execute
+
+    def noted(self: CursorWrapper, *args: Any, **kwargs: Any) -> Any:
+        asked_by.add(threading.current_thread().name)
+        return execute(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CursorWrapper, "execute", noted)
+        streams = [Events(await get(client, turn)) for _ in range(12)]
+        readings = [asyncio.create_task(events.all()) for events in streams]
+        await asyncio.sleep(0.5)
+    await finish(turn)
+    async with asyncio.timeout(15):
+        await asyncio.gather(*readings)
+    assert asked_by
+    assert [name for name in asked_by if not name.startswith("think-db")] == []
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"), [(None, 5), ("", 5), ("0", 1), ("41", 42), ("-1", 5), ("x", 5), ("٣", 5), ("9" * 20, 5)]
+)
+def test_the_start_is_after_the_last_event_seen(header: str | None, expected: int) -> None:
+    assert start_offset(header, 5) == expected

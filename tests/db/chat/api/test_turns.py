@@ -1,0 +1,117 @@
+"""Turns over the API: admitted once, listed, cancelled, looked into."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from chat.models import AgentInstance, Turn
+from fibers.models import FiberStep
+from sessions_app import selectors
+from tests.db.chat.conftest import ApiClient, make_turn, say
+
+HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hello"}]}}
+
+
+def post(client: ApiClient, instance: AgentInstance, body: object, **headers: str) -> Any:
+    return client.send("POST", f"/instances/{instance.id}/turns", body, **headers)
+
+
+def test_a_message_becomes_a_pending_turn(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    reply = post(as_alice, conversation, HELLO | {"request_id": "r1"})
+    assert reply.status_code == 202, reply.content
+    body = reply.json()
+    assert (body["status"], body["request_id"], body["accepted"]) == ("pending", "r1", True)
+    turn = Turn.objects.get(pk=body["id"])
+    assert conversation.session_id is not None
+    assert [m.id for m in selectors.queued(conversation.session_id)] == turn.input_ids
+    assert (turn.base_id, turn.base_is_explicit) == (None, False)
+
+
+def test_the_same_idempotency_key_is_one_turn(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    first = post(as_alice, conversation, HELLO, **{"Idempotency-Key": "k"}).json()
+    second = post(as_alice, conversation, HELLO, **{"Idempotency-Key": "k"}).json()
+    assert (first["id"], first["accepted"]) == (second["id"], True)
+    assert second["accepted"] is False
+    assert Turn.objects.filter(idempotency_key="k").count() == 1
+
+
+def test_an_explicit_parent_is_kept_and_null_is_a_new_root(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    below = post(as_alice, conversation, HELLO | {"parent_id": "a1"}).json()
+    root = post(as_alice, conversation, HELLO | {"parent_id": None}).json()
+    places = {t.id: (t.base_id, t.base_is_explicit) for t in Turn.objects.all()}
+    assert places[below["id"]] == ("a1", True)
+    assert places[root["id"]] == (None, True)
+
+
+def test_an_edit_stands_beside_the_message(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    say(conversation, "q2", "a2")
+    body = post(as_alice, conversation, HELLO | {"trigger": "edit-message", "message_id": "q2"}).json()
+    turn = Turn.objects.get(pk=body["id"])
+    assert (turn.trigger, turn.base_id, turn.base_is_explicit) == ("edit-message", "a1", True)
+
+
+@pytest.mark.parametrize("target", ["q1", "a1"])
+def test_regenerating_answers_the_question_again(as_alice: ApiClient, conversation: AgentInstance, target: str) -> None:
+    body = post(as_alice, conversation, {"trigger": "regenerate-message", "message_id": target}).json()
+    turn = Turn.objects.get(pk=body["id"])
+    assert (turn.trigger, turn.base_id, turn.input_ids) == ("regenerate-message", "q1", [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"message": {"parts": []}},
+        {"trigger": "edit-message", "message_id": "q1"},
+        {"trigger": "edit-message", **HELLO},
+        {"trigger": "edit-message", "message_id": "a1", **HELLO},
+        {"trigger": "regenerate-message"},
+        {"trigger": "regenerate-message", "message_id": "nowhere"},
+        {"trigger": "continue", **HELLO},
+        HELLO | {"parent_id": "nowhere"},
+        HELLO | {"request_id": "x" * 129},
+        HELLO | {"messages": []},
+        {"message": {"role": "system", **HELLO["message"]}},
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_leaves_nothing(
+    as_alice: ApiClient, conversation: AgentInstance, body: dict[str, Any]
+) -> None:
+    before = Turn.objects.count()
+    reply = post(as_alice, conversation, body)
+    assert reply.status_code == 422
+    assert reply["Content-Type"] == "application/problem+json"
+    assert Turn.objects.count() == before
+    assert conversation.session_id is not None
+    assert selectors.queued(conversation.session_id) == []
+
+
+def test_too_many_turns_a_minute_are_refused(as_alice: ApiClient, conversation: AgentInstance, settings: Any) -> None:
+    settings.THINK_TURNS_PER_MINUTE = 3  # one is there already
+    assert [post(as_alice, conversation, HELLO).status_code for _ in range(3)] == [202, 202, 429]
+
+
+def test_turns_are_listed_newest_first_by_pages(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    made = [make_turn(conversation).id for _ in range(4)]
+    first = as_alice.get(f"/instances/{conversation.id}/turns?limit=3").json()
+    assert [t["id"] for t in first["items"]] == made[::-1][:3]
+    rest = as_alice.get(f"/instances/{conversation.id}/turns?limit=3&cursor={first['next_cursor']}").json()
+    assert [t["position"] for t in rest["items"]] == [2, 1]
+    assert rest["next_cursor"] is None
+
+
+def test_cancelling_twice_is_harmless(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    turn_id = post(as_alice, conversation, HELLO).json()["id"]
+    assert as_alice.send("POST", f"/turns/{turn_id}/cancel").json() == {"cancelled": True}
+    assert as_alice.get(f"/turns/{turn_id}").json()["status"] == "aborted"
+    assert as_alice.send("POST", f"/turns/{turn_id}/cancel").json() == {"cancelled": False}
+
+
+def test_steps_tell_small_facts_and_sizes(as_alice: ApiClient, alice: User, conversation: AgentInstance) -> None:
+    turn = make_turn(conversation)
+    value = {"finish": "stop", "text": "x" * 500, "request": {"messages": []}}
+    FiberStep.objects.create(fiber=turn.fiber, step_key="model:0", value=value, attempt=1)
+    (step,) = as_alice.get(f"/turns/{turn.id}/steps").json()
+    assert (step["key"], step["attempt"]) == ("model:0", 1)
+    assert step["summary"] == {"finish": "stop", "text": {"bytes": 502}, "request": {"bytes": 15}}

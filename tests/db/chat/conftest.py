@@ -1,0 +1,119 @@
+"""Two signed-in people and a conversation of the first one's."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from chat.agent import InstanceKey
+from chat.instance_rows import ensure_instance
+from chat.models import AgentInstance, Turn
+from fibers.models import Fiber
+from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages
+from thinkproject.kernel.ids import new_id
+
+Reply = Any
+
+
+class ApiClient:
+    """A signed-in browser of one user's: JSON in, JSON out, below `/api/v1`."""
+
+    def __init__(self, user: User | None) -> None:
+        self.http = Client()
+        if user is not None:
+            self.http.force_login(user)
+
+    def get(self, path: str, **headers: str) -> Reply:
+        return self.http.get(f"/api/v1{path}", headers=headers)
+
+    def send(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
+        return self.http.generic(
+            method, f"/api/v1{path}", _encode(body), content_type="application/json", headers=headers
+        )
+
+
+def _encode(body: object) -> bytes:
+    return b"" if body is None else json.dumps(body).encode()
+
+
+@pytest.fixture(autouse=True)
+def _nobody_works(settings: Any) -> None:
+    """Turns stay as they were admitted."""
+    settings.THINK_FIBER_DISPATCH = "manual"
+
+
+@pytest.fixture
+def as_alice(alice: User) -> ApiClient:
+    return ApiClient(alice)
+
+
+@pytest.fixture
+def as_bob(bob: User) -> ApiClient:
+    return ApiClient(bob)
+
+
+@pytest.fixture
+def as_nobody(db: None) -> ApiClient:
+    return ApiClient(None)
+
+
+@pytest.fixture
+def make_instance() -> Callable[..., AgentInstance]:
+    def make(owner: User, name: str = "", *, agent: str = "assistant", title: str = "") -> AgentInstance:
+        key = InstanceKey(owner_id=owner.pk, agent=agent, name=name or new_id("chat"))
+        return ensure_instance(key, title=title)
+
+    return make
+
+
+@pytest.fixture
+def conversation(alice: User, make_instance: Callable[..., AgentInstance]) -> AgentInstance:
+    """Alice's: a question and an answer."""
+    instance = make_instance(alice, "talk", title="A talk")
+    say(instance, "q1", "a1")
+    return instance
+
+
+def say(instance: AgentInstance, question: str, answer: str, **turn: Any) -> Turn:
+    """Put a question and its answer at the end, with a final turn."""
+    assert instance.session_id is not None
+    made = make_turn(instance, assistant_id=answer, **turn)
+    queue_messages(instance.session_id, [text_message(question, "user")], turn_id=made.id)
+    place_messages(instance.session_id, [question], after=Leaf.ACTIVE)
+    put_assistant(instance.session_id, text_message(answer, "assistant"), after=question, turn_id=made.id)
+    return made
+
+
+def text_message(message_id: str, role: str) -> dict[str, Any]:
+    return {"id": message_id, "role": role, "parts": [{"type": "text", "text": f"text of {message_id}"}]}
+
+
+def make_turn(instance: AgentInstance, *, status: str = "completed", **fields: Any) -> Turn:
+    instance.refresh_from_db()
+    assert instance.session is not None
+    instance.turn_count += 1
+    instance.save(update_fields=["turn_count"])
+    now = timezone.now()
+    fiber = Fiber.objects.create(
+        name="chat.turn",
+        status=status,
+        lane=f"instance:{instance.pk}",
+        lane_position=instance.turn_count,
+        available_at=now,
+        owner_id=instance.owner_id,
+        finished_at=now if status in {"completed", "failed", "cancelled", "interrupted"} else None,
+    )
+    defaults: dict[str, Any] = {
+        "request_id": new_id("req"),
+        "trigger": "submit-message",
+        "generation": instance.generation,
+        "assistant_id": new_id("msg"),
+        "position": instance.turn_count,
+        "started_at": now,
+        "finished_at": fiber.finished_at,
+    }
+    return Turn.objects.create(instance=instance, session=instance.session, fiber=fiber, **defaults | fields)

@@ -1,0 +1,39 @@
+"""Both hot logs, and writers with a transaction that nobody fences."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from chat.streams.hot import RedisLog
+from chat.streams.memory import MemoryLog
+from chat.streams.port import StreamLog
+from thinkproject.kernel.ids import new_id
+
+
+@pytest.fixture
+def stream() -> str:
+    return new_id("trn")
+
+
+@pytest.fixture
+async def redis_log(redis_url: str) -> AsyncIterator[RedisLog]:
+    log = RedisLog(redis_url)
+    yield log
+    await log.aclose()
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def log(request: pytest.FixtureRequest, redis_url: str) -> AsyncIterator[StreamLog]:
+    if request.param == "memory":
+        yield MemoryLog()
+        return
+    redis_log = RedisLog(redis_url)
+    yield redis_log
+    await redis_log.aclose()
+
+
+@pytest.fixture
+def quick(settings: Any) -> None:
+    """Followers look again after a fifth of a second of silence."""
+    settings.THINK_STREAM_IDLE_SECONDS = 0.2

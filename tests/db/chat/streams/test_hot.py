@@ -1,0 +1,146 @@
+"""What is Redis' alone: keys, scripts, expiry, and what a restart means."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from chat.streams.errors import LogUnavailable
+from chat.streams.hot import ABANDONED_SECONDS, READ_CONNECTIONS, RedisLog, keys_of
+from chat.streams.hub import channel_of
+from chat.streams.records import Outcome
+from tests.db.chat.streams.support import append_of, records, texts
+
+
+@pytest.fixture
+async def client(redis_url: str) -> Any:
+    async with Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client
+
+
+async def test_records_have_explicit_ids_one_above_their_offsets(redis_log: RedisLog, client: Redis) -> None:
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
+    entries = await client.xrange("think:{trn_x}:log")
+    assert entries == [(f"0-{number + 1}", {"d": text}) for number, text in enumerate(texts(3))]
+
+
+async def test_keys_and_channel_of_a_stream_share_a_slot(client: Redis) -> None:
+    names = [*keys_of("trn_x"), channel_of("trn_x")]
+    assert all("{trn_x}" in name for name in names)
+    assert len(set(names)) == 3
+
+
+async def test_one_batch_is_one_message(redis_log: RedisLog, client: Redis) -> None:
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    async with client.pubsub() as subscriber:
+        await subscriber.subscribe(channel_of("trn_x"))
+        await subscriber.get_message(timeout=1)
+        await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
+        message = await subscriber.get_message(timeout=1)
+        assert message is not None
+        assert message["data"] == "\n".join([f"{opened.epoch} 0", *texts(3)])
+        assert await subscriber.get_message(timeout=0.05) is None
+
+
+async def test_scripts_are_loaded_again_after_a_flush(redis_log: RedisLog, client: Redis) -> None:
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    for first in (0, 2):
+        await client.script_flush()
+        batch = [append_of("trn_x", opened.epoch, first, 1), append_of("trn_x", opened.epoch, first + 1, 1)]
+        assert [answer.outcome for answer in await redis_log.append(batch)] == [Outcome.APPENDED] * 2
+    assert list((await redis_log.read("trn_x", 0, 10)).records) == records(4)
+
+
+async def test_a_closed_stream_expires_after_the_retention(redis_log: RedisLog, client: Redis, settings: Any) -> None:
+    settings.THINK_STREAM_HOT_RETENTION_SECONDS = 77
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", opened.epoch, 0, 3, is_rewrite=True)])
+    for key in keys_of("trn_x"):
+        assert ABANDONED_SECONDS - 5 <= await client.ttl(key) <= ABANDONED_SECONDS
+    await redis_log.close("trn_x")
+    for key in keys_of("trn_x"):
+        assert 70 <= await client.ttl(key) <= 77
+
+
+async def test_a_takeover_on_the_same_server_keeps_the_epoch(redis_log: RedisLog) -> None:
+    one = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", one.epoch, 0, 3)])
+    two = await redis_log.open("trn_x", fence=2, floor=0)
+    assert one.epoch == two.epoch
+
+
+async def test_a_takeover_after_a_restart_of_the_server_begins_a_new_epoch(redis_log: RedisLog, client: Redis) -> None:
+    """It may have lost its last second after readers had seen it; nobody can know."""
+    one = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", one.epoch, 0, 3)])
+    await client.hset(keys_of("trn_x")[1], "run", "of the server before")
+    assert (await redis_log.open("trn_x", fence=1, floor=0)).epoch == one.epoch  # the writer itself came back
+    await client.hset(keys_of("trn_x")[1], "run", "of the server before")
+    two = await redis_log.open("trn_x", fence=2, floor=0)
+    assert (two.epoch != one.epoch, two.next_offset) == (True, 3)
+
+
+async def test_a_writer_that_rewrites_after_a_restart_keeps_the_epoch_for_its_heirs(
+    redis_log: RedisLog, client: Redis
+) -> None:
+    one = await redis_log.open("trn_x", fence=1, floor=0)
+    await client.hset(keys_of("trn_x")[1], "run", "of the server before")
+    await redis_log.append([append_of("trn_x", one.epoch, 0, 3, is_rewrite=True)])
+    assert (await redis_log.open("trn_x", fence=2, floor=0)).epoch == one.epoch
+
+
+async def test_an_evicted_log_is_not_trusted(redis_log: RedisLog, client: Redis) -> None:
+    one = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", one.epoch, 0, 6)])
+    await client.delete(keys_of("trn_x")[0])
+    two = await redis_log.open("trn_x", fence=2, floor=4)
+    assert (two.next_offset, two.tail, two.epoch != one.epoch) == (4, (), True)
+
+
+async def test_a_full_server_leaves_the_log_as_it_was(redis_log: RedisLog, client: Redis) -> None:
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
+    await client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(LogUnavailable):
+            await redis_log.append([append_of("trn_x", opened.epoch, 3, 2)])
+        with pytest.raises(LogUnavailable):
+            await redis_log.append([append_of("trn_x", opened.epoch, 0, 5, is_rewrite=True)])
+    finally:
+        await client.config_set("maxmemory", 0)
+    slice_ = await redis_log.read("trn_x", 0, 10)
+    assert (list(slice_.records), slice_.next_offset) == (records(3), 3)
+    answer = (await redis_log.append([append_of("trn_x", opened.epoch, 0, 5, is_rewrite=True)]))[0]
+    assert answer.outcome is Outcome.APPENDED
+    assert list((await redis_log.read("trn_x", 0, 10)).records) == records(5)
+
+
+async def test_a_large_tail_is_handed_over(redis_log: RedisLog) -> None:
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", opened.epoch, 0, 20_000)])
+    assert len((await redis_log.open("trn_x", fence=2, floor=1)).tail) == 19_999
+
+
+async def test_a_reader_that_was_cancelled_leaves_no_answer_to_another(redis_log: RedisLog, client: Redis) -> None:
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
+    await client.client_pause(150)
+    readers = [asyncio.create_task(redis_log.read("trn_x", 0, 2)) for _ in range(READ_CONNECTIONS)]
+    await asyncio.sleep(0.05)
+    for reader in readers:
+        reader.cancel()
+    await asyncio.gather(*readers, return_exceptions=True)
+    assert [len((await redis_log.read("trn_x", 1, 1)).records) for _ in range(READ_CONNECTIONS)] == [1] * 16
+
+
+async def test_no_server_is_said_so() -> None:
+    log = RedisLog("unix:///nowhere/r.sock")
+    with pytest.raises(LogUnavailable):
+        await log.open("trn_x", fence=1, floor=0)
+    with pytest.raises(LogUnavailable):
+        await log.read("trn_x", 0, 1)
+    with pytest.raises(LogUnavailable):
+        await log.close("trn_x")
+    await asyncio.wait_for(log.aclose(), 2)

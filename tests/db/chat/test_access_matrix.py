@@ -1,0 +1,300 @@
+"""Two users, every route: whatever Bob does with Alice's ids changes nothing of hers and shows nothing.
+
+The rows are checked against the URL resolver and the API's operations: what is added without a row here fails. Each
+guarded operation is also called as Alice, so that a refusal is never a mistake in the request. Sockets:
+`test_access_sockets.py`.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from chat import attachments, tokens
+from chat.models import AgentInstance, Attachment, Turn
+from tests.db.chat.access_rows import all_rows, keep
+from tests.db.chat.conftest import make_turn, say
+from thinkproject.api import api
+
+SECRET = "text of alices-question"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hers:
+    """What Alice has."""
+
+    instance: AgentInstance
+    turn: Turn
+    running: Turn
+    file: Attachment
+
+    def fill(self, text: str) -> str:
+        ids = {
+            "instance_id": self.instance.id,
+            "session_id": self.instance.session_id,
+            "turn_id": self.turn.id,
+            "running_id": self.running.id,
+            "file_id": self.file.id,
+            "file_url": attachments.url_of(self.file.id),
+            "question_id": "alices-question",
+        }
+        for name, value in ids.items():
+            text = text.replace("{" + name + "}", str(value))
+        return text
+
+
+HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hi"}]}}
+
+# (method, path of the API): body, for operations on one thing of somebody's
+GUARDED: dict[tuple[str, str], Any] = {
+    ("GET", "/api/v1/instances/{instance_id}"): None,
+    ("PATCH", "/api/v1/instances/{instance_id}"): {"title": "Taken"},
+    ("DELETE", "/api/v1/instances/{instance_id}"): None,
+    ("GET", "/api/v1/instances/{instance_id}/messages"): None,
+    ("PUT", "/api/v1/instances/{instance_id}/leaf"): {"message_id": "alices-question"},
+    ("POST", "/api/v1/instances/{instance_id}/clear"): None,
+    ("GET", "/api/v1/instances/{instance_id}/sessions"): None,
+    ("GET", "/api/v1/sessions/{session_id}/messages"): None,
+    ("POST", "/api/v1/instances/{instance_id}/turns"): HELLO,
+    ("GET", "/api/v1/instances/{instance_id}/turns"): None,
+    ("GET", "/api/v1/turns/{turn_id}"): None,
+    ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
+    ("GET", "/api/v1/turns/{turn_id}/steps"): None,
+    ("GET", "/api/v1/turns/{turn_id}/stream"): None,  # more of it in api/test_stream.py: it crosses threads
+    ("GET", "/api/v1/files/{file_id}"): None,
+    ("DELETE", "/api/v1/files/{file_id}"): None,
+}
+# Operations without an id: they answer with the caller's own
+OWN: dict[tuple[str, str], Any] = {
+    ("GET", "/api/v1/agents"): None,
+    ("GET", "/api/v1/model"): None,
+    ("GET", "/api/v1/instances"): None,
+    ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
+    ("POST", "/api/v1/files"): None,
+}
+# Routes outside the API's operations, by what guards them
+SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
+PUBLIC = {
+    "api/v1/": "a redirect-like marker that names the root",
+    "^api/": "says that there is no such operation",
+    "sign-in/": "the login page",
+    "sign-in/<str:token>": "guarded by the link; tests in test_auth_sign_in.py",
+    "sign-out/": "ends one's own session",
+    "health/live": "tells nothing of anybody",
+    "health/ready": "tells nothing of anybody",
+}
+BY_NAME = {"^agents/.+/get-messages$": "names are scoped to the caller; tested below"}
+PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
+
+
+@pytest.fixture
+def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
+    instance = make_instance(alice, "talk", title="Private")
+    turn = say(instance, "alices-question", "alices-answer")
+    file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
+    attachments.claim(alice.pk, [file.id], instance)
+    running = make_turn(instance, status="running")
+    tokens.create_token(alice, name="hers")
+    return Hers(instance=instance, turn=turn, running=running, file=file)
+
+
+def client_of(user: User | None) -> Client:
+    client = Client()
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+def call(client: Client, method: str, path: str, body: Any) -> Any:
+    data = b"" if body is None else json.dumps(body).encode()
+    return client.generic(method, path, data, content_type="application/json")
+
+
+def routes(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]:
+    """Every route of the project as the resolver spells it."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        elif isinstance(pattern, URLPattern):
+            yield route
+
+
+def operations() -> set[tuple[str, str]]:
+    paths: dict[str, dict[str, Any]] = api.get_openapi_schema(path_prefix="/api/v1/")["paths"]
+    return {(method.upper(), path) for path, methods in paths.items() for method in methods}
+
+
+def _as_openapi(route: str) -> str:
+    return "/" + route.replace("<", "{").replace(">", "}")
+
+
+# --- completeness ----------------------------------------------------------------------------------------------------
+
+
+def test_every_operation_has_a_row() -> None:
+    assert operations() == set(GUARDED) | set(OWN)
+
+
+def test_every_route_has_a_row() -> None:
+    documented = {path for _method, path in operations()}
+    known = SIGNED_IN | set(PUBLIC) | set(BY_NAME) | PAGES
+    unknown = [
+        route
+        for route in routes()
+        if route not in known and _as_openapi(route) not in documented and not route.startswith("admin/")
+    ]
+    assert unknown == []
+
+
+# --- the API ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(GUARDED))
+def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, method: str, path: str) -> None:
+    if path.endswith("/stream"):
+        pytest.skip("async; the same assertion is in api/test_stream.py")
+    client = client_of(bob)
+    before = all_rows()
+    reply = call(client, method, hers.fill(path), GUARDED[method, path])
+    assert reply.status_code == 404
+    assert all_rows() == before
+    assert SECRET not in reply.content.decode()
+
+
+@pytest.mark.parametrize("power", ["is_staff", "is_superuser"])
+@pytest.mark.parametrize(("method", "path"), sorted(GUARDED))
+def test_superusers_get_no_way_round(hers: Hers, bob: User, method: str, path: str, power: str) -> None:
+    if path.endswith("/stream"):
+        pytest.skip("async; open_turn has the same rule")
+    User.objects.filter(pk=bob.pk).update(**{power: True})
+    client = client_of(bob)
+    before = all_rows()
+    assert call(client, method, hers.fill(path), GUARDED[method, path]).status_code == 404
+    assert all_rows() == before
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(GUARDED | OWN))
+def test_nobody_gets_and_changes_nothing(hers: Hers, method: str, path: str) -> None:
+    if path.endswith("/stream"):
+        pytest.skip("async; the same assertion is in api/test_stream.py")
+    before = all_rows()
+    reply = call(client_of(None), method, hers.fill(path), (GUARDED | OWN)[method, path])
+    assert (reply.status_code, reply["Content-Type"]) == (401, "application/problem+json")
+    assert all_rows() == before
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(GUARDED))
+def test_alice_herself_may(hers: Hers, alice: User, method: str, path: str) -> None:
+    if path.endswith("/stream"):
+        pytest.skip("async; in api/test_stream.py")
+    assert call(client_of(alice), method, hers.fill(path), GUARDED[method, path]).status_code < 400
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(OWN))
+def test_lists_and_new_things_are_ones_own(hers: Hers, bob: User, method: str, path: str) -> None:
+    client = client_of(bob)
+    before = all_rows()
+    reply = call(client, method, path, OWN[method, path])
+    text = reply.content.decode()
+    for trace in (hers.instance.id, hers.turn.id, hers.file.id, "Private", SECRET):
+        assert trace not in text
+    assert keep(before, all_rows()) == before
+
+
+# Alice's ids below Bob's own things: the parent is his, the child is not
+NESTED = [
+    ("PUT", "/leaf", {"message_id": "alices-question"}),
+    ("POST", "/turns", HELLO | {"parent_id": "alices-question"}),
+    ("POST", "/turns", HELLO | {"trigger": "edit-message", "message_id": "alices-question"}),
+    ("POST", "/turns", {"trigger": "regenerate-message", "message_id": "alices-question"}),
+    ("POST", "/turns", {"message": {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), NESTED)
+def test_her_child_under_his_parent_is_unknown(
+    hers: Hers, bob: User, make_instance: Callable[..., AgentInstance], method: str, path: str, body: Any
+) -> None:
+    his = make_instance(bob, "his")
+    say(his, "his-question", "his-answer")
+    client = client_of(bob)
+    before = all_rows()
+    filled = json.loads(hers.fill(json.dumps(body)))
+    reply = call(client, method, f"/api/v1/instances/{his.id}{path}", filled)
+    assert reply.status_code in {404, 422}
+    assert all_rows() == before
+
+
+def test_a_page_before_her_message_shows_nothing_of_hers(
+    hers: Hers, bob: User, make_instance: Callable[..., AgentInstance]
+) -> None:
+    his = make_instance(bob, "his")
+    say(his, "his-question", "his-answer")
+    reply = client_of(bob).get(f"/api/v1/instances/{his.id}/messages?before=alices-question")
+    assert SECRET not in reply.content.decode()
+
+
+# --- other routes ----------------------------------------------------------------------------------------------------
+
+
+def test_a_name_is_the_callers_own(hers: Hers, alice: User, bob: User) -> None:
+    path = "/agents/assistant/talk/get-messages"
+    _row, secret = tokens.create_token(bob, name="his")
+    client = client_of(bob)
+    before = all_rows()
+    for reply in (client.get(path), Client().get(f"{path}?token={secret}")):
+        assert (reply.status_code, reply.json()) == (200, [])
+    assert Client().get(path).status_code == 401
+    after = all_rows()
+    after["think_chat.ApiToken"] = before["think_chat.ApiToken"]  # its use was noted
+    assert after == before
+    assert SECRET in client_of(alice).get(path).content.decode()  # the same address is hers for her
+
+
+@pytest.mark.parametrize("route", sorted(PAGES))
+def test_a_page_shows_nothing_of_anybody_else(hers: Hers, alice: User, bob: User, route: str) -> None:
+    path = "/" + hers.fill(route.replace("<str:instance_id>", "{instance_id}"))
+    client = client_of(bob)
+    before = all_rows()
+    reply = client.get(path)
+    assert reply.status_code == (404 if "instance_id" in route else 200)
+    for trace in (hers.turn.id, "Private", SECRET):
+        assert trace not in reply.content.decode()
+    assert client_of(None).get(path).status_code == 302
+    assert all_rows() == before
+    assert "Private" in client_of(alice).get(path).content.decode()
+
+
+@pytest.mark.parametrize("route", sorted(SIGNED_IN))
+def test_documentation_needs_a_sign_in(bob: User, route: str) -> None:
+    assert client_of(None).get(f"/{route}").status_code == 302
+    assert client_of(bob).get(f"/{route}").status_code == 200
+
+
+def test_the_admin_is_closed_to_everybody_without_rights(hers: Hers, bob: User) -> None:
+    ids = {"object_id": "{instance_id}", "path:object_id": "{instance_id}"}
+    before = all_rows()
+    tried = 0
+    for route in routes():
+        if not route.startswith("admin/") or "think_" not in route or "(?P" in route:
+            continue
+        path = "/" + hers.fill(route.replace("<path:object_id>", ids["object_id"]))
+        for method in ("GET", "POST"):
+            for staff in (False, True):
+                User.objects.filter(pk=bob.pk).update(is_staff=staff)
+                before["auth.User"] = all_rows()["auth.User"]
+                reply = call(client_of(bob), method, path, None)
+                assert reply.status_code in {302, 403}, (method, path, staff, reply.status_code)
+                assert SECRET not in reply.content.decode()
+                tried += 1
+    User.objects.filter(pk=bob.pk).update(is_staff=False)
+    after = all_rows()
+    after["auth.User"] = before["auth.User"]
+    assert after == before
+    assert tried > 0

@@ -1,0 +1,153 @@
+"""Two users, every frame: Bob's socket at Alice's address is at his own, and her ids in his frames reach nothing."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any, get_args
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.routing import URLRouter
+from channels.testing import WebsocketCommunicator
+from django.conf import settings as django_settings
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session as BrowserSession
+from django.test import Client
+
+from chat import tokens
+from chat.core import frames
+from chat.models import AgentInstance, Turn
+from chat.routing import websocket_urlpatterns
+from tests.db.chat.access_rows import all_rows, keep
+from tests.db.chat.conftest import make_turn, say, text_message
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SECRET = "text of alices-question"
+QUESTION = {**text_message("alices-question", "user"), "parts": [{"type": "text", "text": "his own words"}]}
+
+FRAMES: list[dict[str, Any]] = [
+    {
+        "type": "cf_agent_use_chat_request",
+        "id": "{request_id}",
+        "init": {
+            "method": "POST",
+            "body": json.dumps({"messages": [QUESTION], "trigger": "regenerate-message"}),
+        },
+    },
+    {"type": "cf_agent_chat_request_cancel", "id": "{request_id}"},
+    {"type": "cf_agent_chat_clear"},
+    {"type": "cf_agent_chat_messages", "messages": [QUESTION]},
+    {"type": "cf_agent_stream_resume_request", "probeId": "p"},
+    {"type": "cf_agent_stream_resume_ack", "id": "{request_id}"},
+    {"type": "cf_agent_tool_result", "toolCallId": "alices-call", "toolName": "t", "output": {}},
+    {"type": "cf_agent_tool_approval", "toolCallId": "alices-call", "approved": True},
+    {"type": "cf_agent_state", "state": {"taken": True}},
+    {"type": "rpc", "id": "1", "method": "clear", "args": []},
+]
+
+
+def test_every_frame_has_a_row() -> None:
+    assert {type(frames.parse(json.dumps(frame))) for frame in FRAMES} == set(get_args(frames.ClientFrame))
+
+
+@pytest.fixture
+def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
+    """Alice's running turn, in a conversation named `talk`."""
+    instance = make_instance(alice, "talk", title="Private")
+    say(instance, "alices-question", "alices-answer")
+    return make_turn(instance, status="running", request_id="alices-request")
+
+
+def connection(path: str, *, cookie: str = "", query: str = "", origin: str = "http://testserver") -> Any:
+    headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
+    if cookie:
+        headers.append((b"cookie", f"{django_settings.SESSION_COOKIE_NAME}={cookie}".encode()))
+    made = WebsocketCommunicator(URLRouter(websocket_urlpatterns), path + (f"?{query}" if query else ""), headers)
+    made.scope["raw_path"] = path.encode()
+    return made
+
+
+def cookie_of(user: User) -> str:
+    client = Client()
+    client.force_login(user)
+    value: str = client.cookies[django_settings.SESSION_COOKIE_NAME].value
+    return value
+
+
+@pytest.fixture
+async def his_socket(bob: User, hers: Turn) -> AsyncIterator[Any]:
+    socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(bob))
+    connected, _ = await socket.connect(timeout=5)
+    assert connected
+    yield socket
+    await socket.disconnect()
+
+
+async def received(socket: Any, seconds: float = 0.3) -> list[str]:
+    found = []
+    while not await socket.receive_nothing(timeout=seconds):
+        found.append((await socket.receive_output(timeout=1)).get("text", ""))
+    return found
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame["type"])
+async def test_his_frame_with_her_ids_reaches_nothing_of_hers(his_socket: Any, hers: Turn, frame: Any) -> None:
+    before = await sync_to_async(all_rows)()
+    await his_socket.send_to(text_data=json.dumps(frame).replace("{request_id}", hers.request_id))
+    texts = await received(his_socket)
+    assert SECRET not in "".join(texts)
+    assert "alices-answer" not in "".join(texts)
+    assert keep(before, await sync_to_async(all_rows)()) == before
+
+
+async def test_the_handshake_shows_nothing_of_hers(his_socket: Any) -> None:
+    text = "".join(await received(his_socket))
+    assert "cf_agent_identity" in text
+    assert SECRET not in text
+    assert "alices-request" not in text
+
+
+@pytest.mark.parametrize(("path", "code"), [("/agents/assistant/talk", 4401), ("/agents/nobody/talk", 4401)])
+async def test_nobody_is_closed_with_4401(hers: Turn, path: str, code: int) -> None:
+    socket = connection(path)
+    assert await socket.connect(timeout=5) == (True, None)
+    closed = await socket.receive_output(timeout=5)
+    assert (closed["type"], closed["code"]) == ("websocket.close", code)
+
+
+@pytest.mark.parametrize("path", ["/agents/nobody/x", "/agents/assistant/x/sub/child/y", "/agents/assistant/%2E%2E"])
+async def test_an_unknown_address_is_closed_with_4404(bob: User, path: str) -> None:
+    _row, secret = await sync_to_async(tokens.create_token)(bob, name="t")
+    socket = connection(path, query=f"token={secret}")
+    assert await socket.connect(timeout=5) == (True, None)
+    closed = await socket.receive_output(timeout=5)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 4404)
+
+
+async def test_a_foreign_page_is_refused_before_accepting(bob: User) -> None:
+    cookie = await sync_to_async(cookie_of)(bob)
+    socket = connection("/agents/assistant/x", cookie=cookie, origin="http://evil.example")
+    connected, _ = await socket.connect(timeout=5)
+    assert not connected
+
+
+@pytest.mark.parametrize("change", ["deactivate", "delete", "log out"])
+async def test_authority_that_ends_closes_the_socket_at_the_next_frame(bob: User, his_socket: Any, change: str) -> None:
+    await received(his_socket)
+
+    def end() -> None:
+        match change:
+            case "deactivate":
+                User.objects.filter(pk=bob.pk).update(is_active=False)
+            case "delete":
+                bob.delete()
+            case "log out":
+                BrowserSession.objects.all().delete()
+
+    await sync_to_async(end)()
+    before = await sync_to_async(AgentInstance.objects.count)()
+    await asyncio.sleep(1.1)  # authority is asked for at most once a second
+    await his_socket.send_to(text_data=json.dumps(FRAMES[0]))
+    closed = await his_socket.receive_output(timeout=5)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 4401)
+    assert await sync_to_async(AgentInstance.objects.count)() == before

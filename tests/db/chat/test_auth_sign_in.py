@@ -1,0 +1,152 @@
+"""The login page and the one-time link: a GET burns nothing, a POST works once, on this machine only."""
+
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from chat import sign_in
+from chat.models import SignInLink
+
+LOCAL = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost:8000"}
+
+
+@pytest.fixture(autouse=True)
+def _at_home(settings: Any) -> None:
+    settings.IS_PRODUCTION = False
+
+
+def is_signed_in(client: Client) -> bool:
+    return "_auth_user_id" in client.session
+
+
+def test_a_get_shows_a_button_and_consumes_nothing(alice: User) -> None:
+    path = f"/sign-in/{sign_in.create_link(alice)}"
+    client = Client()
+    for _ in range(3):
+        reply = client.get(path, **LOCAL)  # type: ignore[arg-type]
+        assert reply.status_code == 200
+        assert b"<button" in reply.content
+    assert not is_signed_in(client)
+    assert SignInLink.objects.get().used_at is None
+    assert reply["Referrer-Policy"] == "no-referrer"
+    assert "no-store" in reply["Cache-Control"]
+
+
+def test_a_post_signs_in_once(alice: User) -> None:
+    path = f"/sign-in/{sign_in.create_link(alice)}"
+    client, second = Client(), Client()
+    reply = client.post(path, **LOCAL)  # type: ignore[arg-type]
+    assert (reply.status_code, reply["Location"]) == (302, "/")
+    assert is_signed_in(client)
+    assert second.post(path, **LOCAL).status_code == 403  # type: ignore[arg-type]
+    assert not is_signed_in(second)
+
+
+def test_a_post_needs_the_csrf_token(alice: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert client.post(f"/sign-in/{sign_in.create_link(alice)}", **LOCAL).status_code == 403  # type: ignore[arg-type]
+    assert SignInLink.objects.get().used_at is None
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"REMOTE_ADDR": "10.0.0.5"},
+        {"REMOTE_ADDR": ""},
+        {"HTTP_HOST": "testserver"},
+        {"HTTP_HOST": "evil.example"},
+        {"HTTP_HOST": "localhost.evil.example"},
+        {"HTTP_X_FORWARDED_FOR": "127.0.0.1"},
+        {"HTTP_FORWARDED": "for=127.0.0.1"},
+    ],
+)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_stranger_is_refused_and_burns_nothing(
+    alice: User, place: dict[str, str], method: str, settings: Any
+) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    path = f"/sign-in/{sign_in.create_link(alice)}"
+    client = Client()
+    assert getattr(client, method)(path, **(LOCAL | place)).status_code == 403
+    assert SignInLink.objects.get().used_at is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8123", "localhost", "[::1]:8000"])
+def test_this_machine_has_several_names(alice: User, host: str, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    path = f"/sign-in/{sign_in.create_link(alice)}"
+    assert Client().get(path, **(LOCAL | {"HTTP_HOST": host})).status_code == 200  # type: ignore[arg-type]
+
+
+def test_a_production_server_has_no_links(alice: User, settings: Any) -> None:
+    secret = sign_in.create_link(alice)
+    settings.IS_PRODUCTION = True
+    assert Client().post(f"/sign-in/{secret}", **LOCAL).status_code == 403  # type: ignore[arg-type]
+    with pytest.raises(CommandError):
+        call_command("sign_in_link", "alice")
+
+
+@pytest.mark.parametrize("change", ["expire", "deactivate", "newer"])
+def test_a_link_that_ended_is_refused(alice: User, change: str) -> None:
+    path = f"/sign-in/{sign_in.create_link(alice)}"
+    match change:
+        case "expire":
+            SignInLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        case "deactivate":
+            User.objects.update(is_active=False)
+        case "newer":
+            sign_in.create_link(alice)
+    client = Client()
+    assert client.get(path, **LOCAL).status_code == 403  # type: ignore[arg-type]
+    assert client.post(path, **LOCAL).status_code == 403  # type: ignore[arg-type]
+    assert not is_signed_in(client)
+
+
+def test_only_its_hash_is_stored(alice: User) -> None:
+    secret = sign_in.create_link(alice)
+    assert secret not in str(SignInLink.objects.values_list()[0])
+    lifetime = SignInLink.objects.get().expires_at - timezone.now()
+    assert timedelta(minutes=14) < lifetime <= timedelta(minutes=15)
+
+
+def test_the_command_prints_a_link_that_works(alice: User) -> None:
+    out = StringIO()
+    call_command("sign_in_link", "alice", port=8123, stdout=out)
+    url = out.getvalue().strip().splitlines()[-1]
+    assert url.startswith("http://127.0.0.1:8123/sign-in/")
+    client = Client()
+    client.post(url.removeprefix("http://127.0.0.1:8123"), **LOCAL)  # type: ignore[arg-type]
+    assert is_signed_in(client)
+
+
+def test_the_command_takes_the_only_user(alice: User, bob: User) -> None:
+    with pytest.raises(CommandError):
+        call_command("sign_in_link")
+    bob.delete()
+    out = StringIO()
+    call_command("sign_in_link", stdout=out)
+    assert "/sign-in/" in out.getvalue()
+
+
+def test_the_login_page_signs_in_and_refuses(alice: User) -> None:
+    client = Client()
+    assert client.post("/sign-in/", {"username": "alice", "password": "wrong"}).status_code == 200
+    assert not is_signed_in(client)
+    reply = client.post("/sign-in/", {"username": "alice", "password": "alice-password", "next": "//evil.example"})
+    assert (reply.status_code, reply["Location"]) == (302, "/")
+    assert is_signed_in(client)
+
+
+def test_signing_out_needs_a_post(alice: User) -> None:
+    client = Client()
+    client.force_login(alice)
+    assert client.get("/sign-out/").status_code == 405
+    assert is_signed_in(client)
+    client.post("/sign-out/")
+    assert not is_signed_in(client)

@@ -1,0 +1,122 @@
+"""`agent_chat --inline` on a pipe, in this process, with the scripted model."""
+
+import io
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from chat.agent import InstanceKey
+from chat.live import current_transcript
+from chat.llm.registry import replaced_models
+from chat.llm.scripted import ScriptedModel
+from chat.terminal import Screen
+from fibers.models import Fiber
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Say = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch) -> Say:
+    def run(lines: str, *words: str, **options: Any) -> tuple[str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+        with ExitStack() as stack:
+            stack.enter_context(replaced_models(ScriptedModel()))
+            call_command("agent_chat", *(words or ("assistant",)), inline=True, stdout=out, stderr=err, **options)
+        return out.getvalue(), err.getvalue()
+
+    return run
+
+
+def transcript(user: User, name: str = "terminal") -> list[JSONObject]:
+    return current_transcript(InstanceKey(owner_id=user.pk, agent="assistant", name=name))
+
+
+def test_answers_alone_go_to_standard_output(alice: User, say: Say) -> None:
+    out, err = say("say: One.\n\nsay: Two.\n")
+    assert (out, err) == ("One.\nTwo.\n", "")
+    assert [message["role"] for message in transcript(alice)] == ["user", "assistant"] * 2
+
+
+def test_a_tool_call_is_one_line_beside_the_answer(alice: User, say: Say) -> None:
+    out, err = say('call tool current_time {"time_zone": "Mars/Base"}\n')
+    assert len(err.splitlines()) == 1
+    assert err.startswith('⚙ current_time {"time_zone":"Mars/Base"} → There is no time zone')
+    assert "⚙" not in out
+
+
+def test_a_failed_turn_is_an_error_of_the_command(alice: User, say: Say) -> None:
+    with pytest.raises(CommandError, match="key"):
+        say("error 401\nsay: never\n")
+    assert not [m for m in transcript(alice) if m["role"] == "assistant" and m["parts"]]
+
+
+def test_clear_and_quit(alice: User, say: Say) -> None:
+    say("say: One.\n/clear\n/quit\nsay: Two.\n")
+    assert transcript(alice) == []
+
+
+def test_another_name_is_another_conversation(alice: User, say: Say) -> None:
+    say("say: One.\n", "assistant", "--name", "other")
+    assert transcript(alice) == []
+    assert len(transcript(alice, "other")) == 2
+
+
+def test_the_user_must_be_said_when_there_are_several(alice: User, bob: User, say: Say) -> None:
+    with pytest.raises(CommandError, match="no single user"):
+        say("say: One.\n")
+    say("say: One.\n", "assistant", "--user", "bob")
+    assert len(transcript(bob)) == 2
+    with pytest.raises(CommandError, match="no active user 'carla'"):
+        say("say: One.\n", "assistant", "--user", "carla")
+
+
+def test_an_unknown_agent_is_answered_with_the_known_ones(alice: User, say: Say) -> None:
+    with pytest.raises(CommandError, match=r"no agent 'asistant'. There are: .*\bassistant\b"):
+        say("", "asistant")
+
+
+def test_the_class_name_is_taken_too(alice: User, say: Say) -> None:
+    assert say("say: One.\n", "Assistant")[0] == "One.\n"
+
+
+def test_inline_needs_no_redis_and_leaves_other_peoples_fibers_alone(
+    alice: User, bob: User, say: Say, settings: Any
+) -> None:
+    settings.REDIS_URL = "unix:///nowhere/redis.sock"
+    other = Fiber.objects.create(name="chat.turn", owner_id=bob.pk, payload={})
+    out, err = say("say: One.\n", "assistant", "--user", "alice")
+    assert (out, err) == ("One.\n", "")
+    other.refresh_from_db()
+    assert other.status == "pending"
+
+
+def on_screen(*chunks: JSONObject, is_terminal: bool = True) -> str:
+    out = io.StringIO()
+    screen = Screen(out=out, err=io.StringIO(), is_terminal=is_terminal)
+    screen.on_start("req")
+    for chunk in chunks:
+        screen.on_event(dump(chunk))
+    screen.on_done()
+    return out.getvalue()
+
+
+def test_a_model_cannot_command_the_terminal() -> None:
+    hostile = "a\x1b]0;title\x07b\x9b2Jc\u202ed\ttab\r\nend\r"
+    chunk = {"type": "text-delta", "id": "t", "delta": hostile}
+    assert on_screen(chunk) == "a]0;titleb2Jcd\ttab\nend\n"
+    assert hostile in on_screen(chunk, is_terminal=False)
+
+
+def test_reasoning_is_dimmed_on_a_terminal_and_apart_on_a_pipe() -> None:
+    thought = {"type": "reasoning-delta", "id": "r", "delta": "hm"}
+    text = {"type": "text-delta", "id": "t", "delta": "yes"}
+    assert on_screen(thought, text) == "\x1b[2mhm\x1b[0m\nyes\n"
+    assert on_screen(thought, text, is_terminal=False) == "yes\n"

@@ -1,0 +1,73 @@
+"""`start_agent` writes what runs, and overwrites nothing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+AGENT = """\
+from chat.think import Think
+
+
+class SupportDesk(Think):
+    def get_model(self):
+        return "default"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+
+
+@pytest.mark.parametrize("name", ["SupportDesk", "support_desk", "support-desk", "support desk"])
+def test_one_agent_whatever_way_its_name_is_written(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("start_agent", name)
+    assert (tmp_path / "support_desk" / "agents.py").read_text(encoding="utf-8") == AGENT
+    said = capsys.readouterr().out
+    assert "wrote support_desk/agents.py" in said
+    assert "\nServe it:     THINK_APPS=support_desk make run\n" in said
+
+
+def test_a_package_elsewhere_is_served_with_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("start_agent", "SupportDesk", "--directory", "apart")
+    assert "PYTHONPATH=apart THINK_APPS=support_desk make run" in capsys.readouterr().out
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    call_command("start_agent", "SupportDesk")
+    with pytest.raises(CommandError, match=r"support_desk exists; nothing was written. To add to it: --app support_d"):
+        call_command("start_agent", "SupportDesk")
+    with pytest.raises(CommandError, match=r"agents\.py exists; nothing was written"):
+        call_command("start_agent", "OtherDesk", "--app", "support_desk")
+    assert (tmp_path / "support_desk" / "agents.py").read_text(encoding="utf-8") == AGENT
+
+
+def test_an_app_keeps_what_it_has(tmp_path: Path) -> None:
+    app = tmp_path / "shop_for_start_agent"
+    app.mkdir()
+    (app / "__init__.py").write_text("KEPT = True\n", encoding="utf-8")
+    call_command("start_agent", "SupportDesk", "--app", app.name)
+    assert (app / "agents.py").read_text(encoding="utf-8") == AGENT
+    assert (app / "__init__.py").read_text(encoding="utf-8") == "KEPT = True\n"
+    assert "from shop_for_start_agent.agents import SupportDesk" in (app / "tests" / "test_agents.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["Assistant"], "an agent 'assistant' already"),
+        (["Json"], "a module 'json' already"),
+        (["9lives"], "'9lives' cannot name a class"),
+        (["../etc"], "cannot name a class"),
+        (["Desk", "--app", "no_such_package"], "no package that can be imported"),
+    ],
+)
+def test_a_name_that_cannot_be(words: list[str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=said):
+        call_command("start_agent", *words)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,43 @@
+"""Live says that the process answers, ready that it can serve."""
+
+import time
+from typing import Any
+
+import pytest
+import redis
+from django.test import Client
+
+from chat.health import WORKER_KEY, note_worker
+
+
+def test_live_looks_at_nothing(settings: Any) -> None:
+    settings.REDIS_URL = "unix:///nowhere.sock"
+    reply = Client().get("/health/live")
+    assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
+    assert "no-store" in reply["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_ready_needs_a_worker_that_was_seen(redis_url: str) -> None:
+    reply = Client().get("/health/ready")
+    assert (reply.status_code, reply.json()["parts"]["worker"]) == (503, "never seen")
+    note_worker()
+    reply = Client().get("/health/ready")
+    assert (reply.status_code, reply.json()["parts"]) == (200, {"database": "ok", "redis": "ok", "worker": "ok"})
+    with redis.Redis.from_url(redis_url) as client:
+        client.set(WORKER_KEY, repr(time.time() - 60))
+    reply = Client().get("/health/ready")
+    assert (reply.status_code, reply.json()["parts"]["worker"]) == (503, "silent")
+
+
+@pytest.mark.django_db
+def test_without_redis_it_says_so_and_does_not_hang(settings: Any) -> None:
+    settings.REDIS_URL = "unix:///nowhere.sock"
+    began = time.monotonic()
+    reply = Client().get("/health/ready")
+    assert (reply.status_code, reply.json()["parts"]) == (
+        503,
+        {"database": "ok", "redis": "unreachable", "worker": "unknown"},
+    )
+    assert time.monotonic() - began < 5
+    note_worker()  # and a worker survives it

@@ -1,0 +1,83 @@
+"""Alice, agents of several kinds with the scripted model, and a way to run their turns to the end in this process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from chat.agent import InstanceKey
+from chat.handles import AgentHandle
+from chat.live import current_transcript
+from chat.llm.scripted import ScriptedModel
+from chat.models import Turn
+from chat.turns.admission import Admission, TurnRequest, admit
+from chat.turns.intake import Intake, Submit
+from chat.turns.status import turn_status
+from fibers.testing import run_until_idle
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+
+from .agents import CALLS, MODELS, SEEN
+
+
+@dataclass
+class Room:
+    """One conversation and what tests do in it."""
+
+    key: InstanceKey
+    model: ScriptedModel = field(default_factory=ScriptedModel)
+
+    async def admit(self, intake: Intake | str, **options: Any) -> Admission:
+        if isinstance(intake, str):
+            intake = Submit(message={"role": "user", "parts": [{"type": "text", "text": intake}]})
+        return await db(admit, self.key, TurnRequest(intake=intake, **options))
+
+    async def say(self, intake: Intake | str, **options: Any) -> Turn:
+        admission = await self.admit(intake, **options)
+        await run_until_idle(skip_delays=True)
+        return await self.turn(admission.turn.pk)
+
+    @property
+    def handle(self) -> AgentHandle:
+        return AgentHandle(self.key)
+
+    async def turn(self, turn_id: str) -> Turn:
+        return await db(lambda: Turn.objects.select_related("fiber").get(pk=turn_id))
+
+    async def transcript(self) -> list[JSONObject]:
+        return await db(current_transcript, self.key)
+
+    async def texts(self) -> list[tuple[str, str]]:
+        return [(m["role"], text_of(m)) for m in await self.transcript()]
+
+
+def text_of(message: JSONObject) -> str:
+    return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+
+
+def status_of(turn: Turn) -> str:
+    return turn_status(turn.fiber.status, turn.fiber.reason).value
+
+
+MakeRoom = Callable[..., Room]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_memory() -> None:
+    CALLS.clear()
+    SEEN.clear()
+
+
+@pytest.fixture
+def make_room(transactional_db: None) -> MakeRoom:
+    """Rooms of Alice's with a named agent of `tests/sample`."""
+    user = User.objects.create_user("alice", password="alice-password")
+
+    def make(agent: str = "plain", name: str = "room") -> Room:
+        room = Room(InstanceKey(owner_id=user.pk, agent=agent, name=name))
+        MODELS["current"] = room.model
+        return room
+
+    return make

@@ -1,0 +1,289 @@
+"""Turns whose worker dies: they go on and end as an undisturbed one, or are given up with what was said kept."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from chat.core.hooks import ResponseStatus
+from chat.core.language_model import ModelEvent, ModelRequest, TextDelta, ToolCallDelta
+from chat.live import is_final
+from chat.llm.scripted import ScriptedModel
+from chat.models import Turn
+from chat.streams.reader import read
+from chat.testing import worker
+from chat.turns.admission import cancel_turn
+from chat.turns.intake import Continue
+from chat.turns.status import TurnStatus
+from fibers import recovery
+from fibers.context import current_fiber
+from fibers.testing import claim_for_test, crash_after, die, expire_lease, run_until_idle
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject, load
+from tools_app.models import ToolCallRecord
+
+from .agents import CALLS, MODELS, SEEN
+from .conftest import MakeRoom, Room, status_of, text_of
+
+TWO_CALLS = (
+    'say: First.\ncall tool add {"a": 1, "b": 2} id=one\ncall tool add {"a": 3, "b": 4} id=two\nsay: It is {results}.'
+)
+
+
+class Mortal(ScriptedModel):
+    """Its worker dies after so many pieces of text or arguments, once per entry; 0 is before anything."""
+
+    def __init__(self, *deaths: int) -> None:
+        super().__init__()
+        self.deaths = list(deaths)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        left = self.deaths.pop(0) if self.deaths else None
+        async for event in super().stream(request):
+            if left == 0:
+                await asyncio.sleep(0.06)  # what was shown reaches the log
+                fiber = current_fiber()
+                assert fiber is not None
+                die(fiber)
+            yield event
+            if left is not None and isinstance(event, TextDelta | ToolCallDelta):
+                left -= 1
+
+
+@contextmanager
+def mortal(room: Room, *deaths: int) -> Iterator[Mortal]:
+    room.model = MODELS["current"] = model = Mortal(*deaths)
+    yield model
+
+
+def seen(name: str) -> list[Any]:
+    return [value for found, value in SEEN if found == name]
+
+
+def plain(message: JSONObject) -> list[JSONObject]:
+    """The parts without the ids that differ from turn to turn."""
+    return [{k: v for k, v in part.items() if k != "id"} for part in message["parts"]]
+
+
+async def undisturbed(make_room: MakeRoom, text: str) -> list[JSONObject]:
+    room = make_room(name="undisturbed")
+    await room.say(text)
+    CALLS.clear()
+    return plain((await room.transcript())[-1])
+
+
+@pytest.mark.parametrize("key", ["begin", "model:0", "call:one", "call:two", "model:1", "final"])
+async def test_a_crash_after_any_record_changes_nothing(make_room: MakeRoom, key: str) -> None:
+    expected = await undisturbed(make_room, TWO_CALLS)
+    room = make_room()
+    with crash_after(key):
+        turn = await room.say(TWO_CALLS)
+    assert status_of(turn) == "completed"
+    assert turn.fiber.attempt == 2
+    assert plain((await room.transcript())[-1]) == expected
+    assert [role for role, _ in await room.texts()] == ["user", "assistant"]
+    rows = await db(lambda: list(ToolCallRecord.objects.filter(turn_id=turn.pk).values_list("call_id", "status")))
+    assert sorted(rows) == [("one", "succeeded"), ("two", "succeeded")]
+    assert len(room.model.requests) == 2
+    records = [load(record.text) for record in await read(turn.pk, 0)]
+    outputs = [chunk["toolCallId"] for chunk in records if chunk["type"] == "tool-output-available"]
+    assert sorted(outputs) == ["one", "two"]
+
+
+@pytest.mark.parametrize("key", ["model:1", "final"])
+async def test_a_settled_call_is_not_run_again(make_room: MakeRoom, key: str) -> None:
+    room = make_room()
+    with crash_after(key):
+        await room.say(TWO_CALLS)
+    assert sorted(CALLS) == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("deaths", [(0,), (1,), (4,), (2, 3), (0, 0, 2)])
+async def test_a_crash_in_mid_answer_loses_and_doubles_no_text(make_room: MakeRoom, deaths: tuple[int, ...]) -> None:
+    expected = await undisturbed(make_room, "stream 12 words")
+    room = make_room()
+    with mortal(room, *deaths):
+        turn = await room.say("stream 12 words")
+    assert status_of(turn) == "completed"
+    assert plain((await room.transcript())[-1]) == expected
+    kinds = [load(record.text)["type"] for record in await read(turn.pk, 0)]
+    assert (kinds.count("start"), kinds.count("finish"), kinds.count("text-start")) == (1, 1, 1)
+
+
+async def test_half_a_call_is_a_failed_one_that_the_model_sees(make_room: MakeRoom) -> None:
+    room = make_room()
+    with mortal(room, 2) as model:
+        turn = await room.say('call tool add {"a": 1, "b": 2}\nsay: {result}')
+    answer = (await room.transcript())[-1]
+    [call] = [part for part in answer["parts"] if "toolCallId" in part]
+    reason = "The tool call was interrupted before its arguments were complete."
+    assert (call["state"], call["errorText"]) == ("output-error", reason)
+    assert model.requests[-1]["messages"][-1]["role"] == "tool"
+    assert reason in text_of(answer)
+    assert (CALLS, status_of(turn)) == ([], "completed")
+
+
+async def test_nothing_shown_is_asked_again_and_something_shown_is_continued(make_room: MakeRoom) -> None:
+    room = make_room()
+    with mortal(room, 0) as model:
+        await room.say("stream 5 words")
+    assert model.requests[0] == model.requests[1]
+    with mortal(room, 2) as model:
+        await room.say("stream 7 words")
+    before, after = model.requests
+    assert after["messages"][: len(before["messages"])] == before["messages"]
+    assert [message["role"] for message in after["messages"][-2:]] == ["assistant", "user"]
+
+
+async def test_the_agent_may_decline_to_go_on(make_room: MakeRoom) -> None:
+    room = make_room("careful")
+    with mortal(room, 3):
+        turn = await room.say("stream 12 words")
+    assert (status_of(turn), turn.error_text) == ("error", "The assistant was interrupted.")
+    [context] = seen("on_chat_recovery")
+    shown = text_of((await room.transcript())[-1])
+    assert context.partial_text == shown != ""
+    assert (context.kind, context.attempt, context.turn_id) == ("continue", 2, turn.pk)
+    assert context.created_at == turn.accepted_at.isoformat()
+    assert len(room.model.requests) == 1
+
+
+async def test_recovery_before_anything_was_shown_is_a_retry(make_room: MakeRoom) -> None:
+    room = make_room("careful")
+    with mortal(room, 0):
+        await room.say("stream 12 words")
+    [context] = seen("on_chat_recovery")
+    assert (context.kind, context.partial_text) == ("retry", "")
+    assert [role for role, _ in await room.texts()] == ["user"]
+
+
+async def test_an_unwanted_partial_is_dropped_but_for_settled_calls(make_room: MakeRoom) -> None:
+    room = make_room("thrifty")
+    with mortal(room, 3):
+        await room.say("stream 12 words")
+    assert [role for role, _ in await room.texts()] == ["user"]
+    room = make_room("thrifty", name="calls")
+    with crash_after("call:two"):
+        await room.say(TWO_CALLS)
+    parts = (await room.transcript())[-1]["parts"]
+    assert {part["state"] for part in parts} == {"output-available"}
+
+
+async def test_a_turn_that_keeps_losing_its_worker_is_given_up(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_FIBER_MAX_RECOVERIES = 1
+    room = make_room("recorder")
+    with mortal(room, 3, 0, 0, 0, 0, 0):
+        turn = await room.say("stream 12 words")
+    assert status_of(turn) == "error"
+    assert turn.error_text == "The assistant was interrupted and could not recover. Please try again."
+    assert turn.finished_at is not None
+    partial = text_of((await room.transcript())[-1])
+    assert 0 < len(partial.split()) < 12
+    [response] = seen("on_chat_response")
+    assert (response.status, text_of(response.message)) == (ResponseStatus.ERROR, partial)
+    MODELS["current"] = ScriptedModel()
+    assert status_of(await room.say("say: fine")) == "completed"
+
+
+async def test_a_turn_that_is_given_up_is_over_once_its_rest_is_stored(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_FIBER_MAX_RECOVERIES = 0
+    room = make_room()
+    admission = await room.admit("say: hi")
+    turn = admission.turn
+    assert await db(claim_for_test, turn.fiber_id) is not None
+    await db(lambda: Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now()))
+    await db(expire_lease, turn.fiber_id)
+    await db(lambda: recovery.sweep(prune=False))
+    assert status_of(await room.turn(turn.pk)) == "error"
+    assert await db(is_final, turn.pk) is False
+    await run_until_idle()
+    assert await db(is_final, turn.pk) is True
+    assert "could not recover" in (await room.turn(turn.pk)).error_text
+
+
+async def test_an_agent_may_resign_from_recovery(make_room: MakeRoom) -> None:
+    room = make_room("resigned")
+    with mortal(room, 3):
+        turn = await room.say("stream 12 words")
+    assert (status_of(turn), len(room.model.requests)) == ("error", 1)
+    assert text_of((await room.transcript())[-1])
+
+
+async def test_who_waits_for_a_turn_that_is_given_up_is_told(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_FIBER_MAX_RECOVERIES = 0
+    room = make_room("recorder")
+    told: list[str] = []
+
+    class Callback:
+        def on_error(self, text: str) -> None:
+            told.append(text)
+
+    with mortal(room, 2, 0, 0):
+        waiting = asyncio.create_task(room.handle.chat("stream 12 words", Callback()))
+        for _ in range(500):
+            await run_until_idle(skip_delays=True)
+            await asyncio.sleep(0.02)
+            if waiting.done():
+                break
+    result = await waiting
+    assert result.status is TurnStatus.ERROR
+    assert told == [result.error] == ["The assistant was interrupted and could not recover. Please try again."]
+    assert result.message is not None
+    assert len(seen("on_chat_response")) == 1
+
+
+async def test_a_running_turn_is_stopped_and_keeps_what_it_said(make_room: MakeRoom) -> None:
+    room = make_room()
+    async with worker():
+        admission = await room.admit("stream 400 words at 60/s")
+        for _ in range(500):
+            await asyncio.sleep(0.02)
+            if len(await read(admission.turn.pk, 0)) > 5:
+                break
+        assert await db(cancel_turn, admission.turn.pk) is True
+        for _ in range(500):
+            await asyncio.sleep(0.02)
+            if (await room.turn(admission.turn.pk)).finished_at is not None:
+                break
+        assert await db(cancel_turn, admission.turn.pk) is False
+        result = await room.handle.chat("say: next")
+    assert status_of(await room.turn(admission.turn.pk)) == "aborted"
+    partial = text_of((await room.transcript())[1])
+    shown = [load(record.text) for record in await read(admission.turn.pk, 0)]
+    assert partial == "".join(chunk["delta"] for chunk in shown if chunk["type"] == "text-delta")
+    assert 0 < len(partial.split()) < 400
+    assert result.status is TurnStatus.COMPLETED
+
+
+async def test_a_crash_while_it_is_being_stopped_still_stops_it(make_room: MakeRoom) -> None:
+    room = make_room()
+    model = Mortal(3)
+    room.model = MODELS["current"] = model
+    admission = await room.admit("stream 12 words")
+
+    class Stopping(Mortal):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+            await db(cancel_turn, admission.turn.pk)
+            async for event in super().stream(request):
+                yield event
+
+    MODELS["current"] = Stopping(3)
+    await run_until_idle(skip_delays=True)
+    assert status_of(await room.turn(admission.turn.pk)) == "aborted"
+    MODELS["current"] = ScriptedModel()
+    assert status_of(await room.say("say: next")) == "completed"
+
+
+async def test_a_stopped_answer_is_continued_where_it_stopped(make_room: MakeRoom) -> None:
+    room = make_room("recorder")
+    await room.say("stream 12 words\nerror in stream after 5 code context_length_exceeded")
+    turn = await room.say(Continue())
+    assert status_of(turn) == "completed"
+    _user, first, second = await room.transcript()
+    words = (text_of(first) + text_of(second)).split()
+    assert [int(re.sub("[a-z]", "", word)) for word in words] == list(range(12))  # the words are numbered
+    assert seen("on_chat_response")[-1].continuation

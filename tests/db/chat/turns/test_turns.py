@@ -1,0 +1,183 @@
+"""A turn from admission to the stored answer, in one process: fibers, log, loop, session."""
+
+from chat.agent import InstanceKey
+from chat.models import AgentInstance, StreamSegment, Turn
+from chat.streams.reader import read
+from chat.turns.admission import cancel_turn, clear_instance
+from chat.turns.intake import Edit, Regenerate, Submit
+from fibers.testing import run_until_idle
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import load
+
+from .agents import CALLS
+from .conftest import MakeRoom, status_of, text_of
+
+
+async def test_two_turns_accumulate(make_room: MakeRoom) -> None:
+    room = make_room()
+    await room.say("say: one")
+    await room.say("say: two")
+    assert await room.texts() == [
+        ("user", "say: one"),
+        ("assistant", "one"),
+        ("user", "say: two"),
+        ("assistant", "two"),
+    ]
+
+
+async def test_the_answer_keeps_the_id_that_the_stream_announced(make_room: MakeRoom) -> None:
+    room = make_room()
+    turn = await room.say("say: hello")
+    records = await read(turn.pk, 0)
+    assert load(records[0].text) == {"type": "start", "messageId": turn.assistant_id}
+    assert (await room.transcript())[-1]["id"] == turn.assistant_id
+    assert status_of(turn) == "completed"
+    assert turn.finished_at is not None
+
+
+async def test_tools_run_and_their_outputs_are_stored(make_room: MakeRoom) -> None:
+    room = make_room()
+    await room.say('call tool add {"a": 2, "b": 3}')
+    assert CALLS == [(2, 3)]
+    parts = (await room.transcript())[-1]["parts"]
+    call = next(p for p in parts if "toolCallId" in p)
+    assert (call["state"], call["output"], call["toolName"]) == ("output-available", 5, "add")
+    assert text_of({"parts": parts})
+
+
+async def test_a_failing_tool_is_a_result(make_room: MakeRoom) -> None:
+    room = make_room()
+    turn = await room.say("call tool fail {}")
+    call = next(p for p in (await room.transcript())[-1]["parts"] if "toolCallId" in p)
+    assert (call["state"], call["errorText"]) == ("output-error", "the tool broke")
+    assert status_of(turn) == "completed"
+
+
+async def test_a_tool_that_takes_too_long_is_a_result(make_room: MakeRoom) -> None:
+    room = make_room()
+    await room.say("call tool sleep {}")
+    call = next(p for p in (await room.transcript())[-1]["parts"] if "toolCallId" in p)
+    assert "did not finish within 0.05 s" in call["errorText"]
+
+
+async def test_no_model(make_room: MakeRoom) -> None:
+    """A subclass without `get_model` ends the turn with a text that tells the developer; the agent keeps serving."""
+    room = make_room("no-model")
+    turn = await room.say("hi")
+    assert status_of(turn) == "error"
+    assert "Override get_model() in NoModel" in turn.error_text
+    second = await room.say("again")
+    assert status_of(second) == "error"
+    assert [role for role, _ in await room.texts()] == ["user", "user"]
+
+
+async def test_duplicate_user_id(make_room: MakeRoom) -> None:
+    room = make_room()
+    message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "say: A"}]}
+    await room.say(Submit(message=message))
+    await room.say(Submit(message={**message, "parts": [{"type": "text", "text": "say: B"}]}))
+    users = [m for m in await room.transcript() if m["role"] == "user"]
+    assert [text_of(m) for m in users] == ["say: A"]
+
+
+async def test_the_same_request_twice_is_one_turn(make_room: MakeRoom) -> None:
+    room = make_room()
+    first = await room.admit("say: once", request_id="r1")
+    second = await room.admit("say: twice", request_id="r1")
+    assert (second.turn.pk, second.is_new) == (first.turn.pk, False)
+    await run_until_idle()
+    assert await room.texts() == [("user", "say: once"), ("assistant", "once")]
+
+
+async def test_queued_submits_alternate_with_their_answers(make_room: MakeRoom) -> None:
+    room = make_room()
+    await room.admit("say: one")
+    await room.admit("say: two")
+    assert [(text_of(m), m.get("metadata", {}).get("queued")) for m in await room.transcript()] == [
+        ("say: one", True),
+        ("say: two", True),
+    ]
+    await run_until_idle()
+    assert [t for _, t in await room.texts()] == ["say: one", "one", "say: two", "two"]
+
+
+async def test_an_edit_makes_a_sibling_and_is_answered(make_room: MakeRoom) -> None:
+    room = make_room()
+    first = await room.say("say: one")
+    await room.say("say: two")
+    message = {"role": "user", "parts": [{"type": "text", "text": "say: changed"}]}
+    await room.say(Edit(message_id=first.input_ids[0], message=message))
+    assert [t for _, t in await room.texts()] == ["say: changed", "changed"]
+
+
+async def test_regenerate_makes_a_sibling_answer(make_room: MakeRoom) -> None:
+    room = make_room()
+    first = await room.say("say: one")
+    again = await room.say(Regenerate(message_id=first.assistant_id))
+    transcript = await room.transcript()
+    assert [text_of(m) for m in transcript] == ["say: one", "one"]
+    assert transcript[-1]["id"] == again.assistant_id != first.assistant_id
+
+
+async def test_a_cancelled_queued_turn_is_aborted_and_its_message_stays(make_room: MakeRoom) -> None:
+    room = make_room()
+    await room.admit("say: one")
+    second = await room.admit("say: two")
+    assert await db(cancel_turn, second.turn.pk) is True
+    third = await room.admit("say: three")
+    await run_until_idle()
+    assert status_of(await room.turn(second.turn.pk)) == "aborted"
+    assert status_of(await room.turn(third.turn.pk)) == "completed"
+    # The model sees both unanswered messages, in order.
+    assert [t for _, t in await room.texts()] == ["say: one", "one", "say: two", "say: three", "twothree"]
+
+
+async def test_clear_skips_queued_turns_and_empties_the_path(make_room: MakeRoom) -> None:
+    room = make_room()
+    await room.say("say: one")
+    queued = await room.admit("say: two")
+    await db(clear_instance, room.key)
+    await run_until_idle()
+    assert status_of(await room.turn(queued.turn.pk)) == "skipped"
+    assert await room.transcript() == []
+    await room.say("say: three")
+    assert [t for _, t in await room.texts()] == ["say: three", "three"]
+
+
+async def test_usage_and_steps_are_on_the_turn(make_room: MakeRoom) -> None:
+    room = make_room()
+    turn = await room.say('call tool add {"a": 1, "b": 1}')
+    assert turn.step_count == 2
+    assert turn.output_tokens > 0
+    assert turn.model_name
+
+
+async def test_rows_appear_on_the_first_write(make_room: MakeRoom) -> None:
+    room = make_room()
+    assert await room.transcript() == []
+    assert await db(AgentInstance.objects.count) == 0
+    await room.say("say: hi")
+    assert await db(AgentInstance.objects.count) == 1
+
+
+async def test_the_cold_log_holds_the_whole_turn(make_room: MakeRoom) -> None:
+    room = make_room()
+    turn = await room.say("say: a few words here")
+    hot = [r.text for r in await read(turn.pk, 0)]
+    rows = await db(lambda: list(StreamSegment.objects.filter(stream=turn.pk).order_by("first_offset")))
+    assert [line for row in rows for line in row.data.split("\n")] == hot
+
+
+async def test_two_users_have_rooms_of_their_own(make_room: MakeRoom) -> None:
+    room = make_room()
+    await room.say("say: mine")
+    other = InstanceKey(owner_id=None, agent="plain", name="room")
+    assert await db(lambda: Turn.objects.filter(instance__owner_id=other.owner_id).count()) == 0
+
+
+async def test_a_failed_turn_ends_at_once(make_room: MakeRoom) -> None:
+    """A turn whose end is recorded is not tried again: its failure is what people see."""
+    room = make_room()
+    admission = await room.admit("error 400")
+    await run_until_idle()
+    assert status_of(await room.turn(admission.turn.pk)) == "error"

@@ -1,0 +1,122 @@
+"""Fibers in the admin, and the commands."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from fibers import leases, selectors, services
+from fibers.core.states import FiberEvent
+from fibers.leases import Settlement
+from fibers.models import Fiber, FiberStep
+from fibers.testing import expire_lease
+
+pytestmark = pytest.mark.django_db
+
+LIST = "admin:think_fibers_fiber_changelist"
+
+
+@pytest.fixture
+def staff(client: Client) -> User:
+    user = User.objects.create_user("staff", is_staff=True)
+    allow(user, "view_fiber", "view_fiberstep")
+    client.force_login(user)
+    return user
+
+
+def allow(user: User, *codes: str) -> None:
+    user.user_permissions.add(*Permission.objects.filter(codename__in=codes))
+
+
+def act(client: Client, action: str, *fibers: Fiber) -> None:
+    client.post(reverse(LIST), {"action": action, "_selected_action": [fiber.pk for fiber in fibers]})
+
+
+def failed() -> Fiber:
+    fiber = services.start_fiber("admin.test", {"secret": 1})
+    leases.claim(fiber.pk, "worker-7")
+    FiberStep.objects.create(fiber=fiber, step_key="model:1", value={"text": "hello"}, attempt=1)
+    leases.settle(fiber.pk, 1, Settlement(event=FiberEvent.FAIL, progress=0, reason="no_key", error={"code": "no_key"}))
+    return fiber
+
+
+def test_the_list_shows_where_each_fiber_stands(client: Client, staff: User) -> None:
+    fiber = failed()
+    page = client.get(reverse(LIST), {"status": "failed"}).content.decode()
+    assert fiber.pk in page
+    assert "no_key" in page
+
+
+def test_the_list_counts_no_further_than_its_limit(client: Client, staff: User) -> None:
+    for _ in range(3):
+        services.start_fiber("admin.test", 1)
+    with CaptureQueriesContext(connection) as queries:
+        client.get(reverse(LIST))
+    counts = [q["sql"] for q in queries if "COUNT(" in q["sql"]]
+    assert counts
+    assert all("LIMIT 10000" in sql for sql in counts)
+    assert not [q for q in queries if "DISTINCT" in q["sql"] and "fiber" in q["sql"]]
+
+
+def test_the_detail_shows_the_journal_and_changes_nothing(client: Client, staff: User) -> None:
+    fiber = failed()
+    url = reverse("admin:think_fibers_fiber_change", args=[fiber.pk])
+    page = client.get(url).content.decode()
+    assert "model:1" in page
+    assert "hello" in page
+    assert 'name="_save"' not in page
+    assert client.post(url, {"status": "completed"}).status_code == 403
+    assert client.get(reverse("admin:think_fibers_fiber_add")).status_code == 403
+    assert client.post(reverse("admin:think_fibers_fiber_delete", args=[fiber.pk]), {"post": "yes"}).status_code == 403
+
+
+@pytest.mark.parametrize(("action", "code"), [("cancel_fibers", "cancel_fiber"), ("requeue_fibers", "requeue_fiber")])
+def test_an_action_needs_its_permission(client: Client, staff: User, action: str, code: str) -> None:
+    fibers = {"cancel_fibers": services.start_fiber("admin.test", 1), "requeue_fibers": failed()}
+    before = selectors.get_fiber(fibers[action].pk).status
+    act(client, action, fibers[action])
+    assert selectors.get_fiber(fibers[action].pk).status == before
+    allow(staff, code)
+    act(client, action, fibers[action])
+    assert selectors.get_fiber(fibers[action].pk).status != before
+
+
+def test_actions_count_what_they_moved(client: Client, staff: User) -> None:
+    allow(staff, "cancel_fiber")
+    response = client.post(
+        reverse(LIST),
+        {"action": "cancel_fibers", "_selected_action": [failed().pk, services.start_fiber("admin.test", 1).pk]},
+        follow=True,
+    )
+    assert "1 of 2 cancelled." in response.content.decode()
+
+
+def run(command: str, *arguments: Any) -> str:
+    out = StringIO()
+    call_command(command, *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_inspect_fiber_prints_the_row_and_its_steps() -> None:
+    fiber = failed()
+    text = run("inspect_fiber", fiber.pk)
+    for part in (fiber.pk, "failed", "no_key", '{"secret":1}', "step model:1 (attempt 1", '{"text":"hello"}'):
+        assert part in text
+
+
+def test_inspect_fiber_of_an_unknown_id_says_so() -> None:
+    with pytest.raises(CommandError, match="fib_none"):
+        run("inspect_fiber", "fib_none")
+
+
+def test_recover_fibers_sweeps_and_says_what_it_did() -> None:
+    fiber = services.start_fiber("admin.test", 1)
+    leases.claim(fiber.pk, "w1")
+    expire_lease(fiber.pk)
+    assert run("recover_fibers") == "recovered 1, ended 0, dispatched 0, pruned 0\n"

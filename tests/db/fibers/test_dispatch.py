@@ -1,0 +1,130 @@
+"""Telling the workers: on commit, by name, and never at the caller's expense."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery, current_app
+from django.db import transaction
+from django.db.models.functions import Now
+
+from fibers import dispatch, selectors, services
+from fibers.models import Fiber
+from fibers.recovery import sweep
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+QUEUE = "dispatch-test"
+
+
+@contextmanager
+def celery_app(url: str) -> Iterator[None]:
+    """Make an app with this broker the current one, in all threads."""
+    before = current_app._get_current_object()  # type: ignore[attr-defined]  # the proxy's target
+    app = Celery("dispatch-test", broker=url)
+    app.conf.task_default_queue = QUEUE
+    app.set_default()
+    app.set_current()
+    try:
+        yield
+    finally:
+        app.close()
+        before.set_default()
+        before.set_current()
+
+
+@pytest.fixture
+def broker(redis_url: str, settings: Any) -> Iterator[Callable[[], int]]:
+    """A queue that can be looked into: call it to learn how many tasks wait there."""
+    settings.THINK_FIBER_DISPATCH = "celery"
+    with celery_app(redis_url.replace("unix://", "redis+socket://")), redis.Redis.from_url(redis_url) as client:
+        client.delete(QUEUE)
+        yield lambda: int(client.llen(QUEUE))
+
+
+@pytest.fixture
+def dead_broker(settings: Any, tmp_path: Path) -> Iterator[None]:
+    settings.THINK_FIBER_DISPATCH = "celery"
+    with celery_app(f"redis+socket://{tmp_path}/nobody.sock"):
+        yield
+
+
+def age(fiber: Fiber, seconds: float) -> None:
+    Fiber.objects.filter(pk=fiber.pk).update(dispatched_at=Now() - timedelta(seconds=seconds))
+
+
+def test_a_task_is_sent_when_the_transaction_commits(broker: Any) -> None:
+    with transaction.atomic():
+        services.start_fiber("dispatch.test", 1)
+        assert broker() == 0
+    assert broker() == 1
+
+
+def test_a_transaction_that_rolls_back_sends_nothing(broker: Any) -> None:
+    with pytest.raises(ZeroDivisionError):
+        start_and_fail()
+    assert (broker(), Fiber.objects.count()) == (0, 0)
+
+
+@transaction.atomic
+def start_and_fail() -> None:
+    services.start_fiber("dispatch.test", 1)
+    raise ZeroDivisionError
+
+
+def test_a_known_key_sends_nothing_more(broker: Any) -> None:
+    for _ in range(3):
+        services.start_fiber("dispatch.test", 1, key="k")
+    assert broker() == 1
+
+
+def test_with_the_broker_down_nothing_is_raised_and_nothing_is_lost(dead_broker: None) -> None:
+    started = time.monotonic()
+    fiber = services.start_fiber("dispatch.test", 1)
+    assert time.monotonic() - started < 2
+    row = selectors.get_fiber(fiber.pk)
+    assert (row.status, row.dispatched_at) == ("pending", None)
+
+
+def test_the_sweep_sends_at_once_what_the_broker_missed(broker: Any) -> None:
+    fiber = services.start_fiber("dispatch.test", 1)
+    dispatch.forget_dispatch([fiber.pk])
+    assert sweep().dispatched == 1
+    assert broker() == 2
+    assert sweep().dispatched == 0  # told just now
+
+
+def test_the_sweep_sends_again_what_nobody_claimed(broker: Any) -> None:
+    fiber = services.start_fiber("dispatch.test", 1)
+    age(fiber, 9)
+    assert sweep().dispatched == 0
+    age(fiber, 11)
+    assert sweep().dispatched == 1
+
+
+def test_the_sweep_sends_only_what_could_be_claimed(broker: Any) -> None:
+    first, second = (services.start_fiber("dispatch.test", n, lane="a") for n in range(2))
+    delayed = services.start_fiber("dispatch.test", 1, delay_seconds=60)
+    for fiber in (first, second, delayed):
+        age(fiber, 60)
+    assert sweep().dispatched == 1
+
+
+def test_a_delayed_fiber_is_sent_when_it_is_due(broker: Any) -> None:
+    fiber = services.start_fiber("dispatch.test", 1, delay_seconds=60)
+    assert (broker(), sweep().dispatched) == (0, 0)
+    Fiber.objects.filter(pk=fiber.pk).update(available_at=Now())
+    assert sweep().dispatched == 1
+
+
+def test_cancelling_the_first_of_a_lane_sends_the_next(broker: Any) -> None:
+    first, _ = (services.start_fiber("dispatch.test", n, lane="a") for n in range(2))
+    assert broker() == 2
+    services.cancel_fiber(first.pk)
+    assert broker() == 3

@@ -1,0 +1,184 @@
+"""Conversations in the admin: readable, read-only, bounded."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from sessions_app import selectors, services
+from sessions_app.admin import MOST_COUNTED, CappedPaginator
+from sessions_app.conversation_view import part_view
+from sessions_app.models import Message, Session
+from sessions_app.testing import make_message, make_session, text_message
+
+pytestmark = pytest.mark.django_db
+
+Queries = Callable[..., Any]
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(get_user_model().objects.create_superuser("root"))
+    return client
+
+
+def page_of(client: Client, session: Session, query: str = "") -> str:
+    response = client.get(reverse("admin:think_sessions_session_change", args=[session.pk]) + query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_a_session_reads_as_a_conversation(staff: Client) -> None:
+    session = make_session("u: What is the weather?")
+    call: dict[str, Any] = {
+        "type": "tool-weather",
+        "toolCallId": "c1",
+        "state": "output-available",
+        "input": {"city": "Oslo"},
+        "output": {"celsius": 3},
+    }
+    parts: list[dict[str, Any]] = [{"type": "step-start"}, {"type": "reasoning", "text": "Let me look."}, call]
+    make_message(session, role="assistant", message_id="a1", parts=[*parts, {"type": "text", "text": "It is cold."}])
+    services.queue_messages(session.pk, [text_message("user", "And tomorrow?", "q1")])
+    html = page_of(staff, session)
+    places = [html.index(text) for text in ("the weather?", "Let me look.", "weather", "celsius", "It is cold.")]
+    assert places[0] < places[1] < places[3] < places[4] < html.index("And tomorrow?")
+    assert "Tool call weather" in html
+    assert html.count("<details class=") >= 2
+    assert "output-available" in html
+    assert html.index("Queued") < html.index("And tomorrow?")
+
+
+def test_what_people_wrote_is_text_and_never_markup(staff: Client) -> None:
+    session = make_session()
+    evil = "<script>alert(1)</script><img src=x> \0 \ud800"
+    parts: list[dict[str, Any]] = [
+        {"type": "text", "text": evil},
+        {"type": "file", "mediaType": "image/png", "filename": evil, "url": "https://elsewhere.example/x.png"},
+        {"type": "tool-x", "toolCallId": "c", "state": evil, "input": evil, "errorText": evil},
+        {"type": "nonsense", "deep": [evil]},
+    ]
+    make_message(session, message_id="<b>'\"&", parts=parts)
+    html = page_of(staff, session)
+    assert "<script>alert" not in html
+    assert "<img" not in html
+    assert 'src="https://elsewhere' not in html
+    assert 'href="https://elsewhere' not in html
+    assert "&lt;script&gt;alert(1)" in html
+
+
+def test_pages_and_branches_are_links(staff: Client) -> None:
+    session = make_session(*["u: question", "a: answer"] * 40)
+    services.put_assistant(session.pk, text_message("assistant", "other", "b80"), after="u79")
+    html = page_of(staff, session)
+    assert "2 of 2" in html
+    assert "?branch=a80" in html
+    assert "before=a32" in html or "before=u31" in html
+    assert "other" in html
+    assert "1 of 2" in page_of(staff, session, "?branch=a80")
+    older = page_of(staff, session, "?before=u31")
+    assert 'id="message-a30"' in older
+    assert 'id="message-u31"' not in older
+    assert page_of(staff, session, "?branch=unknown&before=unknown%00")
+
+
+def test_the_conversation_costs_a_page(staff: Client, django_assert_max_num_queries: Queries) -> None:
+    session = make_session(*["u: question", "a: answer"] * 60)
+    with django_assert_max_num_queries(14):
+        html = page_of(staff, session)
+    assert html.count('class="think-message ') == 50
+
+
+def test_nothing_is_edited(staff: Client) -> None:
+    session = make_session("u: hi")
+    change = reverse("admin:think_sessions_session_change", args=[session.pk])
+    assert staff.post(change, {"name": "x"}).status_code == 403
+    assert staff.get(reverse("admin:think_sessions_session_add")).status_code == 403
+    assert staff.get(reverse("admin:think_sessions_message_add")).status_code == 403
+    row = Message.objects.get()
+    assert staff.post(reverse("admin:think_sessions_message_change", args=[row.pk]), {"role": "x"}).status_code == 403
+    assert staff.post(reverse("admin:think_sessions_message_delete", args=[row.pk]), {"post": "yes"}).status_code == 403
+
+
+def test_staff_without_permission_see_nothing(client: Client) -> None:
+    person = get_user_model().objects.create_user("helper", is_staff=True)
+    client.force_login(person)
+    session = make_session("u: secret")
+    change = reverse("admin:think_sessions_session_change", args=[session.pk])
+    assert client.get(change).status_code == 403
+    person.user_permissions.add(
+        Permission.objects.get(codename="view_session", content_type__app_label="think_sessions")
+    )
+    assert "secret" in client.get(change).content.decode()
+
+
+def test_a_deleted_session_leaves_its_fork(staff: Client) -> None:
+    session = make_session("u: hi", "a: hello")
+    fork = services.fork_session(session.pk, "a2")
+    delete = reverse("admin:think_sessions_session_delete", args=[session.pk])
+    assert "with all its messages" in staff.get(delete).content.decode()
+    assert staff.post(delete, {"post": "yes"}).status_code == 302
+    assert [m.id for m in selectors.window(fork.pk)] == ["u1", "a2"]
+    assert "forked" in page_of(staff, fork).lower()
+
+
+def test_chosen_sessions_are_deleted_with_their_messages(staff: Client) -> None:
+    gone = [make_session("u: hi", "a: hello").pk for _ in range(3)]
+    kept = make_session("u: stays")
+    data = {"action": "delete_selected", "_selected_action": gone, "post": "yes"}
+    assert staff.post(reverse("admin:think_sessions_session_changelist"), data).status_code == 302
+    assert list(Session.objects.values_list("pk", flat=True)) == [kept.pk]
+    assert Message.objects.count() == 1
+
+
+def test_lists_do_not_grow_with_their_rows(staff: Client) -> None:
+    owner = get_user_model().objects.create_user("alice")
+    counts = []
+    for _ in range(2):
+        for _ in range(4):
+            make_session("u: hi", owner_id=owner.pk)
+        for name in ("session", "message"):
+            url = reverse(f"admin:think_sessions_{name}_changelist")
+            with CaptureQueriesContext(connection) as captured:
+                assert staff.get(url).status_code == 200
+            counts.append(len(captured))
+    assert counts[:2] == counts[2:]
+
+
+def test_sessions_are_found_by_owner_and_messages_by_ids(staff: Client) -> None:
+    owner = get_user_model().objects.create_user("alice")
+    session = make_session("u: hi", owner_id=owner.pk, name="Holiday plans")
+    make_session("u: hi", name="Other")
+    services.put_assistant(session.pk, text_message("assistant", "hello", "needle"), after="u1", turn_id="trn_1")
+    sessions = reverse("admin:think_sessions_session_changelist")
+    messages = reverse("admin:think_sessions_message_changelist")
+    for term in ("alice", "Holiday", session.pk):
+        assert "1 session" in staff.get(sessions, {"q": term}).content.decode()
+    for term, count in (("needle", 1), ("trn_1", 1), (session.pk, 2), ("x" * 200, 0), ("nothing", 0)):
+        assert f"{count} message" in staff.get(messages, {"q": term}).content.decode()
+    assert "NUL" not in staff.get(messages, {"q": "no\0thing"}).content.decode()
+
+
+def test_a_message_links_to_its_conversation(staff: Client) -> None:
+    session = make_session()
+    make_message(session, message_id="a&b")
+    html = staff.get(reverse("admin:think_sessions_message_change", args=[Message.objects.get().pk])).content.decode()
+    assert f"/{session.pk}/change/?branch=a%26b" in html
+
+
+def test_counting_stops_at_a_limit() -> None:
+    paginator = CappedPaginator(Message.objects.order_by("pk"), 50)
+    with CaptureQueriesContext(connection) as captured:
+        assert paginator.count == 0
+    assert f"LIMIT {MOST_COUNTED}" in captured[0]["sql"]
+
+
+def test_a_long_block_is_cut() -> None:
+    view = part_view({"type": "tool-x", "toolCallId": "c", "state": "output-available", "output": "x" * 100_000})
+    assert len(view.blocks[0].text) == 20_000

@@ -1,0 +1,83 @@
+"""The doctor names what is wrong, and says nothing secret."""
+
+import json
+import socket
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from pytest_django import Settings
+
+from chat.health import note_worker
+
+pytestmark = pytest.mark.django_db
+
+
+def _examine() -> tuple[int, dict[str, dict[str, str]]]:
+    output, code = StringIO(), 0
+    try:
+        call_command("think_doctor", "--json", stdout=output)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    found = [json.loads(line) for line in output.getvalue().splitlines()]
+    return code, {finding["name"]: finding for finding in found}
+
+
+@pytest.fixture(autouse=True)
+def _well(settings: Settings) -> None:
+    settings.THINK_MODEL = "openai/some-model"
+    settings.OPENAI_API_KEY = "sk-canary"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        settings.PORT = server.getsockname()[1]
+
+
+def test_a_sound_installation_has_exit_code_0() -> None:
+    note_worker()
+    code, found = _examine()
+    assert code == 0, found
+    assert {found[name]["state"] for name in ("python", "data dir", "database", "redis server", "worker")} == {"ok"}
+    assert found["web server"]["state"] == "note"
+
+
+def test_a_missing_worker_is_wrong() -> None:
+    code, found = _examine()
+    assert code == 1
+    assert "none was seen lately" in found["worker"]["said"]
+
+
+def test_a_silent_redis_is_wrong(settings: Settings, tmp_path: Path) -> None:
+    settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
+    code, found = _examine()
+    assert code == 1
+    assert found["redis server"]["state"] == found["worker"]["state"] == "wrong"
+
+
+@pytest.fixture
+def occupied_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.listen(8)
+        yield server.getsockname()[1]
+
+
+def test_a_port_of_somebody_else_is_wrong(
+    settings: Settings, occupied_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.management.commands.think_doctor.SECONDS", 0.2)
+    settings.PORT = occupied_port
+    assert "another program listens" in _examine()[1]["web server"]["said"]
+
+
+def test_a_model_server_that_does_not_answer_is_wrong(settings: Settings) -> None:
+    settings.OPENAI_BASE_URL = f"http://127.0.0.1:{settings.PORT}/v1"
+    code, found = _examine()
+    assert code == 1
+    assert "does not answer" in found["model"]["said"]
+    assert "sk-canary" not in json.dumps(found)
+
+
+def test_a_data_directory_that_cannot_be_written_is_wrong(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "file"
+    settings.DATA_DIR.write_text("not a directory", encoding="utf-8")
+    assert "cannot be written" in _examine()[1]["data dir"]["said"]

@@ -1,0 +1,60 @@
+"""Rules about imports and excepts that import-linter and ruff do not see."""
+
+import ast
+import subprocess
+import sys
+
+from tests.house.repository import PRODUCT, ROOT, Finding, judge, named_nodes, python_files
+
+
+def test_chat_think_imports_without_settings_and_without_django() -> None:
+    code = "import sys, chat.think; print([m for m in sys.modules if m.split('.')[0] == 'django'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={"PATH": ""}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_broad_except_outside_the_named_places() -> None:
+    findings = []
+    for path, _, tree in python_files(*PRODUCT):
+        for name, node in named_nodes(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _catches_everything(node):
+                findings.append(Finding("broad-except", f"{path}::{name}", "catches Exception"))
+    judge(findings, {"broad-except"})
+
+
+def test_no_double_of_the_standard_library_is_imported() -> None:
+    offenders = [path for path, text, _ in python_files(*PRODUCT, "tests", "bench") if "unittest" + ".mock" in text]
+    assert not offenders
+
+
+def test_tasks_are_never_imported_by_the_product() -> None:
+    offenders = []
+    for path, _, tree in python_files(*PRODUCT):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").endswith(".tasks"):
+                offenders.append(path)
+            if isinstance(node, ast.ImportFrom) and any(alias.name == "tasks" for alias in node.names):
+                offenders.append(path)
+    assert not offenders, "tasks are sent by name (docs/adr/0007)"
+
+
+def _catches_everything(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    for node in _own_nodes(function):
+        if isinstance(node, ast.ExceptHandler):
+            kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            names = {kind.id if isinstance(kind, ast.Name) else "" for kind in kinds}
+            reraises = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in node.body[-1:])
+            if (node.type is None or names & {"Exception", "BaseException"}) and not reraises:
+                return True
+    return False
+
+
+def _own_nodes(function: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for child in ast.iter_child_nodes(function):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found += [child, *_own_nodes(child)]
+    return found

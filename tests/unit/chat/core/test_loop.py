@@ -1,0 +1,381 @@
+"""The loop: rounds, results, limits; and the same loop over the journal after a crash at any point."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from chat.core.chunks import Chunk, is_shown
+from chat.core.hooks import StepConfig, StepContext, StepRecord
+from chat.core.language_model import (
+    Finish,
+    FinishReason,
+    ModelEvent,
+    ModelMessage,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from chat.core.loop import MAX_SEALS, TurnLoop, TurnPlan
+from chat.core.prompt import GO_ON_TEXT, to_model_messages
+from chat.core.turn_fold import TurnFold
+from chat.errors import ModelRejected, NetworkLost
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
+from tools_app.core.execution import CheckedCall, check_call
+from tools_app.core.tool import tool
+from tools_app.core.toolset import Toolset
+
+HISTORY = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+class Model:
+    """Answers with a function of the request; breaks where it is told to."""
+
+    name = "test/model"
+    accepts_images = False
+
+    def __init__(self, answer: Callable[[ModelRequest], list[ModelEvent | Exception]]) -> None:
+        self._answer = answer
+        self.requests: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        self.requests.append(request)
+        for event in self._answer(request):
+            if isinstance(event, Exception):
+                raise event
+            yield event
+
+    def describe(self, request: ModelRequest) -> JSONObject:
+        return {"messages": [repr(message) for message in request.messages]}
+
+
+class Journal:
+    """A dictionary that survives the crash."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, JSONObject] = {}
+        self.log_length = 0
+        self.settled_at = 0
+
+    async def recorded(self, key: str) -> JSONObject | None:
+        return self.rows.get(key)
+
+    async def record(self, key: str, value: JSONObject) -> None:
+        assert key not in self.rows, f"{key} was settled twice"
+        self.rows[key] = value
+        self.settled_at = self.log_length
+
+
+class Tools:
+    """Runs `add` and counts; the count is the effect that must happen once per recorded call."""
+
+    def __init__(self) -> None:
+        self.set = Toolset([add])
+        self.runs: list[str] = []
+
+    def check(self, tool_name: str, arguments: str) -> CheckedCall:
+        return check_call(self.set, tool_name, arguments)
+
+    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult]:
+        self.runs.append(call.call_id)
+        yield ToolResult(output=add(**call.input))
+
+
+class Hooks:
+    """No opinion, and a memory."""
+
+    def __init__(self) -> None:
+        self.records: list[StepRecord] = []
+
+    async def before_step(self, context: StepContext) -> StepConfig | None:
+        return None
+
+    async def on_step_finish(self, record: StepRecord) -> None:
+        self.records.append(record)
+
+
+class World:
+    """What survives a crash: the journal and the log; and a way to run the loop over them."""
+
+    def __init__(self, model: Model, *, max_steps: int = 10) -> None:
+        self.model = model
+        self.journal = Journal()
+        self.log: list[Chunk] = []
+        self.tools = Tools()
+        self.hooks = Hooks()
+        self.max_steps = max_steps
+        self.loop: TurnLoop
+
+    async def run(self, *, crash_after: int | None = None) -> JSONObject:
+        fold = TurnFold("a1")
+        for chunk in self.log:
+            fold.apply(chunk)
+        plan = TurnPlan(
+            request_id="r1",
+            assistant_id="a1",
+            model=self.model,
+            resolve_model=lambda choice: self.model,
+            system="",
+            prompt=_prompt,
+            max_steps=self.max_steps,
+            cut_was_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
+        )
+        self.loop = TurnLoop(plan, fold, journal=self.journal, tools=self.tools, hooks=self.hooks)
+        async with aclosing(self.loop.run()) as chunks:
+            async for chunk in chunks:
+                self.log.append(chunk)
+                self.journal.log_length = len(self.log)
+                if crash_after is not None and len(self.log) >= crash_after:
+                    raise Crash
+        return fold.message
+
+
+def _prompt(message: JSONObject) -> tuple[ModelMessage, ...]:
+    said = [message] if any(p["type"] != "step-start" for p in message["parts"]) else []
+    return to_model_messages([*HISTORY, *said])
+
+
+def _finish(reason: FinishReason = FinishReason.STOP) -> Finish:
+    return Finish(reason=reason, usage=Usage(input_tokens=10, output_tokens=5), model_name="test/model")
+
+
+def _call(call_id: str, arguments: str, name: str = "add") -> list[ModelEvent | Exception]:
+    return [
+        ToolCallStart(call_id=call_id, tool_name=name),
+        ToolCallDelta(call_id=call_id, text=arguments),
+        ToolCallEnd(call_id=call_id, tool_name=name, arguments=arguments),
+    ]
+
+
+def says(*texts: str) -> Callable[[ModelRequest], list[ModelEvent | Exception]]:
+    return lambda request: [*(TextDelta(text=t) for t in texts), _finish()]
+
+
+WANTED = {3: '{"a":1,"b":2}', 7: '{"a":3,"b":4}'}
+
+
+def two_rounds(request: ModelRequest) -> list[ModelEvent | Exception]:
+    """Reason, say, call two tools; then answer with the sum.
+
+    Goes on from a cut text where it was cut, and calls again what failed.
+    """
+    results = [m for m in request.messages if isinstance(m, ToolMessage)]
+    done = {m.output for m in results if not m.is_error}
+    missing = [arguments for output, arguments in WANTED.items() if output not in done]
+    calls = [
+        event
+        for number, arguments in enumerate(missing, start=1 + len(results))
+        for event in _call(f"c{number}", arguments)
+    ]
+    if not results:
+        whole = "Let me add."
+        said = _said(request)
+        first: list[ModelEvent | Exception] = [] if said else [ReasoningDelta(text="Hm. "), ReasoningDelta(text="Add.")]
+        return [*first, *(TextDelta(text=c) for c in whole[len(said) :]), *calls, _finish(FinishReason.TOOL_CALLS)]
+    if missing:
+        return [*calls, _finish(FinishReason.TOOL_CALLS)]
+    whole = f"The sum is {sum(done)}."
+    return [*(TextDelta(text=c) for c in whole[len(_said(request)) :]), _finish()]
+
+
+def _said(request: ModelRequest) -> str:
+    """Text of the assistant that the request ends with, when it asks to go on."""
+    last = request.messages[-1]
+    if not (isinstance(last, UserMessage) and any(getattr(c, "text", "") == GO_ON_TEXT for c in last.content)):
+        return ""
+    said = request.messages[-2]
+    assert not isinstance(said, ToolMessage)
+    return "".join(getattr(c, "text", "") for c in said.content)
+
+
+def texts(message: JSONObject) -> list[str]:
+    return [part["text"] for part in message["parts"] if part["type"] == "text"]
+
+
+async def test_text_without_calls_ends_the_turn() -> None:
+    world = World(Model(says("Hel", "lo")))
+    message = await world.run()
+    assert texts(message) == ["Hello"]
+    assert [c["type"] for c in world.log] == [
+        "start",
+        "start-step",
+        "text-start",
+        "text-delta",
+        "text-delta",
+        "text-end",
+        "finish-step",
+        "finish",
+    ]
+    assert world.log[0]["messageId"] == "a1"
+
+
+async def test_calls_run_and_their_results_reach_the_model() -> None:
+    world = World(Model(two_rounds))
+    message = await world.run()
+    assert texts(message) == ["Let me add.", "The sum is 10."]
+    assert sorted(world.tools.runs) == ["c1", "c2"]
+    assert world.loop.totals.steps == 2
+    assert world.loop.totals.usage.input_tokens == 20
+    assert [r.finish_reason for r in world.hooks.records] == ["tool-calls", "stop"]
+    assert {r["output"] for r in world.hooks.records[0].tool_results} == {3, 7}
+
+
+async def test_the_step_limit_ends_the_turn_with_tool_calls() -> None:
+    counter = iter(range(100))
+    world = World(
+        Model(lambda _r: [*_call(f"c{next(counter)}", '{"a":1,"b":1}'), _finish(FinishReason.TOOL_CALLS)]), max_steps=3
+    )
+    await world.run()
+    assert len(world.model.requests) == 3
+    assert world.log[-1] == {"type": "finish", "finishReason": "tool-calls"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("add", '{"a": 1,', "not valid JSON"),
+        ("add", "[1]", "must be a JSON object"),
+        ("add", '{"a": "x", "b": 1}', "Invalid input for tool 'add'"),
+        ("nope", "{}", "There is no tool 'nope'"),
+    ],
+)
+async def test_a_wrong_call_is_a_result_the_model_sees(name: str, arguments: str, expected: str) -> None:
+    def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
+        if any(isinstance(m, ToolMessage) for m in request.messages):
+            return [TextDelta(text="Sorry."), _finish()]
+        return [*_call("c1", arguments, name), _finish(FinishReason.TOOL_CALLS)]
+
+    world = World(Model(answer))
+    message = await world.run()
+    result = next(m for m in world.model.requests[1].messages if isinstance(m, ToolMessage))
+    assert result.is_error
+    assert expected in str(result.output)
+    assert world.tools.runs == []
+    assert texts(message) == ["Sorry."]
+
+
+async def test_every_request_answers_every_call_once() -> None:
+    world = World(Model(two_rounds))
+    await world.run()
+    for request in world.model.requests:
+        ids = [m.call_id for m in request.messages if isinstance(m, ToolMessage)]
+        assert sorted(ids) == sorted(set(ids))
+        assert request.messages[-1].__class__.__name__ != "AssistantMessage"
+
+
+async def test_an_error_before_anything_is_shown_ends_the_turn() -> None:
+    world = World(Model(lambda _r: [NetworkLost()]))
+    with pytest.raises(NetworkLost):
+        await world.run()
+    assert [c["type"] for c in world.log] == ["start", "start-step"]
+
+
+async def test_a_lost_connection_after_text_goes_on_in_the_same_part() -> None:
+    def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
+        said = _said(request)
+        return [TextDelta(text=" world"), _finish()] if said else [TextDelta(text="Hello"), NetworkLost()]
+
+    world = World(Model(answer))
+    message = await world.run()
+    assert texts(message) == ["Hello world"]
+    assert [c["type"] for c in world.log].count("text-start") == 1
+    assert [c["type"] for c in world.log].count("start-step") == 1
+
+
+async def test_a_rejection_after_text_is_not_tried_again() -> None:
+    world = World(Model(lambda _r: [TextDelta(text="Hello"), ModelRejected()]))
+    with pytest.raises(ModelRejected):
+        await world.run()
+    assert len(world.model.requests) == 1
+
+
+async def test_a_model_that_breaks_again_and_again_is_given_up() -> None:
+    world = World(Model(lambda _r: [TextDelta(text="x"), NetworkLost()]))
+    with pytest.raises(NetworkLost):
+        await world.run()
+    assert len(world.model.requests) == MAX_SEALS + 1
+
+
+async def test_half_a_call_becomes_an_input_error() -> None:
+    def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
+        if any(isinstance(m, ToolMessage) for m in request.messages):
+            return [TextDelta(text="Done."), _finish()]
+        return [
+            ToolCallStart(call_id="c1", tool_name="add"),
+            ToolCallDelta(call_id="c1", text='{"a": 1'),
+            NetworkLost(),
+        ]
+
+    world = World(Model(answer))
+    message = await world.run()
+    part = next(p for p in message["parts"] if p.get("toolCallId") == "c1")
+    assert part["state"] == "output-error"
+    assert world.tools.runs == []
+    assert texts(message) == ["Done."]
+
+
+async def test_a_stream_without_an_end_counts_as_lost() -> None:
+    world = World(Model(lambda _r: []))
+    with pytest.raises(NetworkLost):
+        await world.run()
+
+
+def _outputs(world: World) -> list[Any]:
+    return [c["output"] for c in world.log if c["type"] == "tool-output-available"]
+
+
+async def _check_recovered(world: World) -> None:
+    """The words are those of an undisturbed run; each effect that counts is there once; framing is not repeated."""
+    message = await world.run()
+    assert texts(message) == ["Let me add.", "The sum is 10."]
+    assert sorted(_outputs(world)) == [3, 7]
+    kinds = [c["type"] for c in world.log]
+    assert kinds.count("start") == kinds.count("finish") == 1
+    assert kinds.count("start-step") == kinds.count("finish-step")
+    settled = [p for p in message["parts"] if "toolCallId" in p]
+    assert all(p["state"] in {"output-available", "output-error"} for p in settled)
+
+
+LENGTH = 47
+"""Chunks of the undisturbed turn."""
+
+
+async def test_the_undisturbed_turn_is_as_long_as_the_crash_test_assumes() -> None:
+    world = World(Model(two_rounds))
+    await _check_recovered(world)
+    assert len(world.log) == LENGTH
+
+
+@pytest.mark.parametrize("point", range(1, LENGTH))
+async def test_a_crash_anywhere_ends_as_without_it(point: int) -> None:
+    world = World(Model(two_rounds))
+    with pytest.raises(Crash):
+        await world.run(crash_after=point)
+    await _check_recovered(world)
+
+
+@pytest.mark.parametrize(("first", "second"), [(5, 9), (8, 20), (20, 21), (22, 30), (3, 33), (24, 40)])
+async def test_two_crashes_end_as_without_them(first: int, second: int) -> None:
+    world = World(Model(two_rounds))
+    for point in (first, second):
+        with pytest.raises(Crash):
+            await world.run(crash_after=point)
+    await _check_recovered(world)

@@ -1,0 +1,190 @@
+"""What a provider's failure means."""
+
+import logging
+import time
+
+import httpx2
+import openai
+import pytest
+
+from chat.errors import (
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelNotConfigured,
+    ModelRejected,
+    NetworkLost,
+    Overloaded,
+    RateLimited,
+    StreamStalled,
+)
+from chat.llm.errors import Failure, classify, from_error_object, from_exception, parse_duration, retry_after_seconds
+
+REQUEST = httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions")
+OVERFLOWS = [
+    (400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."),
+    (400, "prompt is too long: 212345 tokens > 200000 maximum"),
+    (400, "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"),
+    (400, "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."),
+    (400, "Input is too long for requested model."),
+    (400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens."),
+    (400, "Please reduce the length of the messages or completion."),
+    (400, "request (20031 tokens) exceeds the available context size (8192 tokens), try increasing it"),
+    (400, "Trying to keep the first 5000 tokens when context the overflows."),
+    (400, "Invalid request: Your request exceeded model token limit: 131072"),
+    (400, "Prompt contains 40000 tokens, too large for model with 32768 maximum context length"),
+    (500, "prompt too long; exceeded max context length by 4 tokens"),
+    (429, "Request too large for model on tokens per min (TPM): Limit 30000, Requested 40000."),
+    (413, "Request Entity Too Large"),
+    (0, "context_length_exceeded"),
+]
+
+
+def failure(status: int = 0, text: str = "", code: str = "", **more: float) -> Failure:
+    return Failure(provider="acme", status=status, text=text, code=code, **more)  # type: ignore[arg-type]  # a test's keywords
+
+
+@pytest.mark.parametrize(("status", "text"), OVERFLOWS)
+def test_overflow_is_told_from_its_text(status: int, text: str) -> None:
+    assert type(classify(failure(status, text))) is ContextOverflow
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "text", "kind"),
+    [
+        (400, "", "messages.1.content: field required", ModelRejected),
+        (422, "", "bad tool schema", ModelRejected),
+        (404, "model_not_found", "", ModelRejected),
+        (401, "", "maximum context length", ModelAuth),
+        (403, "", "", ModelAuth),
+        (400, "invalid_api_key", "", ModelAuth),
+        (402, "", "", ModelRejected),
+        (429, "insufficient_quota", "You exceeded your current quota", ModelRejected),
+        (400, "", "Your credit balance is too low to access the API", ModelRejected),
+        (429, "rate_limit_exceeded", "Rate limit reached for requests", RateLimited),
+        (400, "rate_limit_error", "", RateLimited),
+        (0, "rate_limit_exceeded", "", RateLimited),
+        (0, "overloaded_error", "Overloaded", Overloaded),
+        (0, "", "something odd", Overloaded),
+        (408, "", "", NetworkLost),
+        (409, "", "", Overloaded),
+        (500, "", "", Overloaded),
+        (503, "", "", Overloaded),
+        (529, "overloaded_error", "", Overloaded),
+    ],
+)
+def test_failures_have_one_meaning(status: int, code: str, text: str, kind: type[ModelError]) -> None:
+    assert type(classify(failure(status, text, code))) is kind
+
+
+def test_messages_carry_nothing_of_the_body() -> None:
+    for status in (0, 400, 401, 402, 404, 408, 409, 413, 422, 429, 500, 529):
+        error = classify(failure(status, "BODY-TEXT for sk-secret", "weird code with spaces"))
+        assert "BODY-TEXT" not in f"{error} {error.data}"
+        assert "weird" not in f"{error} {error.data}"
+
+
+def test_the_wait_is_told_where_it_matters() -> None:
+    assert classify(failure(429, retry_after_seconds=3.0)).data["retry_after_seconds"] == 3.0
+    assert "retry_after_seconds" not in classify(failure(400, "bad", retry_after_seconds=3.0)).data
+
+
+NOW = 1_790_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "text", "seconds"),
+    [
+        ({}, "", None),
+        ({"retry-after-ms": "250"}, "", 0.25),
+        ({"retry-after-ms": "250", "retry-after": "9"}, "", 0.25),
+        ({"retry-after": "3"}, "", 3.0),
+        ({"retry-after": "0.5"}, "", 0.5),
+        ({"retry-after": "Mon, 21 Sep 2026 14:13:30 GMT"}, "", 10.0),
+        ({"retry-after": "Mon, 21 Sep 2020 14:13:30 GMT"}, "", 0.0),
+        ({"retry-after": "soon"}, "", None),
+        ({"retry-after": "nan"}, "", None),
+        ({"retry-after": "-4"}, "", None),
+        ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-remaining-requests": "0"}, "", 1.0),
+        ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-remaining-requests": "12"}, "", None),
+        (
+            {
+                "x-ratelimit-reset-requests": "20ms",
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-tokens": "1m30s",
+                "x-ratelimit-remaining-tokens": "0",
+            },
+            "",
+            90.0,
+        ),
+        ({"x-ratelimit-reset": str(int((NOW + 7) * 1000))}, "", 7.0),
+        ({"x-ratelimit-reset": str(int(NOW + 7))}, "", 7.0),
+        ({"x-ratelimit-reset": "12"}, "", 12.0),
+        ({}, "Please try again in 1.5s.", 1.5),
+        ({}, "Please try again in 6m0s. Thanks", 360.0),
+    ],
+)
+def test_waits_are_read_from_headers_and_words(headers: dict[str, str], text: str, seconds: float | None) -> None:
+    assert retry_after_seconds(headers, now=NOW, text=text) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_durations_are_read_whole_or_not_at_all() -> None:
+    assert parse_duration("1h2m3s") == 3723.0
+    assert parse_duration("5 bananas") is None
+    assert parse_duration("") is None
+
+
+def status_error(status: int, body: str, headers: dict[str, str] | None = None) -> openai.APIStatusError:
+    response = httpx2.Response(status, text=body, headers=headers or {}, request=REQUEST)
+    return openai.APIStatusError("provider said", response=response, body=None)
+
+
+def test_the_body_goes_to_the_log_without_secrets(caplog: pytest.LogCaptureFixture) -> None:
+    body = '{"error": "Incorrect API key provided: sk-live-abcdefghijkl. custom-key-1234 is unknown"}'
+    with caplog.at_level(logging.WARNING, "chat.llm"):
+        error = from_exception("acme", status_error(401, body), secrets=("custom-key-1234",))
+    logged = caplog.records[-1].__dict__["provider_body"]
+    assert "Incorrect" in logged
+    assert "sk-live" not in logged
+    assert "custom-key" not in logged
+    assert "Incorrect" not in str(error)
+
+
+def test_the_status_error_carries_headers_over() -> None:
+    error = from_exception("acme", status_error(429, "", {"retry-after": "7", "x-should-retry": "false"}))
+    assert error.data["retry_after_seconds"] == 7.0
+    assert error.data["should_retry"] is False
+
+
+def test_a_date_is_a_wait_from_now() -> None:
+    date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 30))
+    wait = from_exception("acme", status_error(503, "", {"retry-after": date})).data["retry_after_seconds"]
+    assert 27 < wait <= 30
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (httpx2.ReadTimeout("slow"), StreamStalled),
+        (httpx2.ConnectError("refused"), NetworkLost),
+        (httpx2.ConnectTimeout("slow"), NetworkLost),
+        (httpx2.ReadError("reset"), NetworkLost),
+        (httpx2.RemoteProtocolError("cut"), NetworkLost),
+        (httpx2.UnsupportedProtocol("ftp"), ModelNotConfigured),
+    ],
+)
+def test_transport_failures_are_classified_with_and_without_the_client(cause: httpx2.HTTPError, kind: type) -> None:
+    assert type(from_exception("acme", cause)) is kind
+    wrapped = openai.APIConnectionError(request=REQUEST)
+    wrapped.__cause__ = cause
+    assert type(from_exception("acme", wrapped)) is kind
+
+
+def test_errors_inside_a_stream_may_name_a_status() -> None:
+    assert type(from_error_object("acme", {"code": 502, "message": "upstream"})) is Overloaded
+    assert type(from_error_object("acme", {"code": 429, "message": ""})) is RateLimited
+    assert type(from_error_object("acme", "the model is overloaded")) is Overloaded
+    assert (
+        type(from_error_object("acme", {"type": "invalid_request_error", "code": 400, "message": "no"}))
+        is ModelRejected
+    )

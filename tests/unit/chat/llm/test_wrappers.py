@@ -1,0 +1,248 @@
+"""Retries and the stall guard, against a real server that misbehaves as told."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from chat.core.language_model import Finish, FinishReason, LanguageModel, ModelEvent, ModelRequest, TextDelta
+from chat.errors import (
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    NetworkLost,
+    Overloaded,
+    RateLimited,
+    StreamStalled,
+)
+from chat.llm.scripted import ScriptedServer
+from chat.llm.testing import collect, collect_until_error, make_request, text_of
+from chat.llm.wrappers import Recording, Retrying, RetryPolicy, StallGuard
+from thinkproject.kernel.jsonvalue import JSONObject
+
+QUICK = RetryPolicy(first_seconds=0.01)
+
+
+class Seen:
+    """What `on_retry` was told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, float, type[ModelError]]] = []
+
+    def __call__(self, attempt: int, delay: float, error: ModelError) -> None:
+        self.calls.append((attempt, delay, type(error)))
+
+
+class SlowModel:
+    """Yields numbered texts with a pause before each; knows when it was closed."""
+
+    name = "slow/model"
+    accepts_images = False
+
+    def __init__(self, *pauses: float) -> None:
+        self.pauses = pauses
+        self.closed = False
+
+    def describe(self, request: ModelRequest) -> JSONObject:
+        return {}
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        try:
+            for number, pause in enumerate(self.pauses):
+                await asyncio.sleep(pause)
+                yield TextDelta(text=str(number))
+            yield Finish(reason=FinishReason.STOP)
+        finally:
+            self.closed = True
+
+
+def sent(server: ScriptedServer) -> int:
+    return len(server.log("request"))
+
+
+def test_delays_double_to_the_cap() -> None:
+    delays = [RetryPolicy().delay_seconds(attempt, Overloaded(), 0.0) for attempt in range(1, 8)]
+    assert delays == [2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+
+
+def test_jitter_only_shortens_and_by_a_quarter_at_most() -> None:
+    assert RetryPolicy().delay_seconds(1, Overloaded(), 0.999) == pytest.approx(1.5, abs=0.01)
+
+
+def test_what_the_provider_asks_for_wins_up_to_a_minute() -> None:
+    policy = RetryPolicy()
+    assert policy.delay_seconds(1, RateLimited(retry_after_seconds=7.0), 0.5) == 7.0
+    assert policy.delay_seconds(5, RateLimited(retry_after_seconds=0.0), 0.5) == 0.0
+    assert policy.delay_seconds(1, RateLimited(retry_after_seconds=3600), 0.5) == 60.0
+
+
+@pytest.mark.parametrize(
+    ("error", "allowed"),
+    [
+        (RateLimited(), True),
+        (Overloaded(), True),
+        (NetworkLost(), True),
+        (StreamStalled(), True),
+        (ModelAuth(), False),
+        (ContextOverflow(), False),
+        (RateLimited(should_retry=False), False),
+        (ModelAuth(should_retry=True), True),
+    ],
+)
+def test_only_what_may_pass_is_retried(error: ModelError, allowed: bool) -> None:
+    assert RetryPolicy(attempts=2).allows(1, error) is allowed
+    assert RetryPolicy(attempts=2).allows(2, error) is False
+
+
+async def test_a_limited_request_succeeds_after_the_wait_it_was_told(
+    http_model: LanguageModel, server: ScriptedServer
+) -> None:
+    seen = Seen()
+    model = Retrying(http_model, on_retry=seen)
+    start = time.monotonic()
+    events = await collect(model, make_request("error 429 retry-after-ms 60 times 2\nsay: at last"))
+    assert text_of(events) == "at last"
+    assert seen.calls == [(1, 0.06, RateLimited), (2, 0.06, RateLimited)]
+    assert time.monotonic() - start >= 0.12
+    assert sent(server) == 3
+
+
+async def test_seconds_of_the_header_are_waited(http_model: LanguageModel) -> None:
+    seen = Seen()
+    start = time.monotonic()
+    await collect(Retrying(http_model, on_retry=seen), make_request("error 503 retry-after 1 times 1\nsay: x"))
+    assert seen.calls == [(1, 1.0, Overloaded)]
+    assert time.monotonic() - start >= 1.0
+
+
+async def test_attempts_are_bounded(http_model: LanguageModel, server: ScriptedServer) -> None:
+    with pytest.raises(Overloaded):
+        await collect(Retrying(http_model, policy=QUICK), make_request("error 500"))
+    assert sent(server) == 3
+
+
+@pytest.mark.parametrize(
+    "script", ["error 401", "error 400", "error 404", "context overflow", "error 429 code insufficient_quota"]
+)
+async def test_what_will_not_pass_is_asked_once(http_model: LanguageModel, server: ScriptedServer, script: str) -> None:
+    with pytest.raises(ModelError):
+        await collect(Retrying(http_model, policy=QUICK), make_request(script))
+    assert sent(server) == 1
+
+
+async def test_a_break_before_any_output_is_retried(http_model: LanguageModel, server: ScriptedServer) -> None:
+    events = await collect(Retrying(http_model, policy=QUICK), make_request("say: one two\ndrop after 0"))
+    assert text_of(events) == "one two"
+    assert sent(server) == 2
+
+
+@pytest.mark.parametrize("output", ["say: one two three", "reason: one two three", 'call tool read {"path": "a.txt"}'])
+async def test_nothing_is_retried_once_something_was_yielded(
+    http_model: LanguageModel, server: ScriptedServer, output: str
+) -> None:
+    with pytest.raises(NetworkLost):
+        await collect(Retrying(http_model, policy=QUICK), make_request(f"{output}\ndrop after 1"))
+    assert sent(server) == 1
+
+
+async def test_a_wait_ends_at_once_when_it_is_cancelled(http_model: LanguageModel, server: ScriptedServer) -> None:
+    waiting = asyncio.Event()
+
+    async def on_retry(attempt: int, delay: float, error: ModelError) -> None:
+        waiting.set()
+
+    model = Retrying(http_model, on_retry=on_retry)
+    task = asyncio.create_task(collect(model, make_request("error 429 retry-after 30")))
+    await asyncio.wait_for(waiting.wait(), 5)
+    start = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - start < 1.0
+    assert sent(server) == 1
+
+
+async def test_a_stall_closes_the_connection(http_model: LanguageModel, server: ScriptedServer) -> None:
+    guard = StallGuard(http_model, gap_seconds=0.2, first_seconds=10)
+    start = time.monotonic()
+    seen, error = await collect_until_error(guard, make_request("say: one two three\nstall after 2"))
+    assert isinstance(error, StreamStalled)
+    assert text_of(seen) == "one two "
+    assert time.monotonic() - start < 2.0
+    for _ in range(100):
+        if server.log("end"):
+            break
+        await asyncio.sleep(0.01)
+    assert [line["how"] for line in server.log("end")] == ["closed"]
+
+
+async def test_silence_before_the_first_event_has_its_own_limit_and_is_retried(
+    http_model: LanguageModel, server: ScriptedServer
+) -> None:
+    model = Retrying(StallGuard(http_model, gap_seconds=30, first_seconds=0.3), policy=QUICK)
+    assert text_of(await collect(model, make_request("hang\nsay: here"))) == "here"
+    assert sent(server) == 2
+
+
+async def test_the_first_event_may_take_longer_than_a_gap() -> None:
+    guard = StallGuard(SlowModel(0.8, 0, 0), gap_seconds=0.5, first_seconds=15)
+    assert text_of(await collect(guard, make_request("x"))) == "012"
+
+
+async def test_each_gap_starts_anew() -> None:
+    guard = StallGuard(SlowModel(*[0.1] * 8), gap_seconds=0.6, first_seconds=15)
+    assert text_of(await collect(guard, make_request("x"))) == "01234567"
+
+
+async def test_a_slow_consumer_is_no_stall() -> None:
+    guard = StallGuard(SlowModel(0, 0, 0.05), gap_seconds=0.5, first_seconds=0.5)
+    seen = []
+    async for event in guard.stream(make_request("x")):
+        await asyncio.sleep(0.6)
+        seen.append(event)
+    assert text_of(seen) == "012"
+
+
+async def test_zero_switches_the_guard_off() -> None:
+    guard = StallGuard(SlowModel(0.1, 0.1), gap_seconds=0, first_seconds=0)
+    assert text_of(await collect(guard, make_request("x"))) == "01"
+
+
+async def test_somebody_elses_cancel_is_not_taken_for_a_stall() -> None:
+    slow = SlowModel(0, 30)
+    task = asyncio.create_task(collect(StallGuard(slow, gap_seconds=20, first_seconds=20), make_request("x")))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert slow.closed
+
+
+async def test_a_stall_leaves_the_task_uncancelled() -> None:
+    slow = SlowModel(0, 30)
+    with pytest.raises(StreamStalled):
+        await collect(StallGuard(slow, gap_seconds=0.05, first_seconds=5), make_request("x"))
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+    assert slow.closed
+    await asyncio.sleep(0)
+
+
+async def test_closing_a_wrapped_stream_closes_the_model() -> None:
+    slow = SlowModel(0, 30)
+    stream = Retrying(StallGuard(Recording(slow), gap_seconds=20, first_seconds=20)).stream(make_request("x"))
+    await anext(stream)
+    await stream.aclose()
+    assert slow.closed
+
+
+async def test_a_recording_keeps_what_was_asked_and_what_came(http_model: LanguageModel) -> None:
+    recording = Recording(http_model)
+    request = make_request("say: hi")
+    events = await collect(recording, request)
+    assert recording.requests == [request]
+    assert recording.events == [events]
+    assert (recording.name, recording.accepts_images) == (http_model.name, http_model.accepts_images)
+    assert recording.describe(request) == http_model.describe(request)

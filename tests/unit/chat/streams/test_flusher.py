@@ -1,0 +1,153 @@
+"""When chunks go: at once after a pause, together while they keep coming, and again after a failure."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
+from typing import Any
+
+import pytest
+
+from chat.streams import flusher as module
+from chat.streams.errors import LogUnavailable
+from chat.streams.flusher import Flusher
+from chat.streams.records import Answer, Append, Outcome
+
+WINDOW = 0.5  # far from what a busy machine takes for a turn of the loop
+
+
+class Source:
+    """A writer that has one more text whenever it was marked."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.pending: list[str] = []
+        self.settled: list[list[str]] = []
+        self.missed_count = 0
+
+    def take(self) -> Append | None:
+        if not self.pending:
+            return None
+        return Append(stream=self.name, fence=1, epoch="e", first=0, texts=tuple(self.pending))
+
+    def settle(self, append: Append, answer: Answer) -> bool:
+        del self.pending[: len(append.texts)]
+        self.settled.append(list(append.texts))
+        return bool(self.pending)
+
+    def missed(self) -> bool:
+        self.missed_count += 1
+        return True
+
+
+class Log:
+    """Counts round trips; each takes a moment."""
+
+    def __init__(self) -> None:
+        self.rounds: list[tuple[float, list[str]]] = []
+        self.failures: list[Exception] = []
+        self.seconds = 0.001
+
+    async def append(self, appends: Sequence[Append]) -> list[Answer]:
+        self.rounds.append((asyncio.get_running_loop().time(), [append.stream for append in appends]))
+        await asyncio.sleep(self.seconds)
+        if self.failures:
+            raise self.failures.pop(0)
+        return [Answer(Outcome.APPENDED, "e") for _ in appends]
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+async def flusher(log: Log, settings: Any) -> Flusher:
+    settings.THINK_STREAM_WINDOW_SECONDS = WINDOW
+    return Flusher(log)  # type: ignore[arg-type]  # the flusher only appends
+
+
+def write(flusher: Flusher, sources: Iterable[Source], text: str = "x", *, is_urgent: bool = False) -> None:
+    for source in sources:
+        source.pending.append(text)
+        flusher.schedule(source, is_urgent=is_urgent)
+
+
+async def test_after_a_pause_a_chunk_goes_at_once(flusher: Flusher, log: Log) -> None:
+    source = Source("s")
+    for _ in range(2):
+        began = asyncio.get_running_loop().time()
+        write(flusher, [source])
+        await asyncio.sleep(0.1)
+        assert log.rounds[-1][0] - began < WINDOW / 2
+        await asyncio.sleep(WINDOW)
+    assert source.settled == [["x"], ["x"]]
+
+
+async def test_chunks_within_the_window_travel_together(flusher: Flusher, log: Log) -> None:
+    sources = [Source(f"s{number}") for number in range(5)]
+    write(flusher, sources, "first")
+    for _ in range(10):
+        await asyncio.sleep(0.01)
+        write(flusher, sources)
+    await asyncio.sleep(WINDOW)
+    assert [len(streams) for _, streams in log.rounds] == [5, 5]
+    assert log.rounds[1][0] - log.rounds[0][0] > 0.9 * WINDOW
+    assert [len(texts) for texts in sources[0].settled] == [1, 10]
+
+
+async def test_an_urgent_chunk_takes_the_others_along(flusher: Flusher, log: Log) -> None:
+    sources = [Source("a"), Source("b")]
+    write(flusher, sources)
+    await asyncio.sleep(0.05)
+    write(flusher, sources[:1])
+    write(flusher, sources[1:], is_urgent=True)
+    await asyncio.sleep(0.05)
+    assert [streams for _, streams in log.rounds] == [["a", "b"], ["a", "b"]]
+
+
+async def test_rounds_never_overlap(flusher: Flusher, log: Log) -> None:
+    log.seconds = 0.05
+    source = Source("s")
+    for _ in range(10):
+        write(flusher, [source], is_urgent=True)
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
+    starts = [at for at, _ in log.rounds]
+    assert all(later - earlier >= 0.05 for earlier, later in pairwise(starts))
+    assert list(chain.from_iterable(source.settled)) == ["x"] * 10
+
+
+async def test_failures_are_retried_at_growing_distance(
+    flusher: Flusher, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_BACKOFF_SECONDS", 0.05)
+    log.failures = [LogUnavailable(), LogUnavailable(), LogUnavailable()]
+    source = Source("s")
+    write(flusher, [source])
+    await asyncio.sleep(0.02)
+    for _ in range(5):
+        write(flusher, [source], is_urgent=True)  # impatience changes nothing
+    await asyncio.sleep(1)
+    waits = [later - earlier for earlier, later in pairwise([at for at, _ in log.rounds])]
+    assert source.missed_count == 3
+    assert all(wait >= least for wait, least in zip(waits, (0.049, 0.099, 0.199), strict=False))
+    assert source.pending == []
+
+
+async def test_a_broken_log_is_told_and_tried_again(flusher: Flusher, log: Log, caplog: Any) -> None:
+    log.failures = [ZeroDivisionError()]
+    source = Source("s")
+    write(flusher, [source])
+    await asyncio.sleep(0.5)
+    assert (source.missed_count, source.pending) == (1, [])
+    assert "stream flusher failed" in caplog.text
+
+
+async def test_a_forgotten_writer_is_not_asked(flusher: Flusher, log: Log) -> None:
+    one, two = Source("a"), Source("b")
+    write(flusher, [one, two])
+    await asyncio.sleep(0.01)
+    write(flusher, [one, two])
+    flusher.forget(one)
+    await asyncio.sleep(WINDOW + 0.1)
+    assert log.rounds[1][1] == ["b"]

@@ -1,0 +1,67 @@
+"""A follower's queue: bounded, and honest about what it dropped."""
+
+import asyncio
+
+from chat.streams.records import Published, Record
+from chat.streams.subscription import Subscription
+
+
+def batch(first: int) -> Published:
+    return Published("e", [Record(first, "{}")])
+
+
+async def test_batches_come_in_order() -> None:
+    subscription = Subscription(10)
+    subscription.push(batch(0))
+    subscription.push(batch(1))
+    heard = await subscription.wait(1)
+    assert heard.batches == [batch(0), batch(1)]
+    assert not heard.must_reread
+
+
+async def test_a_batch_wakes_who_waits() -> None:
+    subscription = Subscription(10)
+    waiting = asyncio.create_task(subscription.wait(10))
+    await asyncio.sleep(0)
+    subscription.push(batch(0))
+    assert (await asyncio.wait_for(waiting, 1)).batches == [batch(0)]
+    subscription.stop()
+
+
+async def test_overflow_drops_to_a_re_read() -> None:
+    subscription = Subscription(1)
+    for number in range(3):
+        subscription.push(batch(number))
+    heard = await subscription.wait(1)
+    assert (heard.batches, heard.must_reread) == ([], True)
+    subscription.push(batch(3))
+    assert (await subscription.wait(1)).batches == [batch(3)]
+
+
+async def test_an_interruption_outlives_what_comes_after_it() -> None:
+    subscription = Subscription(10)
+    subscription.push(batch(0))
+    subscription.interrupt()
+    subscription.push(batch(1))
+    assert await subscription.wait(1) == ([], True, False)
+
+
+async def test_silence_ends_the_wait_and_only_silence() -> None:
+    subscription = Subscription(10)
+    loop = asyncio.get_running_loop()
+    for number in range(4):
+        loop.call_later(0.03 * number, subscription.push, batch(number))
+    began = loop.time()
+    heard = [await subscription.wait(0.08) for _ in range(5)]
+    assert [bool(item.batches) for item in heard] == [True] * 4 + [False]
+    assert heard[-1].is_silence
+    assert loop.time() - began >= 0.09 + 0.07
+    subscription.stop()
+
+
+async def test_the_bell_of_a_closed_stream_is_heard_once() -> None:
+    subscription = Subscription(10)
+    subscription.ring()
+    assert (await subscription.wait(1)).is_closed
+    assert (await subscription.wait(0.01)).is_silence
+    subscription.stop()

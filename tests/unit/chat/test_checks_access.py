@@ -1,0 +1,45 @@
+"""System checks of access."""
+
+from typing import Any
+
+import pytest
+
+from chat.checks_access import check_files, check_origins, check_sign_in
+
+
+def ids(found: list[Any]) -> list[str]:
+    return [message.id for message in found]
+
+
+@pytest.mark.parametrize("entry", ["*", "app.example.com", "https://app.example.com/", "null", "ftp://x"])
+def test_what_is_no_origin_is_an_error(settings: Any, entry: str) -> None:
+    settings.THINK_ALLOWED_ORIGINS = ["http://localhost:5173", entry]
+    assert ids(check_origins()) == ["chat.E101"]
+
+
+def test_an_origin_without_tls_is_reported_in_production(settings: Any) -> None:
+    settings.THINK_ALLOWED_ORIGINS = ["http://app.example.com", "http://localhost:5173", "https://ok.example.com"]
+    settings.IS_PRODUCTION = False
+    assert check_origins() == []
+    settings.IS_PRODUCTION = True
+    assert ids(check_origins()) == ["chat.W101"]
+
+
+def test_missing_middleware_is_an_error(settings: Any) -> None:
+    assert check_sign_in() == []
+    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "Csrf" not in name]
+    assert ids(check_sign_in()) == ["chat.E102"]
+
+
+def test_sessions_in_cookies_are_reported(settings: Any) -> None:
+    settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+    assert ids(check_sign_in()) == ["chat.W102"]
+
+
+def test_files_below_the_static_folder_are_reported(settings: Any, tmp_path: Any) -> None:
+    assert check_files() == []
+    settings.STATIC_ROOT = str(tmp_path)
+    backend = "django.core.files.storage.FileSystemStorage"
+    options = {"location": str(tmp_path / "files")}
+    settings.STORAGES = {**settings.STORAGES, "think": {"BACKEND": backend, "OPTIONS": options}}
+    assert ids(check_files()) == ["chat.W103"]

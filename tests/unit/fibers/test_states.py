@@ -1,0 +1,41 @@
+"""The table of moves."""
+
+import pytest
+
+from fibers.core.states import MOVES, TERMINAL, FiberEvent, FiberStatus, advance, sources
+from fibers.errors import IllegalMove
+
+LIVE = [status for status in FiberStatus if status not in TERMINAL]
+
+
+@pytest.mark.parametrize(("status", "event"), list(MOVES))
+def test_an_allowed_move_leads_where_the_table_says(status: FiberStatus, event: FiberEvent) -> None:
+    assert advance(status, event) is MOVES[status, event]
+
+
+@pytest.mark.parametrize("status", sorted(TERMINAL))
+def test_a_terminal_state_is_left_by_a_persons_requeue_alone(status: FiberStatus) -> None:
+    allowed = {event for event in FiberEvent if (status, event) in MOVES}
+    requeued = {FiberStatus.FAILED, FiberStatus.INTERRUPTED}
+    assert allowed == ({FiberEvent.REQUEUE} if status in requeued else set())
+
+
+@pytest.mark.parametrize("status", LIVE)
+def test_every_live_state_can_be_cancelled(status: FiberStatus) -> None:
+    assert advance(status, FiberEvent.CANCEL) is FiberStatus.CANCELLED
+
+
+def test_only_a_claim_leads_to_running() -> None:
+    assert [move for move, target in MOVES.items() if target is FiberStatus.RUNNING] == [
+        (FiberStatus.PENDING, FiberEvent.CLAIM)
+    ]
+
+
+def test_a_completed_fiber_cannot_be_cancelled() -> None:
+    with pytest.raises(IllegalMove, match="'cancel' does not apply to a completed fiber"):
+        advance(FiberStatus.COMPLETED, FiberEvent.CANCEL)
+
+
+def test_sources_are_the_states_with_that_move() -> None:
+    assert set(sources(FiberEvent.REQUEUE)) == {FiberStatus.FAILED, FiberStatus.INTERRUPTED}
+    assert set(sources(FiberEvent.CANCEL)) == set(LIVE)

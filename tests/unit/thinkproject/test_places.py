@@ -1,0 +1,81 @@
+"""Where things live: the socket's path fits, and directories are private."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from thinkproject import connections, places
+from thinkproject.env import EnvError
+
+
+def test_the_socket_lies_in_the_data_directory_when_it_fits() -> None:
+    assert places.redis_socket(Path("/srv/think/var")) == Path("/srv/think/var/redis/redis.sock")
+
+
+@pytest.mark.parametrize("data_dir", [Path("/" + "d" * 120), Path("/srv/my data"), Path("/srv/50%")])
+def test_a_path_that_a_socket_or_url_cannot_carry_gets_a_short_one(data_dir: Path) -> None:
+    socket_path = places.redis_socket(data_dir)
+    assert len(os.fsencode(socket_path)) <= places.SOCKET_PATH_LIMIT
+    assert socket_path.parent.name.startswith(f"think-{os.getuid()}-")
+    assert places.redis_socket(data_dir) == socket_path
+    assert places.redis_socket(data_dir / "other") != socket_path
+
+
+def test_a_runtime_directory_that_is_too_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/" + "u" * 120)
+    assert len(os.fsencode(places.redis_socket(Path("/" + "d" * 120)))) <= places.SOCKET_PATH_LIMIT
+
+
+def test_a_private_directory_lets_nobody_else_in(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir(mode=0o777)
+    places.private_directory(tmp_path / "open")
+    assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == 0o700
+
+
+def test_a_link_in_place_of_the_private_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with pytest.raises(PermissionError):
+        places.private_directory(tmp_path / "link")
+
+
+def test_sqlite_is_the_default_and_cannot_starve_writers(tmp_path: Path) -> None:
+    entry = connections.database("", tmp_path, pool_size=5)
+    assert entry["NAME"] == str(tmp_path / "think.sqlite3")
+    assert entry["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+    assert "journal_mode=WAL" in entry["OPTIONS"]["init_command"]
+    assert not entry.get("ATOMIC_REQUESTS")
+
+
+def test_postgresql_is_pooled_and_holds_no_connection_while_idle(tmp_path: Path) -> None:
+    entry = connections.database("postgres://u:p@db.example/name?sslmode=require", tmp_path, pool_size=5)
+    assert entry["CONN_MAX_AGE"] == 0
+    assert entry["OPTIONS"]["pool"]["max_size"] == 5
+    assert entry["OPTIONS"]["sslmode"] == "require"
+
+
+@pytest.mark.parametrize("url", ["nonsense", "mysqlite://x", "mysql://u@h/db", "sqlite://"])
+def test_an_address_of_no_database_we_know_is_refused(url: str, tmp_path: Path) -> None:
+    with pytest.raises(EnvError, match="DATABASE_URL"):
+        connections.database(url, tmp_path, pool_size=5)
+
+
+def test_a_refused_address_does_not_show_its_password(tmp_path: Path) -> None:
+    with pytest.raises(EnvError) as caught:
+        connections.database("oracel://u:hunter2@h/db", tmp_path, pool_size=5)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "broker"),
+    [
+        ("redis://h:6379/1", "redis://h:6379/1"),
+        ("rediss://h/0", "rediss://h/0"),
+        ("unix:///run/r.sock", "redis+socket:///run/r.sock"),
+        ("unix:///run/r.sock?db=3", "redis+socket:///run/r.sock?virtual_host=3"),
+    ],
+)
+def test_the_broker_is_the_same_redis(url: str, broker: str) -> None:
+    assert connections.broker_address(connections.redis_address(url)) == broker

@@ -1,0 +1,122 @@
+"""Children are restarted with back-off, ended for certain, and their logs stay small."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from thinkproject import processes
+from thinkproject.processes import Child, stop_all
+from thinkproject.watcher import Watcher
+
+FOREVER = "import time; time.sleep(60)"
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
+
+
+@pytest.fixture
+def make_child(tmp_path: Path) -> Iterator[Callable[[str], Child]]:
+    made: list[Child] = []
+
+    def make(code: str) -> Child:
+        said: list[str] = []
+        child = Child(
+            name="child", command=[sys.executable, "-c", code], log_path=tmp_path / f"{len(made)}.log", say=said.append
+        )
+        made.append(child)
+        return child
+
+    yield make
+    for child in made:
+        child.signal(signal.SIGKILL)
+
+
+def _tick_until(child: Child, condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        child.tick()
+        time.sleep(0.01)
+
+
+def _alive_in_group(group: int) -> list[int]:
+    alive = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                alive.append(process.pid)
+    return alive
+
+
+def test_a_child_that_ends_is_started_again_after_a_growing_pause(make_child: Callable[[str], Child]) -> None:
+    child = make_child("import sys; sys.exit('no luck')")
+    child.start()
+    _tick_until(child, lambda: child.restarts == 3)
+    assert child.backoff_seconds == pytest.approx(processes.FIRST_BACKOFF_SECONDS * 8)
+    assert child.log_path.read_text(encoding="utf-8").count("no luck") == 3
+
+
+def test_a_restart_on_request_has_no_pause(make_child: Callable[[str], Child]) -> None:
+    child = make_child(FOREVER)
+    child.start()
+    first = child.process
+    child.restart()
+    _tick_until(child, lambda: child.process is not first)
+    assert child.is_running
+    assert child.backoff_seconds == processes.FIRST_BACKOFF_SECONDS
+
+
+def test_one_that_does_not_listen_is_killed_in_time(make_child: Callable[[str], Child]) -> None:
+    child = make_child(DEAF)
+    child.stop_seconds = 0.3
+    child.start()
+    _tick_until(child, lambda: "on" in child.log_path.read_text(encoding="utf-8"))
+    started = time.monotonic()
+    stop_all([child], hurry=lambda: False)
+    assert child.process is None
+    assert 0.2 < time.monotonic() - started < 5
+
+
+def test_what_a_child_started_ends_with_it(make_child: Callable[[str], Child]) -> None:
+    child = make_child(f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {DEAF!r}]).wait()")
+    child.start()
+    _tick_until(child, lambda: "on" in child.log_path.read_text(encoding="utf-8"))
+    assert child.process is not None
+    group = child.process.pid
+    child.stop_seconds = 0.3
+    stop_all([child], hurry=lambda: False)
+    time.sleep(0.2)
+    assert _alive_in_group(group) == []
+
+
+def test_a_long_log_is_rotated_and_the_child_goes_on_writing(
+    make_child: Callable[[str], Child], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "LOG_MAX_BYTES", 1000)
+    child = make_child("import time\nwhile True: print('x' * 99, flush=True); time.sleep(0.005)")
+    child.start()
+    _tick_until(child, lambda: child.log_path.stat().st_size > 2000)
+    child.rotate_log()
+    assert child.log_path.with_name(f"{child.log_path.name}.1").stat().st_size > 2000
+    _tick_until(child, lambda: 0 < child.log_path.stat().st_size < 2000)
+    assert not child.log_path.read_bytes().startswith(b"\0")
+
+
+def test_an_edit_is_reported_once_it_has_settled(tmp_path: Path) -> None:
+    (tmp_path / "var").mkdir()
+    (tmp_path / "a.py").write_text("1", encoding="utf-8")
+    watcher = Watcher([tmp_path])
+    assert watcher.poll() == set()
+    (tmp_path / "a.py").write_text("22", encoding="utf-8")
+    (tmp_path / "new.py").write_text("3", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("4", encoding="utf-8")
+    (tmp_path / "var" / "data.py").write_text("5", encoding="utf-8")
+    assert watcher.poll() == set()
+    time.sleep(0.4)
+    assert watcher.poll() == {str(tmp_path / "a.py"), str(tmp_path / "new.py")}
+    assert watcher.poll() == set()

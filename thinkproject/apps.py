@@ -1,0 +1,17 @@
+"""Django application of the composition layer: sets the Celery app for every process that loads Django."""
+
+from django.apps import AppConfig
+
+
+class ThinkProjectConfig(AppConfig):
+    """Has no models. Its `ready` makes the Celery app current and registers the deployment checks."""
+
+    name = "thinkproject"
+    label = "think_project"
+    verbose_name = "Think"
+
+    def ready(self) -> None:
+        """Make our Celery app the default one, in web processes and commands too."""
+        from thinkproject import celery, checks  # noqa: F401, PLC0415 - Celery must not load before the apps
+
+        celery.app.set_default()

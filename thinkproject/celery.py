@@ -1,0 +1,42 @@
+"""The Celery app. It carries task names and ids; what is to be done stands in the database.
+
+`thinkproject.apps` imports this module in every process: one that forgot it would talk to a default broker.
+"""
+
+import threading
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_ready, worker_shutting_down
+from kombu.transport.redis import Channel
+
+SEEN_SECONDS = 5.0
+
+# When Redis goes away kombu gives back what it had not acknowledged, over the connection it has just closed, and the
+# worker dies of it. Nothing needs to be given back: the sweeper sends what nobody claimed.
+Channel.do_restore = False
+
+app = Celery("think")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+_leaving = threading.Event()
+
+
+@worker_ready.connect
+def _on_ready(**_signal: Any) -> None:
+    threading.Thread(target=_say_so, name="think-worker-seen", daemon=True).start()
+
+
+@worker_shutting_down.connect
+def _on_leaving(**_signal: Any) -> None:
+    _leaving.set()
+
+
+def _say_so() -> None:
+    from chat.health import note_worker  # noqa: PLC0415 - this module loads before the apps
+
+    while True:
+        note_worker()
+        if _leaving.wait(SEEN_SECONDS):
+            return

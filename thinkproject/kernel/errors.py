@@ -1,0 +1,62 @@
+"""The one error base that all apps share, and its five kinds.
+
+ThinkError
+├─ Invalid 422 · Denied 403 · NotFound 404 · Conflict 409 · Unavailable 503 (retryable)
+
+A leaf error inherits its family (`ChatError`, `FiberError`, ...) and one kind. Its docstring is its default message,
+`code` is stable and documented, and its data are typed keyword arguments. Nothing secret goes into a message.
+"""
+
+import inspect
+from typing import ClassVar
+
+from thinkproject.kernel.jsonvalue import JSONValue
+
+
+class ThinkError(Exception):
+    """Something went wrong in a way that the product foresaw."""
+
+    code: ClassVar[str] = "error"
+    http_status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str = "", **data: JSONValue) -> None:
+        self.message = message or inspect.cleandoc(type(self).__doc__ or "").splitlines()[0]
+        self.data = data
+        super().__init__(self.message)
+
+
+class Invalid(ThinkError):
+    """The input is not what was expected."""
+
+    code = "invalid"
+    http_status = 422
+
+
+class Denied(ThinkError):
+    """You may not do this."""
+
+    code = "denied"
+    http_status = 403
+
+
+class NotFound(ThinkError):
+    """There is no such thing."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class Conflict(ThinkError):
+    """The present state does not allow this."""
+
+    code = "conflict"
+    http_status = 409
+
+
+class Unavailable(ThinkError):
+    """Something that is needed does not answer at the moment; try again."""
+
+    code = "unavailable"
+    http_status = 503
+    retryable = True

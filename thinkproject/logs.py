@@ -1,0 +1,97 @@
+"""Logging: one format, no query strings, no secrets.
+
+Addresses in logs lose their query (`?token=…`), credentials in headers and URLs and the values of configured secrets
+are blotted out, in messages and in tracebacks alike.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+BLOT = "…"
+_PATTERNS = [
+    (re.compile(r"(?<=[\w/])\?[\w.~%+-]+=[^\s\"'<>]*"), f"?{BLOT}"),  # queries of addresses
+    (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), rf"\1 {BLOT}"),
+    (re.compile(r"(://[^/\s:@]*):[^/\s@]+@"), rf"\1:{BLOT}@"),
+    (re.compile(r"\b(sk-|think_)[\w-]{16,}"), rf"\1{BLOT}"),
+    (re.compile(r"(/sign-in/)[\w-]{16,}"), rf"\1{BLOT}"),
+]
+_PLAIN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_SIMPLE = (str, int, float, type(None))  # anything else may hold what nobody meant to log
+_secrets: list[str] = []
+
+
+def redact(text: str) -> str:
+    """Return the text without queries, credentials and configured secrets."""
+    for secret in _secrets:
+        text = text.replace(secret, BLOT)
+    for pattern, replacement in _PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+class TextFormatter(logging.Formatter):
+    """One line a record, then its traceback."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format and redact; the fields of `extra` follow the message."""
+        extra = " ".join(f"{key}={value!r}" for key, value in _extra(record).items())
+        first, newline, rest = super().format(record).partition("\n")
+        return redact(f"{first} {extra}".rstrip() + newline + rest)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, with the fields of `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format and redact."""
+        entry: dict[str, Any] = {
+            "at": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": redact(record.getMessage()),
+        }
+        entry |= {key: redact(value) if isinstance(value, str) else value for key, value in _extra(record).items()}
+        if record.exc_info:
+            entry["traceback"] = redact(self.formatException(record.exc_info))
+        return json.dumps(entry, ensure_ascii=False, default=lambda value: redact(repr(value)))
+
+
+def configuration(level: str, form: str, *, secrets: Iterable[str]) -> dict[str, Any]:
+    """Return Django's LOGGING. Everything goes to standard error; whoever starts the process keeps the files."""
+    _secrets[:] = [value for secret in secrets for value in _parts(secret) if len(value) > 5]
+    formatter = JsonFormatter if form == "json" else TextFormatter
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"()": formatter}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"level": level, "handlers": ["stderr"]},
+        "loggers": {
+            "django": {"level": level, "handlers": [], "propagate": True},
+            "django.server": {"level": level, "handlers": [], "propagate": True},
+            "httpx": {"level": "WARNING"},
+            "httpx2": {"level": "WARNING"},
+            "openai": {"level": "WARNING"},
+            "daphne": {"level": "WARNING"},
+            "celery.worker.strategy": {"level": "WARNING"},  # a line for each task received
+            "celery.app.trace": {"level": "WARNING"},  # and one for each done
+            "celery.beat": {"level": "WARNING"},
+        },
+    }
+
+
+def _parts(secret: str) -> list[str]:
+    password = urlsplit(secret).password if "://" in secret else secret
+    return [password] if password else []
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    fields = vars(record).items()
+    return {key: value for key, value in fields if key not in _PLAIN_FIELDS and isinstance(value, _SIMPLE)}

@@ -1,0 +1,187 @@
+"""Child processes of the supervisor: started in a session of their own, restarted with back-off, ended for certain.
+
+A child dies with the supervisor, however that ends (Linux: PR_SET_PDEATHSIG). Its output goes to a log file that is
+rotated by copying, so that the child needs to know nothing of it. Standard library only.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+FIRST_BACKOFF_SECONDS = 0.2
+LONGEST_BACKOFF_SECONDS = 10.0
+STEADY_SECONDS = 30.0  # a child that ran this long starts over with the first back-off
+LOG_MAX_BYTES = 10 * 1024 * 1024
+LOG_KEEP = 3
+
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def die_with_parent(parent: int) -> Callable[[], None]:
+    """Return what a child runs before it becomes its program: it is signalled when its parent ends (Linux)."""
+
+    def arrange() -> None:
+        if _libc is not None:
+            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+            if os.getppid() != parent:  # it ended between fork and prctl
+                os._exit(1)
+
+    return arrange
+
+
+@dataclass(kw_only=True)
+class Child:
+    """One process that is meant to run as long as the supervisor does."""
+
+    name: str
+    command: Sequence[str]
+    log_path: Path
+    say: Callable[[str], None]
+    environ: dict[str, str] = field(default_factory=dict)
+    pass_fds: Sequence[int] = ()
+    stop_seconds: float = 8.0
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    start_at: float = 0.0  # monotonic; when the next start is due
+    backoff_seconds: float = FIRST_BACKOFF_SECONDS
+    stopping_since: float | None = None
+    is_wanted: bool = True
+    restarts: int = 0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        """Start the process now."""
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            self.process = subprocess.Popen(  # noqa: S603 - our own commands
+                list(self.command),
+                env={**os.environ, **self.environ},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=tuple(self.pass_fds),
+                preexec_fn=die_with_parent(os.getpid()),  # noqa: PLW1509 - the supervisor has one thread
+            )
+        finally:
+            os.close(log)
+        self.started_at = time.monotonic()
+        self.stopping_since = None
+
+    def tick(self) -> None:
+        """Start, restart or kill as it is due. Called often by the supervisor's loop; never blocks."""
+        now = time.monotonic()
+        if self.process is None:
+            if self.is_wanted and now >= self.start_at:
+                self.start()
+            return
+        code = self.process.poll()
+        if code is None:
+            if self.stopping_since is not None and now - self.stopping_since > self.stop_seconds:
+                self.signal(signal.SIGKILL)
+            return
+        self._bury()
+        self.process = None
+        was_asked, self.stopping_since = self.stopping_since is not None, None
+        if not self.is_wanted:
+            return
+        self.restarts += 1
+        if was_asked:
+            self.start()
+            return
+        if now - self.started_at > STEADY_SECONDS:
+            self.backoff_seconds = FIRST_BACKOFF_SECONDS
+        self.start_at = now + self.backoff_seconds
+        self.say(
+            f"{self.name} ended ({describe_exit(code)}); again in {self.backoff_seconds:.1f} s.{self._last_words()}"
+        )
+        self.backoff_seconds = min(self.backoff_seconds * 2, LONGEST_BACKOFF_SECONDS)
+
+    def restart(self) -> None:
+        """End the process; `tick` starts it again. One that waits for its back-off starts at once."""
+        self.backoff_seconds = FIRST_BACKOFF_SECONDS
+        if self.process is None:
+            self.start_at = 0.0
+        else:
+            self.stop(for_good=False)
+
+    def stop(self, *, for_good: bool = True) -> None:
+        """Ask the process to end; after `stop_seconds` `tick` insists."""
+        if for_good:
+            self.is_wanted = False
+        if self.process is not None and self.stopping_since is None:
+            self.stopping_since = time.monotonic()
+            self.signal(signal.SIGTERM, group=False)
+
+    def signal(self, number: signal.Signals, *, group: bool = True) -> None:
+        """Send a signal to the process and, unless told otherwise, to all of its group."""
+        if self.process is None:
+            return
+        try:
+            if group:
+                os.killpg(self.process.pid, number)
+            else:
+                os.kill(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def rotate_log(self) -> None:
+        """Keep the log within bounds: copy it away and empty it (the child appends)."""
+        try:
+            if self.log_path.stat().st_size <= LOG_MAX_BYTES:
+                return
+        except FileNotFoundError:
+            return
+        for number in range(LOG_KEEP - 1, 0, -1):
+            older = self.log_path.with_name(f"{self.log_path.name}.{number}")
+            if older.exists():
+                older.replace(self.log_path.with_name(f"{self.log_path.name}.{number + 1}"))
+        shutil.copyfile(self.log_path, self.log_path.with_name(f"{self.log_path.name}.1"))
+        os.truncate(self.log_path, 0)
+
+    def _bury(self) -> None:
+        self.signal(signal.SIGKILL)  # what it started and left behind
+
+    def _last_words(self) -> str:
+        try:
+            with self.log_path.open("rb") as file:
+                file.seek(max(0, self.log_path.stat().st_size - 4096))
+                lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+        except OSError:
+            return ""
+        return f" It said: {lines[-1][:200]}" if lines else ""
+
+
+def describe_exit(code: int) -> str:
+    """Say how a process ended."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def stop_all(children: Sequence[Child], *, hurry: Callable[[], bool]) -> None:
+    """End the children and wait for it; `hurry` says whether to stop being polite."""
+    for child in children:
+        child.stop()
+    while any(child.process is not None for child in children):
+        for child in children:
+            if hurry():
+                child.signal(signal.SIGKILL)
+            child.tick()
+        time.sleep(0.02)

@@ -1,0 +1,104 @@
+"""The generated tables of `docs/reference/`: settings, commands, error codes, read from the code that defines them.
+
+`python -m thinkproject.reference --write` (part of `make fix`) brings the pages in step; a house test compares them.
+"""
+
+import importlib
+import inspect
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import django
+
+from thinkproject.kernel.errors import ThinkError
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", "errors")}
+APPS = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject")
+BEGIN, END = "<!-- generated -->", "<!-- end of generated -->"
+
+
+def main(arguments: list[str]) -> int:
+    """Compare the pages with the code, or write them. Returns 1 when one is out of step."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings_test")
+    django.setup()
+    stale = [name for name in PAGES if not is_current(name)]
+    for name in stale if "--write" in arguments else []:
+        path = ROOT / PAGES[name]
+        path.write_text(_with_table(path.read_text(encoding="utf-8"), table(name)), encoding="utf-8")
+    return 0 if "--write" in arguments or not stale else 1
+
+
+def is_current(name: str) -> bool:
+    """Tell whether a page holds the table that the code gives."""
+    text = (ROOT / PAGES[name]).read_text(encoding="utf-8")
+    return _with_table(text, table(name)) == text
+
+
+def table(name: str) -> str:
+    """Return the generated table of a page as markdown."""
+    rows = {"settings": _settings, "commands": _commands, "errors": _errors}[name]()
+    head = {"settings": ("variable", "default", "what it is for"), "commands": ("command", "what it does")}
+    titles = head.get(name, ("code", "HTTP status", "try again", "meaning"))
+    lines = [titles, tuple("---" for _ in titles), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+
+
+def _with_table(text: str, markdown: str) -> str:
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{markdown}\n\n{END}{after}"
+
+
+def _settings() -> list[tuple[str, ...]]:
+    from thinkproject.declarations import documented  # noqa: PLC0415 - settings must be loaded
+    from thinkproject.kernel.conf import registry  # noqa: PLC0415 - as above
+
+    rows: list[tuple[str, ...]] = []
+    for name, doc in sorted(documented().items()):
+        default = registry[name].default if name in registry else None
+        shown = "" if default is None or default in ("", (), [], {}) else f"`{_shown(default)}`"
+        rows.append((f"`{name}`", shown, doc))
+    return rows
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return ",".join(str(item) for item in value)
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _commands() -> list[tuple[str, ...]]:
+    from django.core.management import load_command_class  # noqa: PLC0415 - after setup
+
+    rows: list[tuple[str, ...]] = []
+    for app in APPS:
+        folder = ROOT / app / "management" / "commands"
+        names = [module.name for module in pkgutil.iter_modules([str(folder)])]
+        rows.extend((f"`{name}`", load_command_class(app, name).help) for name in names)
+    return sorted(rows)
+
+
+def _errors() -> list[tuple[str, ...]]:
+    for app in APPS:
+        for path in sorted((ROOT / app).rglob("errors.py")):
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    found = {kind.code: kind for kind in _below(ThinkError)}
+    rows: list[tuple[str, ...]] = []
+    for code, kind in sorted(found.items()):
+        meaning = inspect.cleandoc(kind.__doc__ or "").splitlines()[0]
+        rows.append((f"`{code}`", str(kind.http_status), "yes" if kind.retryable else "no", meaning))
+    return rows
+
+
+def _below(kind: type[ThinkError]) -> Iterator[type[ThinkError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _below(child)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

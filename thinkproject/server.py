@@ -1,0 +1,170 @@
+"""The web server process: daphne, with limits of ours. `python -m thinkproject.server --port 8000`.
+
+Four things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
+sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would buffer for ever),
+close reasons reach the client, and the access log holds no query strings (they may carry a token).
+"""
+
+from daphne.server import Server  # isort: skip - installs the reactor, so it comes before anything of Twisted
+from daphne.ws_protocol import WebSocketProtocol  # isort: skip
+
+import argparse
+import asyncio
+import logging
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet import defer
+
+MESSAGE_MAX_BYTES = 16 * 1024 * 1024
+CLOSE_SECONDS = 5
+BUFFER_HIGH_BYTES = 1024 * 1024
+BUFFER_POLL_SECONDS = 0.02
+FILES_WANTED = 65_536
+
+access_logger = logging.getLogger("think.access")
+
+
+class QuietSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
+    """Daphne's socket without the coloured text for a debug log that autobahn makes for every frame it sends."""
+
+    def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:  # noqa: N802 - autobahn's
+        """Send bytes of a frame."""
+        if sync or chopsize or self.send_queue or self.state != self.STATE_OPEN:
+            super().sendData(data, sync, chopsize)
+        else:
+            self.transport.write(data)
+            self.trafficStats.outgoingOctetsWireLevel += len(data)
+
+
+class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
+    """Daphne that does not let a slow reader fill the memory."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, ready_callable=self._tune_sockets, **options)
+
+    def _tune_sockets(self) -> None:
+        # By default a connection that fails is dropped with its data unread, and the reset overtakes the close frame:
+        # a client would see 1006 in place of 1009.
+        self.ws_factory.protocol = QuietSocket
+        self.ws_factory.setProtocolOptions(failByDrop=False, closeHandshakeTimeout=CLOSE_SECONDS)
+
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """Start the application; sockets learn whether the browser came over TLS (the Origin rule needs it)."""
+        if scope["type"] == "websocket":
+            is_secure = getattr(protocol, "client_scheme", None) in {"https", "wss"}
+            scope["scheme"] = "wss" if is_secure else "ws"
+        return super().create_application(protocol, scope)
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Send one ASGI message; return when the transport has room again or the connection has ended."""
+        is_close = message["type"] == "websocket.close" and bool(message.get("reason"))
+        if is_close and protocol.state == protocol.STATE_OPEN:
+            protocol.sendClose(message.get("code") or 1000, message["reason"])  # daphne leaves the reason out
+            return
+        await super().handle_reply(protocol, message)
+        if message["type"] in {"websocket.send", "http.response.body"}:
+            await self._room(protocol)
+
+    async def _room(self, protocol: Any) -> None:
+        while buffered_bytes(protocol) > BUFFER_HIGH_BYTES:
+            details = self.connections.get(protocol)
+            if details is None or details.get("disconnected"):
+                return
+            await asyncio.sleep(BUFFER_POLL_SECONDS)
+
+    def kill_all_applications(self) -> Any:
+        """Cancel what runs and wait for it, also while a connection has no application yet."""
+        running = [
+            details["application_instance"]
+            for details in self.connections.values()
+            if "application_instance" in details and not details["application_instance"].done()
+        ]
+        for instance in running:
+            instance.cancel()
+        waiting = defer.Deferred.fromFuture(asyncio.gather(*running, return_exceptions=True))
+        return waiting.addErrback(lambda _failure: None)
+
+
+def buffered_bytes(protocol: Any) -> int:
+    """Return how much of what was sent the kernel has not taken yet."""
+    transport = getattr(protocol, "transport", None)
+    if transport is None:  # an HTTP request: its transport belongs to the channel
+        transport = getattr(getattr(protocol, "channel", None), "transport", None)
+    pending = len(getattr(transport, "dataBuffer", b"")) - getattr(transport, "offset", 0)
+    return max(0, pending) + int(getattr(transport, "_tempDataLen", 0))
+
+
+def log_action(protocol: str, action: str, details: dict[str, Any]) -> None:
+    """Write the access log: method, path without its query, status, size, time."""
+    path = str(details.get("path", "")).partition("?")[0]
+    if protocol == "http" and action == "complete":
+        took = float(details.get("time_taken") or 0) * 1000
+        access_logger.info(
+            "%s %s %s %s bytes %.0f ms", details.get("method"), path, details.get("status"), details.get("size"), took
+        )
+    elif protocol == "websocket" and action != "connecting":
+        access_logger.info("websocket %s %s", action, path)
+
+
+def server_options(*, behind_proxy: bool = False) -> dict[str, Any]:
+    """Return the limits that differ from daphne's own, and which headers of a proxy are believed."""
+    return {
+        "websocket_max_message_size": MESSAGE_MAX_BYTES,
+        "websocket_max_frame_size": MESSAGE_MAX_BYTES,
+        "application_close_timeout": 5,
+        "server_name": "",
+        "proxy_forwarded_address_header": "X-Forwarded-For" if behind_proxy else None,
+        "proxy_forwarded_port_header": "X-Forwarded-Port" if behind_proxy else None,
+        "proxy_forwarded_proto_header": "X-Forwarded-Proto" if behind_proxy else None,
+    }
+
+
+def raise_file_limit() -> int:
+    """Raise the number of files this process may open; each socket is one. Returns the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_WANTED if hard == resource.RLIM_INFINITY else min(FILES_WANTED, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return soft
+
+
+def endpoint(options: argparse.Namespace) -> str:
+    """Return Twisted's description of where to listen."""
+    if options.fd is not None:
+        return f"fd:fileno={options.fd}"
+    if options.unix_socket:
+        return f"unix:{options.unix_socket}"
+    host = options.host.strip("[]").replace(":", r"\:")
+    return f"tcp:port={options.port}:interface={host}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until a signal ends it."""
+    parser = argparse.ArgumentParser(prog="python -m thinkproject.server", description=main.__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
+    parser.add_argument("--unix-socket", help="listen on this path instead")
+    parser.add_argument("--fd", type=int, help="an inherited listening socket")
+    parser.add_argument("--proxy-headers", action="store_true", help="believe X-Forwarded-For and -Proto of a proxy")
+    options = parser.parse_args(arguments)
+    raise_file_limit()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
+    from thinkproject.asgi import application  # noqa: PLC0415 - loads the apps, which the arguments need not wait for
+
+    server = ThinkServer(
+        application=application,
+        endpoints=[endpoint(options)],
+        action_logger=log_action,
+        **server_options(behind_proxy=options.proxy_headers),
+    )
+    server.run()
+    return 1 if server.abort_start else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""The single settings file; every environment variable is read here.
+
+Two modes: without `ALLOWED_HOSTS` this is a server of one's own machine (`make run`), with it a production server
+(`IS_PRODUCTION`), which needs a `SECRET_KEY`, speaks HTTPS and has hashed static files.
+"""
+
+import os
+from pathlib import Path
+
+from csp.constants import NONCE, NONE, SELF
+
+from thinkproject import connections, env, logs, places
+from thinkproject.declarations import app_settings, check_environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- The installation -------------------------------------------------------------------------------------------
+
+DATA_DIR = Path(
+    env.env_text("THINK_DATA_DIR", str(BASE_DIR / "var"), doc="Where everything embedded lives (default `./var`).")
+).resolve()
+PORT = env.env_int("PORT", 8000, minimum=1, maximum=65535, doc="Port of the web server of `make run`, on 127.0.0.1.")
+BIND = env.env_text("THINK_BIND", "127.0.0.1", doc="Address on which `make run` listens.")
+NO_RELOAD = env.env_bool("THINK_NO_RELOAD", default=False, doc="Do not restart web and worker when a file changes.")
+SKIPS_LOCAL_MODEL = env.env_bool(
+    "THINK_SKIP_LOCAL_MODEL", default=False, doc="Do not install or start the small local model."
+)
+WORKER_THREADS = env.env_int(
+    "THINK_WORKER_THREADS", 200, minimum=1, doc="Turns that the worker of `make run` runs at the same time."
+)
+ALLOWED_HOSTS = env.env_list("ALLOWED_HOSTS", doc="Host names of a production server; setting it means production.")
+IS_PRODUCTION = bool(ALLOWED_HOSTS)
+if not IS_PRODUCTION:
+    ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+DEBUG = env.env_bool("THINK_DEBUG", default=False, doc="Django's debug pages and query log; refused in production.")
+if DEBUG and IS_PRODUCTION:
+    raise env.EnvError("THINK_DEBUG shows internals to everybody; unset it where ALLOWED_HOSTS is set.")
+SECRET_KEY = env.env_secret("SECRET_KEY", doc="Signs sessions. Made once and kept in the data directory when unset.")
+if not SECRET_KEY:
+    if IS_PRODUCTION:
+        raise env.EnvError("SECRET_KEY (or SECRET_KEY_FILE) is required where ALLOWED_HOSTS is set.")
+    SECRET_KEY = env.kept_secret(DATA_DIR / "secret_key")
+
+# --- Applications -----------------------------------------------------------------------------------------------
+
+THINK_APPS = env.env_list("THINK_APPS", doc="Further Django apps, comma-separated: their `agents.py` is served too.")
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "csp",
+    "ninja",  # else its documentation page loads scripts from elsewhere
+    "thinkproject",
+    "fibers",
+    "sessions_app",
+    "tools_app",
+    "chat",
+    *THINK_APPS,
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "thinkproject.cors.CorsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "thinkproject.urls"
+ASGI_APPLICATION = "thinkproject.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "csp.context_processors.nonce",
+            ]
+        },
+    }
+]
+
+# --- Database, Redis, Celery ------------------------------------------------------------------------------------
+
+DATABASE_URL = env.env_secret("DATABASE_URL", doc="The database; default SQLite in the data directory.")
+DATABASE_POOL_SIZE = env.env_int(
+    "THINK_DATABASE_POOL_SIZE", 20, minimum=2, doc="PostgreSQL connections of one process at most."
+)
+DATABASES = {"default": connections.database(DATABASE_URL, DATA_DIR, pool_size=DATABASE_POOL_SIZE)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.env_secret("REDIS_URL", doc="A Redis or Valkey; default the embedded one of the data directory.")
+USES_EMBEDDED_REDIS = not REDIS_URL
+REDIS_URL = connections.redis_address(REDIS_URL) or places.redis_url(DATA_DIR)
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [{"address": REDIS_URL}], "prefix": "think"},
+    }
+}
+CELERY_BROKER_URL = connections.broker_address(REDIS_URL)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_keepalive": True}
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True  # the fiber's row is the result
+CELERY_TASK_ACKS_LATE = False  # leases recover, not the broker; a worker that holds messages dies with a lost Redis
+CELERY_TASK_DEFAULT_QUEUE = "think"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {  # what nobody took in time is dropped: the next one comes anyway
+    "sweep": {"task": "fibers.sweep", "schedule": 60.0, "options": {"expires": 60}},
+    "prune": {"task": "think.prune", "schedule": 3600.0, "options": {"expires": 3600}},
+}
+
+# --- Models -----------------------------------------------------------------------------------------------------
+
+OPENAI_API_KEY = env.env_secret("OPENAI_API_KEY", doc="Key for the model server.")
+OPENAI_BASE_URL = env.env_text(
+    "OPENAI_BASE_URL", doc="Any OpenAI-compatible server, such as `http://127.0.0.1:11434/v1`."
+)
+THINK_MODEL = env.env_text("THINK_MODEL", doc="The model `default` stands for, as `provider/model`.")
+THINK_MODEL_CHOICE_FILE = str(DATA_DIR / "model.json")  # what discovery chose at start
+
+# --- Web --------------------------------------------------------------------------------------------------------
+
+THINK_ALLOWED_ORIGINS = env.env_list(
+    "THINK_ALLOWED_ORIGINS", doc="Other origins whose pages may use API and sockets with a cookie."
+)
+USES_HTTPS = env.env_bool(
+    "THINK_HTTPS", default=IS_PRODUCTION, doc="Secure cookies, redirect and HSTS (in production)."
+)
+TRUSTS_PROXY = env.env_bool(
+    "THINK_TRUST_PROXY", default=False, doc="Believe `X-Forwarded-Proto` and `-For` of a proxy."
+)
+SECURE_HSTS_SECONDS = env.env_int("THINK_HSTS_SECONDS", 3600, doc="How long browsers insist on HTTPS.") * USES_HTTPS
+SECURE_SSL_REDIRECT = USES_HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^health/"]  # probes speak plain HTTP to the process
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTS_PROXY else None
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # HSTS for subdomains and preload: the operator's choice
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+_suffix = places.directory_hash(DATA_DIR)  # cookies know no ports: two copies on one machine must not share them
+SESSION_COOKIE_NAME = f"think_session_{_suffix}"
+CSRF_COOKIE_NAME = f"think_csrf_{_suffix}"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = USES_HTTPS
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_TRUSTED_ORIGINS = THINK_ALLOWED_ORIGINS
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, NONCE],
+        "img-src": [SELF, "data:", "blob:"],
+        "font-src": [SELF],
+        "media-src": [SELF, "blob:"],
+        "connect-src": [SELF],
+        "manifest-src": [SELF],
+        "worker-src": [SELF],
+        "frame-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+    }
+}
+
+# --- Files ------------------------------------------------------------------------------------------------------
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+MEDIA_ROOT = DATA_DIR / "files"  # never served by address: the API checks who asks
+_static_storage = (
+    "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    if IS_PRODUCTION
+    else "django.contrib.staticfiles.storage.StaticFilesStorage"
+)
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": str(MEDIA_ROOT), "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700},
+    },
+    "staticfiles": {"BACKEND": _static_storage},
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024  # the published client sends its whole window each time
+
+# --- The rest ---------------------------------------------------------------------------------------------------
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+LOG_LEVEL = env.env_text("THINK_LOG_LEVEL", "INFO", doc="How much to log: DEBUG, INFO, WARNING, ERROR.").upper()
+LOG_FORMAT = env.env_text("THINK_LOG_FORMAT", "text", doc="`text` or `json` (one object a line).")
+LOGGING = logs.configuration(LOG_LEVEL, LOG_FORMAT, secrets=[SECRET_KEY, OPENAI_API_KEY, DATABASE_URL])
+
+# Values of the apps' own settings (`conf*.py`), and the refusal of keys that nobody declared.
+globals().update(app_settings(INSTALLED_APPS, os.environ, taken=globals()))
+check_environment(os.environ)

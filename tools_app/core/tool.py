@@ -1,0 +1,141 @@
+"""A tool as a developer writes it: a typed function, sync or async, with a docstring.
+
+    @tool
+    def add(a: float, b: Annotated[float, Field(description="The second number.")]) -> float:
+        '''Add two numbers.'''
+        return a + b
+
+Descriptions of parameters may also stand in the docstring's `Args` section. A parameter annotated `ToolContext` is
+filled in by the product and hidden from the model.
+"""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from pydantic import BaseModel
+
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.schema import arguments_model, json_schema, parse_arguments
+from tools_app.errors import ToolDeclarationInvalid
+
+NAME_PATTERN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
+DEFAULT_TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """What a tool may know of the call it serves.
+
+    `idempotency_key` is the same when the call runs again after a crash: hand it to whatever must happen once.
+    """
+
+    call_id: str
+    tool_name: str
+    user_id: int | None
+    agent: str
+    instance_name: str
+    turn_id: str
+    attempt: int
+    idempotency_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """An ability: a name and a schema for the model, a function for us. Made by `@tool`; values are immutable."""
+
+    name: str
+    description: str
+    input_schema: JSONObject
+    function: Callable[..., Any]
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    reruns: bool = True  # False: a call that a crash cut is reported as interrupted instead of run again
+    arguments: type[BaseModel] | None = field(default=None, repr=False)
+    context_parameter: str | None = None
+
+    def parse(self, value: JSONObject) -> dict[str, Any]:
+        """Turn the model's JSON object into keyword arguments. Errors: `ToolInputInvalid`."""
+        if self.arguments is None:
+            return {"input": value}
+        return parse_arguments(self.arguments, value, tool_name=self.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function as if it were not a tool."""
+        return self.function(*args, **kwargs)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    reruns: bool = True,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    reruns: bool = True,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a typed function a tool.
+
+    Units: `timeout_seconds`; sync functions go on in their thread after a timeout, but the model is told and moves on.
+    Durability: with `reruns=True` a call that a crash cut runs again with the same `ToolContext.idempotency_key`.
+    Errors: `ToolDeclarationInvalid` at import, naming the parameter.
+    """
+
+    def make(target: Callable[..., Any]) -> Tool:
+        return _make(target, name=name, description=description, timeout_seconds=timeout_seconds, reruns=reruns)
+
+    return make(function) if function is not None else make
+
+
+def _make(
+    function: Callable[..., Any],
+    *,
+    name: str | None,
+    description: str | None,
+    timeout_seconds: float,
+    reruns: bool,
+) -> Tool:
+    tool_name: str = name or str(getattr(function, "__name__", ""))
+    if not NAME_PATTERN.match(tool_name):
+        raise ToolDeclarationInvalid(f"{tool_name!r} is not a tool name: expected 1 to 64 letters, digits, '_' or '-'")
+    if timeout_seconds <= 0:
+        raise ToolDeclarationInvalid(f"Tool {tool_name!r}: timeout_seconds must be positive, not {timeout_seconds!r}")
+    context_parameter = _context_parameter(function)
+    skip = frozenset({context_parameter} if context_parameter else ()) | _bound_self(function)
+    arguments, doc = arguments_model(function, skip=skip, name=tool_name)
+    return Tool(
+        name=tool_name,
+        description=description or doc,
+        input_schema=json_schema(arguments),
+        function=function,
+        timeout_seconds=timeout_seconds,
+        reruns=reruns,
+        arguments=arguments,
+        context_parameter=context_parameter,
+    )
+
+
+def _context_parameter(function: Callable[..., Any]) -> str | None:
+    try:
+        hints = typing.get_type_hints(function)
+    except (NameError, TypeError):
+        return None  # arguments_model reports it with the tool's name
+    return next((name for name, hint in hints.items() if hint is ToolContext and name != "return"), None)
+
+
+def _bound_self(function: Callable[..., Any]) -> frozenset[str]:
+    """A function in a class body has `self` first and is not bound yet; a bound method hides it already."""
+    first = next(iter(inspect.signature(function).parameters), None)
+    return frozenset({"self"}) if first == "self" else frozenset()

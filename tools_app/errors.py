@@ -1,0 +1,37 @@
+"""Errors of tools.
+
+ThinkError
+└─ ToolError      ToolDeclarationInvalid · ToolNotFound · ToolInputInvalid · ToolTimeout
+"""
+
+from thinkproject.kernel.errors import Invalid, NotFound, ThinkError, Unavailable
+
+
+class ToolError(ThinkError):
+    """A tool could not do what was asked."""
+
+    code = "tool_error"
+
+
+class ToolDeclarationInvalid(ToolError, Invalid):
+    """This function cannot be made a tool."""
+
+    code = "tool_declaration_invalid"
+
+
+class ToolNotFound(ToolError, NotFound):
+    """There is no tool of this name."""
+
+    code = "tool_not_found"
+
+
+class ToolInputInvalid(ToolError, Invalid):
+    """The tool's input is not what its schema says."""
+
+    code = "tool_input_invalid"
+
+
+class ToolTimeout(ToolError, Unavailable):
+    """The tool did not finish in time."""
+
+    code = "tool_timeout"
