@@ -6,21 +6,24 @@ from django.utils import timezone
 
 from chat.agent import InstanceKey
 from chat.core.hooks import ChatResponse, ResponseStatus
+from chat.core.loop import recorded_outputs
 from chat.core.turn_fold import TurnFold
 from chat.doorbell import group_of, ring
 from chat.errors import AgentNotFound
 from chat.instance_rows import key_of
 from chat.making import make_agent
-from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.models import Turn, TurnTrigger
 from chat.streams.reader import close_stream, read
+from chat.streams.writer import StreamWriter
 from chat.think import Think
 from chat.turns.calling import decide, is_overridden, observe
-from chat.turns.persistence import RESPONSE_FIBER, has_content, start_response_hook
+from chat.turns.persistence import RESPONSE_FIBER, has_content, holds_generation, start_response_hook
 from chat.turns.runner import INTERRUPTED, TurnRun
 from chat.turns.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
 from fibers.registry import durable
+from fibers.selectors import history
 from sessions_app import selectors
 from sessions_app.services import put_assistant
 from thinkproject.kernel.aio import db
@@ -70,10 +73,14 @@ async def seal_turn(context: FiberContext) -> JSONValue:
     turn = await db(lambda: Turn.objects.select_related("instance").filter(pk=turn_id).first())
     if turn is None or context.payload["reason"] == SKIPPED_REASON:
         return None
-    fold = TurnFold(turn.assistant_id)
-    for record in await read(turn_id, 0):
-        fold.apply(load(record.text))
-    await db(_store_sealed, context, turn, fold.message)
+    records = await db(history, str(context.payload["fiber_id"]))
+    async with StreamWriter(turn_id, fence=int(context.payload["fence"]), ctx_fenced=context.fenced) as writer:
+        fold = TurnFold(turn.assistant_id)
+        for record in await read(turn_id, 0):
+            fold.apply(load(record.text))
+        for chunk in recorded_outputs(fold, {step.step_key: step.value for step in records}):
+            writer.write(chunk)
+        await writer.flush_cold(lambda _offsets: _store_sealed(context, turn, fold.message))
     await close_stream(turn_id)
     ring(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
     return None
@@ -81,18 +88,16 @@ async def seal_turn(context: FiberContext) -> JSONValue:
 
 def _store_sealed(context: FiberContext, turn: Turn, message: JSONObject) -> None:
     was_cancelled = context.payload["status"] == FiberStatus.CANCELLED
-    with context.fenced():
-        is_current = AgentInstance.objects.filter(pk=turn.instance_id, generation=turn.generation).exists()
-        if has_content(message) and is_current:
-            leaf = turn.input_ids[-1] if turn.input_ids else turn.base_id
-            put_assistant(turn.session_id, message, after=leaf, turn_id=turn.pk)
-        error_text = "" if was_cancelled else INTERRUPTED
-        Turn.objects.filter(pk=turn.pk, finished_at=None).update(
-            finished_at=timezone.now(), error_text=error_text, error_code="" if was_cancelled else "interrupted"
-        )
-        key = key_of(turn.instance)
-        if _has_response_hook(key):
-            start_response_hook(turn.pk, key, "aborted" if was_cancelled else "error", error_text)
+    if has_content(message) and holds_generation(turn.instance_id, turn.generation):
+        leaf = turn.input_ids[-1] if turn.input_ids else turn.base_id
+        put_assistant(turn.session_id, message, after=leaf, turn_id=turn.pk)
+    error_text = "" if was_cancelled else INTERRUPTED
+    Turn.objects.filter(pk=turn.pk, finished_at=None).update(
+        finished_at=timezone.now(), error_text=error_text, error_code="" if was_cancelled else "interrupted"
+    )
+    key = key_of(turn.instance)
+    if _has_response_hook(key):
+        start_response_hook(turn.pk, key, "aborted" if was_cancelled else "error", error_text)
 
 
 def _has_response_hook(key: InstanceKey) -> bool:

@@ -13,6 +13,8 @@ from fibers.models import Fiber, new_fiber_id
 from thinkproject.kernel.jsonvalue import JSONValue
 
 POSITION_TRIES = 20
+LANE_GAP = 10
+"""Distance of two positions in a lane: a fiber that tidies up after another goes between it and the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,7 @@ class FiberSpec:
     name: str
     payload: JSONValue
     lane: str | None = None
+    after_position: int | None = None  # directly behind this one of the lane, before those that wait
     owner_id: int | str | None = None
     key: str | None = None
     delay_seconds: float = 0.0
@@ -65,8 +68,7 @@ def _insert(spec: FiberSpec) -> str:
     fiber_id = new_fiber_id()
     position = 0
     if spec.lane is not None:
-        last = Fiber.objects.filter(lane=spec.lane).aggregate(last=Max("lane_position"))["last"]
-        position = (last or 0) + 1
+        position = _next_position(spec)
     is_due = spec.delay_seconds <= 0
     Fiber.objects.create(
         pk=fiber_id,
@@ -82,3 +84,18 @@ def _insert(spec: FiberSpec) -> str:
         dispatched_at=Now() if is_due else None,  # a delayed one is sent by the sweeper when it is due
     )
     return fiber_id
+
+
+def _next_position(spec: FiberSpec) -> int:
+    """The end of the lane, or a place between two of its fibers."""
+    lane = Fiber.objects.filter(lane=spec.lane)
+    after = spec.after_position
+    if after is not None:
+        following = after - after % LANE_GAP + LANE_GAP
+        last: int = lane.filter(lane_position__gte=after, lane_position__lt=following).aggregate(
+            last=Max("lane_position", default=after)
+        )["last"]
+        if last + 1 < following:
+            return last + 1
+    end: int = lane.aggregate(last=Max("lane_position", default=0))["last"]
+    return end - end % LANE_GAP + LANE_GAP

@@ -24,6 +24,7 @@ from fibers.registry import find_durable, resume_windows
 from thinkproject.kernel.jsonvalue import JSONValue
 
 RENEW_BATCH = 500
+SEALER_RETRIES = 8  # what an ended fiber leaves must not be lost to a server that is away for a moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,12 +182,18 @@ def sealer_key(fiber_id: str, fence: int) -> str:
 
 
 def start_sealer(fiber: Fiber, status: FiberStatus, reason: str) -> None:
-    """Start the fiber that tidies up after one whose function did not see its end, where one is declared."""
+    """Start the fiber that tidies up after one whose function did not see its end, where one is declared.
+
+    It runs next in the lane, with a fence of its own: a worker that was given up for dead cannot write beside it.
+    """
     entry = find_durable(fiber.name)
     if entry is None or not entry.sealed or fiber.attempt == 0:
         return
+    Fiber.objects.filter(pk=fiber.pk).update(fence=F("fence") + 1)
+    fiber.fence += 1
     payload = {
         "fiber_id": fiber.pk,
+        "fence": fiber.fence,
         "name": fiber.name,
         "payload": fiber.payload,
         "status": status.value,
@@ -196,6 +203,9 @@ def start_sealer(fiber: Fiber, status: FiberStatus, reason: str) -> None:
         FiberSpec(
             name=entry.sealed,
             payload=payload,
+            lane=fiber.lane,
+            after_position=fiber.lane_position,
+            max_retries=SEALER_RETRIES,
             owner_id=fiber.owner_id,
             key=sealer_key(fiber.pk, fiber.fence),
         )

@@ -6,7 +6,7 @@ and a step that was cut after something of it had been shown is sealed, so that 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -30,6 +30,8 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall
 
+CALL_PREFIX = "call:"
+MODEL_PREFIX = "model:"
 MAX_SEALS = 5
 """How often one turn may go on after the model's stream broke in the middle."""
 
@@ -139,7 +141,7 @@ class TurnLoop:
         return chunk
 
     async def _skip_recorded(self) -> None:
-        while (record := await self._journal.recorded(f"model:{self._number}")) is not None:
+        while (record := await self._journal.recorded(f"{MODEL_PREFIX}{self._number}")) is not None:
             self._number += 1
             self._count(record)
 
@@ -244,7 +246,7 @@ class TurnLoop:
         self._step_records.append(step)
 
     async def _settle_model_call(self, record: JSONObject) -> None:
-        await self._journal.record(f"model:{self._number}", record)
+        await self._journal.record(f"{MODEL_PREFIX}{self._number}", record)
         self._number += 1
         self._count(record)
 
@@ -298,7 +300,7 @@ class TurnLoop:
 
     async def _settle_call(self, call: ToolCall, arrivals: "asyncio.Queue[Chunk | BaseException | None]") -> None:
         try:
-            key = f"call:{call.call_id}"
+            key = f"{CALL_PREFIX}{call.call_id}"
             record = await self._journal.recorded(key)
             if record is None:
                 async for item in self._tools.run(call):
@@ -308,14 +310,26 @@ class TurnLoop:
                         record = {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
                 assert record is not None, "a tool runner ends with a result"
                 await self._journal.record(key, record)
-            arrivals.put_nowait(_output_chunk(call.call_id, record))
+            arrivals.put_nowait(output_chunk(call.call_id, record))
             arrivals.put_nowait(None)
         except BaseException as error:
             arrivals.put_nowait(error)
             raise
 
 
-def _output_chunk(call_id: str, record: JSONObject) -> Chunk:
+def recorded_outputs(fold: TurnFold, records: Mapping[str, JSONValue]) -> list[Chunk]:
+    """Outputs of calls that were settled and not yet logged, for a turn that does not go on. Folds them."""
+    outputs: list[Chunk] = []
+    for call in fold.unsettled_calls():
+        record = records.get(f"{CALL_PREFIX}{call.call_id}")
+        if isinstance(record, dict):
+            outputs.append(output_chunk(call.call_id, record))
+            fold.apply(outputs[-1])
+    return outputs
+
+
+def output_chunk(call_id: str, record: JSONObject) -> Chunk:
+    """The chunk that shows the recorded result of a call."""
     if record["is_error"]:
         return chunks.tool_output_error(call_id, str(record["output"]))
     return chunks.tool_output_available(call_id, record["output"])

@@ -2,14 +2,12 @@
 
 import asyncio
 
+from chat.core.loop import CALL_PREFIX
 from chat.streams.writer import StreamWriter
 from fibers.context import FiberContext
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.calls import ToolResult
 from tools_app.services import settle_call
-
-CALL_PREFIX = "call:"
-MODEL_PREFIX = "model:"
 
 
 class TurnJournal:

@@ -104,7 +104,7 @@ def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
 
 def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
-    if not _holds_generation(turn.instance_id, turn.generation):
+    if not holds_generation(turn.instance_id, turn.generation):
         raise Cancelled(SKIPPED_REASON)
     left_behind = _left_behind(turn)
     if left_behind:
@@ -138,7 +138,7 @@ def _left_behind(turn: Turn) -> list[str]:
     return [message_id for message_id, turn_id in waiting.items() if turn_id in ended]
 
 
-def _holds_generation(instance_id: str, generation: int) -> bool:
+def holds_generation(instance_id: str, generation: int) -> bool:
     """Whether no clear came since the admission. Locks the row, so none can come before this transaction commits."""
     rows = AgentInstance.objects.filter(pk=instance_id, generation=generation)
     return rows.update(generation=F("generation")) == 1
@@ -166,7 +166,7 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     Runs inside the fenced transaction that also commits the last of the log. The message is not stored when the
     conversation was cleared meanwhile, nor when nothing was said.
     """
-    if has_content(end.message) and _holds_generation(facts.key.instance_id, facts.generation):
+    if has_content(end.message) and holds_generation(facts.key.instance_id, facts.generation):
         _store_answer(facts, end)
     Turn.objects.filter(pk=facts.turn_id).update(
         finished_at=timezone.now(),

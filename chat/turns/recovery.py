@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from chat.core.chunks import Chunk, is_shown
+from chat.core.loop import CALL_PREFIX, MODEL_PREFIX
 from chat.core.turn_fold import TurnFold
 from chat.streams.reader import read
-from chat.turns.journal import CALL_PREFIX, MODEL_PREFIX
 from fibers.context import FiberContext
 from thinkproject.kernel.jsonvalue import JSONObject, load
 

@@ -22,7 +22,7 @@ from chat.core.hooks import (
     StepContext,
     StepRecord,
 )
-from chat.core.loop import TurnLoop, TurnTotals
+from chat.core.loop import TurnLoop, TurnTotals, recorded_outputs
 from chat.doorbell import group_of, ring
 from chat.instance_rows import find_instance
 from chat.streams.reader import close_stream
@@ -166,6 +166,8 @@ class TurnRun:
     async def _finish(
         self, writer: StreamWriter, outcome: str, error: ThinkError | None = None, text: str = ""
     ) -> JSONObject:
+        for chunk in recorded_outputs(self._standing.fold, dict(self._context.records())):
+            writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
         said = self._standing.fold.message
         kept = said if self._keeps_partial else without_partial(said)
         message, original_ids = await db(partial(fit_message, self._facts.key.owner_id, kept, is_vital=False))

@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 
 from fibers import leases, selectors, services
 from fibers.core.states import FiberEvent, FiberStatus
+from fibers.enqueue import FiberSpec, insert_fiber
 from fibers.errors import FiberError, FiberKeyTaken, FiberNotFound
 from fibers.leases import Settlement
 from fibers.models import Fiber
@@ -60,8 +61,8 @@ def test_positions_count_up_in_each_lane() -> None:
     for lane in ("a", "a", "b", None, "a"):
         services.start_fiber("service.test", 1, lane=lane)
     positions = Fiber.objects.filter(lane="a").order_by("id").values_list("lane_position", flat=True)
-    assert list(positions) == [1, 2, 3]
-    assert Fiber.objects.get(lane="b").lane_position == 1
+    assert list(positions) == [10, 20, 30]
+    assert Fiber.objects.get(lane="b").lane_position == 10
 
 
 def test_a_delayed_fiber_is_due_later() -> None:
@@ -117,11 +118,38 @@ def test_cancel_of_a_fiber_that_had_started_lets_its_sealer_tidy_up() -> None:
     follow = Fiber.objects.get(name="service.sealer")
     assert follow.payload == {
         "fiber_id": fiber.pk,
+        "fence": fiber.fence + 1,
         "name": "service.sealed",
         "payload": {"n": 1},
         "status": "cancelled",
         "reason": "user",
     }
+    assert selectors.get_fiber(fiber.pk).fence == fiber.fence + 1  # who held it last is shut out of the log as well
+
+
+def test_what_tidies_up_runs_before_those_that_wait_in_the_lane() -> None:
+    first, second = (services.start_fiber("service.sealed", 1, lane="a") for _ in range(2))
+    for _ in range(2):
+        assert leases.claim(first.pk, "w1") is not None
+        fiber = selectors.get_fiber(first.pk)
+        leases.settle(first.pk, fiber.fence, Settlement(event=FiberEvent.FAIL, progress=0, was_told=False))
+        assert leases.claim(second.pk, "w1") is None
+        sealer = Fiber.objects.get(name="service.sealer", status="pending")
+        assert leases.next_in_lane("a") == sealer.pk
+        assert leases.claim(sealer.pk, "w1") is not None
+        leases.settle(sealer.pk, 1, Settlement(event=FiberEvent.COMPLETE, progress=0))
+        services.requeue_fiber(first.pk)
+    services.cancel_fiber(first.pk)
+    assert leases.claim(Fiber.objects.get(name="service.sealer", status="pending").pk, "w1") is not None
+    positions = Fiber.objects.filter(lane="a").order_by("created_at", "id").values_list("lane_position", flat=True)
+    assert list(positions) == [10, 20, 11, 12, 13]
+
+
+def test_a_lane_with_many_that_tidied_up_goes_on_at_its_end() -> None:
+    first = services.start_fiber("service.test", 1, lane="a")
+    after = first.lane_position
+    made = [insert_fiber(FiberSpec(name="service.test", payload=n, lane="a", after_position=after)) for n in range(11)]
+    assert [fiber.lane_position for fiber in made] == [*range(11, 20), 20, 30]
 
 
 def test_a_parked_fiber_resumes() -> None:

@@ -170,7 +170,40 @@ async def test_an_unwanted_partial_is_dropped_but_for_settled_calls(make_room: M
     with crash_after("call:two"):
         await room.say(TWO_CALLS)
     parts = (await room.transcript())[-1]["parts"]
-    assert {part["state"] for part in parts} == {"output-available"}
+    assert [part["state"] for part in parts] == ["output-available"] * 2
+
+
+@pytest.mark.parametrize(("agent", "ending"), [("thrifty", "error"), ("careful", "error"), ("plain", "aborted")])
+async def test_a_result_that_was_settled_and_not_yet_shown_outlives_the_turn(
+    make_room: MakeRoom, agent: str, ending: str
+) -> None:
+    """Its effect has happened: whether the agent drops the partial, declines to go on, or a person stops the turn."""
+    room = make_room(agent)
+    admission = await room.admit('call tool add {"a": 1, "b": 2} id=one\nsay: It is {result}.')
+    with crash_after("call:one"):
+        await run_until_idle(recover=False)
+    if ending == "aborted":
+        await db(cancel_turn, admission.turn.pk)
+    await run_until_idle(skip_delays=True)
+    turn = await room.turn(admission.turn.pk)
+    assert status_of(turn) == ending
+    [call] = [part for part in (await room.transcript())[-1]["parts"] if "toolCallId" in part]
+    assert (call["state"], call["output"]) == ("output-available", 3)
+    chunks = [load(record.text) for record in await read(turn.pk, 0)]
+    assert [chunk["output"] for chunk in chunks if chunk["type"] == "tool-output-available"] == [3]
+
+
+async def test_the_next_turn_goes_on_below_what_a_lost_one_left(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_FIBER_MAX_RECOVERIES = 0
+    room = make_room()
+    with mortal(room, 3, 0, 0):
+        first = await room.admit("stream 12 words")
+        second = await room.admit("say: next")
+        await run_until_idle(skip_delays=True)
+    turns = [await room.turn(admission.turn.pk) for admission in (first, second)]
+    assert [status_of(turn) for turn in turns] == ["error", "completed"]
+    roles = [role for role, _ in await room.texts()]
+    assert roles == ["user", "assistant", "user", "assistant"]  # and not a branch beside the rest of the first
 
 
 async def test_a_turn_that_keeps_losing_its_worker_is_given_up(make_room: MakeRoom, settings: Any) -> None:
