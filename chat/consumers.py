@@ -32,6 +32,7 @@ from chat.doorbell import group_of, user_group
 from chat.errors import AgentNotFound, FrameInvalid, OriginDenied
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
+from chat.outbox import Outbox
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.calling import is_overridden, observe
 from chat.turns.intake import ClientArray
@@ -82,7 +83,8 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         self._frame_times = (0.0, 0)
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
-        self.delivery = Delivery(self.send_text, self._handshake, key, credential.user_id, give_up=self._give_up)
+        outbox = Outbox(self.send_text, key, credential.user_id)
+        self.delivery = Delivery(outbox, self._handshake, give_up=self._give_up)
         # Listen first, look second: what happens in between is heard, and hearing it twice does no harm.
         await self.channel_layer.group_add(group_of(key), self.channel_name)
         await self.channel_layer.group_add(user_group(credential.user_id), self.channel_name)
@@ -159,7 +161,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
                 turn = await db(live.find_turn, self.key, request_id=request_id)
                 if turn is not None and self.delivery is not None:
                     is_over = not await db(cancel_turn, turn.turn_id)
-                    await self.delivery.stopped(turn, is_over=is_over)
+                    await self.delivery.outbox.stopped(turn, is_over=is_over)
             case frames.Clear():
                 await self._clear()
             case frames.ResumeRequest(probe_id=probe_id):
@@ -242,7 +244,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
                     self.delivery.acknowledged(turn)
                 case Replay() if turn is not None:
                     assert self.delivery is not None
-                    await self.delivery.replay(turn.turn_id, turn.request_id)
+                    await self.delivery.outbox.replay(turn)
                 case MarkSeen() if turn is not None:
                     await db(live.mark_seen, turn.turn_id, self._credential.user_id)
                 case _:
@@ -257,7 +259,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
     async def send_transcript(self, *, connect: bool = False) -> None:
         """Send the window of messages."""
         assert self.delivery is not None
-        await self.delivery.send_transcript(connect=connect)
+        await self.delivery.outbox.transcript(connect=connect)
 
     async def send_text(self, text: str) -> None:
         """Send one frame."""

@@ -2,36 +2,28 @@
 
 A connection hears of a turn when it is accepted, and is told in the order of acceptance, whatever order the bells
 arrive in. What may go out live is the handshake's decision; what a turn said is the log's; how it ended is the row's.
+What is sent, and when it must not be, is the outbox's.
 """
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from django.db import DatabaseError
 
 from chat import live
-from chat.agent import InstanceKey
-from chat.core import frames
-from chat.core.handshake import Handshake, to_frame
+from chat.core.handshake import Handshake
 from chat.live import Snapshot, TurnRef
 from chat.models import TurnTrigger
-from chat.streams.frame_cache import FrameCache
-from chat.streams.reader import follow, read
-from chat.streams.records import CaughtUp, Record, Reset
+from chat.outbox import Outbox
+from chat.streams.reader import follow
+from chat.streams.records import CaughtUp, Reset
 from chat.turns.status import TurnStatus
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
-
-_shared_frames = FrameCache()
-
-IN_FLIGHT_SECONDS = 3.0
-"""How long a request may have been on its way to us."""
 
 POLL_SECONDS = 2.0
 """How often a delivery that waits looks at the row by itself: a lost bell costs no more than this."""
@@ -62,27 +54,13 @@ class Heard:
 class Delivery:
     """The turns of one connection. `tell` and `settle` are cheap and may be called twice for the same turn."""
 
-    def __init__(
-        self,
-        send: Callable[[str], Awaitable[None]],
-        handshake: Handshake,
-        key: InstanceKey,
-        user_id: int,
-        *,
-        give_up: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._send = send
+    def __init__(self, outbox: Outbox, handshake: Handshake, *, give_up: Callable[[], Awaitable[None]]) -> None:
+        self.outbox = outbox
+        self.heard = Heard()
         self._give_up = give_up
         self._handshake = handshake
-        self._key = key
-        self._user_id = user_id
         self._turns: dict[int, TurnRef] = {}
         self._own: set[str] = set()  # requests that this connection sent
-        self._stopped: set[str] = set()  # requests that this connection stopped
-        self._cleared: set[str] = set()  # turns that were cleared away
-        self._clears = 0
-        self._transcript_at = -IN_FLIGHT_SECONDS
-        self.heard = Heard()
         self._ended: set[str] = set()
         self._changed = asyncio.Event()
         self._current: TurnRef | None = None
@@ -112,9 +90,9 @@ class Delivery:
         A transcript that crossed the request on its way has wiped the new message from the client's list, and an edit
         has an id of ours which the client does not know: then it gets the transcript before the answer begins.
         """
-        is_recent = time.monotonic() - self._transcript_at < IN_FLIGHT_SECONDS
-        if (is_recent and turn.trigger is TurnTrigger.SUBMIT) or turn.trigger is TurnTrigger.EDIT:
-            await self.send_transcript()
+        has_crossed = turn.trigger is TurnTrigger.SUBMIT and self.outbox.has_sent_transcript_lately
+        if has_crossed or turn.trigger is TurnTrigger.EDIT:
+            await self.outbox.transcript()
         self.tell(turn, is_own=True)
 
     def is_delivering(self, turn: TurnRef) -> bool:
@@ -128,24 +106,15 @@ class Delivery:
         self._acknowledged.add(turn.request_id)
         self._restart.set()
 
-    async def stopped(self, turn: TurnRef, *, is_over: bool) -> None:
-        """The client stopped this turn and has not listened to it since: at its end it gets the answer as stored.
-
-        Its own copy, which it protects against transcripts, lacks what was under way to it when it stopped.
-        """
-        self._stopped.add(turn.request_id)
-        if is_over:
-            await self._mend(turn)
-
     async def settle(self, turn_id: str) -> None:
         """A turn ended. One that waits behind another is ended here; the current one by its own delivery."""
         self._changed.set()
         waiting = next((t for t in self._turns.values() if t.turn_id == turn_id), None)
         if waiting is not None and waiting is not self._current:
-            ended = await db(live.find_turn, self._key, turn_id=turn_id)
+            ended = await self.outbox.find_turn(turn_id)
             if ended is not None and ended.is_final and not ended.has_begun:
                 self._forget(waiting)
-                await self._send_end(ended)
+                await self.outbox.end(ended)
 
     async def clear(self, before: Snapshot, *, is_own: bool = False) -> None:
         """The conversation was cleared: nothing of its turns may follow but their `done` frames.
@@ -153,20 +122,17 @@ class Delivery:
         A client that clears in mid-stream gets the empty transcript too: chunks that were under way to it then have
         brought the message back.
         """
-        self._clears += 1
-        for action in self._handshake.cleared(before.view()):
-            await self._send_action(to_frame(action))
         turns = sorted(self._turns.values(), key=lambda turn: turn.position)
         current = self._current
+        self.outbox.clear(turns)
         for turn in turns:
-            self._forget(turn)
-            self._cleared.add(turn.turn_id)
+            self._forget(turn)  # before anything is awaited: each of them ends here and nowhere else
         self._restart.set()
+        await self.outbox.actions(self._handshake.cleared(before.view()))
         for turn in turns:
-            outcome = TurnStatus.ABORTED if turn is current else TurnStatus.SKIPPED
-            await self._send(frames.done(turn.request_id, outcome, message_ids=turn.message_ids))
+            await self.outbox.done(turn, TurnStatus.ABORTED if turn is current else TurnStatus.SKIPPED)
         if is_own and turns:
-            await self.send_transcript()
+            await self.outbox.transcript()
 
     def _forget(self, turn: TurnRef) -> None:
         self._turns.pop(turn.position, None)
@@ -221,8 +187,7 @@ class Delivery:
                         break
         if turn.turn_id in self._ended:
             return
-        for action in self._handshake.stream_started(turn.request_id):
-            await self._send_action(to_frame(action))
+        await self.outbox.actions(self._handshake.stream_started(turn.request_id))
         await self._refresh_path(turn)
 
     async def _refresh_path(self, turn: TurnRef) -> None:
@@ -231,7 +196,7 @@ class Delivery:
             return
         is_edit = turn.trigger is TurnTrigger.EDIT
         if is_edit or (turn.trigger is TurnTrigger.REGENERATE and turn.request_id not in self._own):
-            await self.send_transcript()
+            await self.outbox.transcript()
 
     async def _serve_content(self, turn: TurnRef) -> None:
         if not self._handshake.may_get_live(turn.request_id):
@@ -240,25 +205,15 @@ class Delivery:
         is_replay = turn.request_id in self._acknowledged
         async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
             async for event in events:
+                if self.outbox.is_cleared(turn.turn_id):
+                    return
                 if isinstance(event, list):
-                    for record in event:
-                        if turn.turn_id in self._cleared:
-                            return  # one more chunk would bring the message back for good
-                        await self._send(self._frame(turn, record, is_replay=is_replay))
+                    await self.outbox.chunks(turn, event, is_replay=is_replay)
                 elif isinstance(event, Reset):
                     is_replay = True  # from the beginning: a client begins a replayed message afresh
                 elif is_replay:
                     is_replay = False
-                    await self._send(frames.replay_complete(turn.request_id))
-
-    @staticmethod
-    def _frame(turn: TurnRef, record: Record, *, is_replay: bool) -> str:
-        """One frame; live ones are built once per process and shared by its sockets."""
-        if is_replay:
-            return frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True)
-        return _shared_frames.frame(
-            turn.turn_id, record, lambda r: frames.chunk_frame(turn.request_id, r.text, r.offset)
-        )
+                    await self.outbox.replay_complete(turn)
 
     async def _wait_for_ack(self, turn: TurnRef) -> None:
         """Send nothing until the turn ends. An acknowledgement cancels this and starts over with a replay."""
@@ -268,13 +223,6 @@ class Delivery:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), POLL_SECONDS)
 
-    async def replay(self, turn_id: str, request_id: str) -> None:
-        """Send the log of a turn that is over from its beginning, as replay frames."""
-        for record in await read(turn_id, 0):
-            if turn_id in self._cleared:
-                break
-            await self._send(frames.chunk_frame(request_id, record.text, record.offset, replay=True))
-
     def _is_over(self, turn: TurnRef) -> Callable[[], Awaitable[bool]]:
         async def is_over() -> bool:
             return turn.turn_id in self._ended or await db(live.is_final, turn.turn_id)
@@ -282,47 +230,10 @@ class Delivery:
         return is_over
 
     async def _finish(self, turn: TurnRef) -> None:
-        ended = await db(live.find_turn, self._key, turn_id=turn.turn_id)
+        ended = await self.outbox.find_turn(turn.turn_id)
         if ended is None or turn.turn_id in self._ended:
             return  # the conversation was deleted or cleared under our feet
         self._forget(turn)  # from here on a clear does not end it a second time
-        await self._send_end(ended)
-        view = (await db(live.snapshot, self._key, self._user_id)).view()
-        for action in self._handshake.settled(turn.request_id, view):
-            await self._send_action(to_frame(action))
-
-    async def _send_end(self, ended: TurnRef) -> None:
-        """The transcript and then the terminal frame, so that no late transcript wipes what a person sends next."""
-        failed = ended.status is TurnStatus.ERROR
-        if failed and ended.has_begun:
-            text = ended.error_text
-            await self._send(frames.error(ended.request_id, text, done=False, message_ids=ended.message_ids))
-        messages = await self.send_transcript()
-        if failed and not ended.has_begun:
-            await self._send(frames.error(ended.request_id, ended.error_text, message_ids=ended.message_ids))
-        else:
-            await self._send(frames.done(ended.request_id, ended.status, message_ids=ended.message_ids))
-        is_empty = all(message["id"] != ended.assistant_id for message in messages)
-        if ended.request_id in self._stopped or (is_empty and ended.has_begun and not failed):
-            await self._mend(ended)  # clients that saw `start` keep an empty message that is not stored
-        if failed:
-            await db(live.mark_seen, ended.turn_id, self._user_id)
-
-    async def _mend(self, turn: TurnRef) -> None:
-        messages = await db(live.current_transcript, self._key)
-        answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
-        await self._send(frames.messages(messages) if answer is None else frames.message_updated(answer))
-
-    async def send_transcript(self, *, connect: bool = False) -> list[JSONObject]:
-        """Send the window of messages, unless the conversation was cleared while it was read. Returns it."""
-        clears = self._clears
-        messages = await db(live.current_transcript, self._key)
-        if clears == self._clears:
-            if not connect:  # clients put back what they had in their queue for this one
-                self._transcript_at = time.monotonic()
-            await self._send(frames.messages(messages, connect=connect))
-        return messages
-
-    async def _send_action(self, frame: str | None) -> None:
-        if frame is not None:
-            await self._send(frame)
+        await self.outbox.end(ended)
+        view = (await self.outbox.snapshot()).view()
+        await self.outbox.actions(self._handshake.settled(turn.request_id, view))

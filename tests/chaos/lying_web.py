@@ -26,14 +26,14 @@ def main(lie: str) -> int:
 
 
 def _spoil_deliveries(lie: str) -> None:
-    from chat.delivery import Delivery
+    from chat.outbox import Outbox
 
-    begin = Delivery.__init__
+    begin = Outbox.__init__
 
     def init(self: Any, send: Callable[[str], Awaitable[None]], *rest: Any, **options: Any) -> None:
         begin(self, _spoiled(send, lie), *rest, **options)
 
-    Delivery.__init__ = init  # type: ignore[method-assign]  # the lie
+    Outbox.__init__ = init  # type: ignore[method-assign]  # the lie
 
 
 def _spoiled(send: Callable[[str], Awaitable[None]], lie: str) -> Callable[[str], Awaitable[None]]:

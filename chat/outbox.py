@@ -1,0 +1,134 @@
+"""What one connection is sent of a turn: its chunks, its transcript, its end.
+
+Chunks come from the log, the transcript and the end from the rows; nothing here waits for a turn.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+
+from chat import live
+from chat.agent import InstanceKey
+from chat.core import frames
+from chat.core.handshake import Action, to_frame
+from chat.live import Snapshot, TurnRef
+from chat.streams.frame_cache import FrameCache
+from chat.streams.reader import read
+from chat.streams.records import Record
+from chat.turns.status import TurnStatus
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+
+_shared_frames = FrameCache()
+
+IN_FLIGHT_SECONDS = 3.0
+"""How long a request may have been on its way to us."""
+
+
+class Outbox:
+    """Sends to one connection. Nothing of a turn that was cleared away goes out but its `done` frame."""
+
+    def __init__(self, send: Callable[[str], Awaitable[None]], key: InstanceKey, user_id: int) -> None:
+        self._send = send
+        self._key = key
+        self._user_id = user_id
+        self._stopped: set[str] = set()  # requests that this connection stopped
+        self._cleared: set[str] = set()  # turns that were cleared away
+        self._clears = 0
+        self._transcript_at = -IN_FLIGHT_SECONDS
+
+    @property
+    def has_sent_transcript_lately(self) -> bool:
+        """Whether a transcript may have crossed a request that was on its way to us."""
+        return time.monotonic() - self._transcript_at < IN_FLIGHT_SECONDS
+
+    def is_cleared(self, turn_id: str) -> bool:
+        """Whether the turn was cleared away: one more chunk would bring its message back for good."""
+        return turn_id in self._cleared
+
+    def clear(self, turns: list[TurnRef]) -> None:
+        """The conversation was cleared, and these turns with it."""
+        self._clears += 1
+        self._cleared.update(turn.turn_id for turn in turns)
+
+    async def chunks(self, turn: TurnRef, records: list[Record], *, is_replay: bool) -> None:
+        """Send records of a log; live frames are built once per process and shared by its sockets."""
+        for record in records:
+            if turn.turn_id in self._cleared:
+                return
+            if is_replay:
+                await self._send(frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True))
+            else:
+                await self._send(_shared_frames.frame(turn.turn_id, record, _live_frame(turn.request_id)))
+
+    async def replay(self, turn: TurnRef) -> None:
+        """Send the log of a turn that is over from its beginning."""
+        await self.chunks(turn, await read(turn.turn_id, 0), is_replay=True)
+
+    async def replay_complete(self, turn: TurnRef) -> None:
+        """Say that what follows is live."""
+        await self._send(frames.replay_complete(turn.request_id))
+
+    async def transcript(self, *, connect: bool = False) -> list[JSONObject]:
+        """Send the window of messages, unless the conversation was cleared while it was read. Returns it."""
+        clears = self._clears
+        messages = await db(live.current_transcript, self._key)
+        if clears == self._clears:
+            if not connect:  # clients put back what they had in their queue for this one
+                self._transcript_at = time.monotonic()
+            await self._send(frames.messages(messages, connect=connect))
+        return messages
+
+    async def done(self, turn: TurnRef, outcome: TurnStatus) -> None:
+        """End a turn."""
+        await self._send(frames.done(turn.request_id, outcome, message_ids=turn.message_ids))
+
+    async def end(self, ended: TurnRef) -> None:
+        """The transcript and then the terminal frame, so that no late transcript wipes what a person sends next."""
+        failed = ended.status is TurnStatus.ERROR
+        if failed and ended.has_begun:
+            text = ended.error_text
+            await self._send(frames.error(ended.request_id, text, done=False, message_ids=ended.message_ids))
+        messages = await self.transcript()
+        if failed and not ended.has_begun:
+            await self._send(frames.error(ended.request_id, ended.error_text, message_ids=ended.message_ids))
+        else:
+            await self.done(ended, ended.status)
+        is_empty = all(message["id"] != ended.assistant_id for message in messages)
+        if ended.request_id in self._stopped or (is_empty and ended.has_begun and not failed):
+            await self.mend(ended)  # clients that saw `start` keep an empty message that is not stored
+        if failed:
+            await db(live.mark_seen, ended.turn_id, self._user_id)
+
+    async def stopped(self, turn: TurnRef, *, is_over: bool) -> None:
+        """The client stopped this turn and has not listened to it since: at its end it gets the answer as stored.
+
+        Its own copy, which it protects against transcripts, lacks what was under way to it when it stopped.
+        """
+        self._stopped.add(turn.request_id)
+        if is_over:
+            await self.mend(turn)
+
+    async def mend(self, turn: TurnRef) -> None:
+        """Put the client's copy of an answer right: as it is stored, or away."""
+        messages = await db(live.current_transcript, self._key)
+        answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
+        await self._send(frames.messages(messages) if answer is None else frames.message_updated(answer))
+
+    async def actions(self, actions: list[Action]) -> None:
+        """Carry out what the handshake decided, where it is one frame."""
+        for action in actions:
+            text = to_frame(action)
+            if text is not None:
+                await self._send(text)
+
+    async def snapshot(self) -> Snapshot:
+        """Read the instance as it is now."""
+        return await db(live.snapshot, self._key, self._user_id)
+
+    async def find_turn(self, turn_id: str) -> TurnRef | None:
+        """Read one turn as it is now."""
+        return await db(live.find_turn, self._key, turn_id=turn_id)
+
+
+def _live_frame(request_id: str) -> Callable[[Record], str]:
+    return lambda record: frames.chunk_frame(request_id, record.text, record.offset)
