@@ -152,7 +152,7 @@ async def _open_tabs(run: Play, browser: Browser, proxy: RandomProxy) -> None:
     """In each of the first two rooms one tab of the web page and one with a published client."""
     cookie, token = run.product.sign_in("alice"), run.product.token("alice")
     for number, room in enumerate(list(run.lines)[:2]):
-        instance = await asyncio.to_thread(_make_instance, run.product, room)
+        instance = await asyncio.to_thread(make_instance, run.product, room)
         run.pages[room] = await PageTab.open(browser, number, room, proxy.url, f"/c/{instance}", cookie)
         if run.score.clients:
             query_words = {"host": f"127.0.0.1:{proxy.port}", "token": token}
@@ -161,7 +161,8 @@ async def _open_tabs(run: Play, browser: Browser, proxy: RandomProxy) -> None:
             )
 
 
-def _make_instance(product: Product, room: str) -> str:
+def make_instance(product: Product, room: str) -> str:
+    """Have a conversation on the server before anybody is in it; returns its id."""
     headers = {"Authorization": f"Bearer {product.token('alice')}", "Content-Type": "application/json"}
     body = json.dumps({"agent": "assistant", "name": room}).encode()
     request = urllib.request.Request(product.url("/api/v1/instances"), body, headers)

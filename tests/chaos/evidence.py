@@ -127,7 +127,7 @@ def _add_provider(turns: list[JSONObject], rooms: dict[str, JSONObject], log: Pa
     for line in log.read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         if entry["kind"] == "request":
-            kept = {key: entry[key] for key in ("request", "round", "continues", "mismatch", "at")}
+            kept = {key: entry[key] for key in ("request", "marker", "round", "continues", "mismatch", "at")}
             request = {**kept, "text": "", "reasoning": "", "calls": [], "end": ""}
             by_request[entry["request"]] = request
             begun = [t for t in answered.get(_marker_asked(entry["body"]), ()) if t["started_at"] <= entry["at"]]

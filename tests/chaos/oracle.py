@@ -97,7 +97,7 @@ class Comparison:
         sequences = [self.cold, [text for _, text in self.turn["hot"]]]
         for _, lines in self.held:
             sequences += [
-                [f["body"] for f in line["frames"] if f["kind"] == "chunk"]
+                _last_telling(line["frames"])
                 for line in lines
                 if line["frames"] and line["frames"][-1]["kind"] == "done"
             ]
@@ -271,6 +271,15 @@ class Comparison:
         expected = self.records[frame["seq"]] if frame["seq"] < len(self.records) else ""
         if frame["body"] != expected:
             self.say(place, "record differs", at=frame["seq"], expected=expected, found=frame["body"])
+
+
+def _last_telling(frames: list[JSONObject]) -> list[str]:
+    """What a connection was told in the end: a replay begins afresh."""
+    told: list[str] = []
+    for frame in frames:
+        if frame["kind"] == "chunk":
+            told = [*([] if frame["replay"] and frame["seq"] == 0 else told), frame["body"]]
+    return told
 
 
 def _compare_requests(world: JSONObject) -> list[Difference]:

@@ -7,16 +7,13 @@ import random
 import shutil
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.product import ROOT, Product
 from tests.chaos.driver import Score, play
-from tests.clients.bundle import BundleFailed, served_bundles
 
 IS_LONG = os.environ.get("TEST_CHAOS") == "long"  # make chaos
 SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1_000_000))
@@ -35,44 +32,6 @@ def judge(brief_path: Path) -> tuple[int, str]:
         timeout=120,
     )
     return done.returncode, done.stdout + done.stderr
-
-
-def do_without(what: str) -> None:
-    """Go on without browsers: a failure in CI, and loud elsewhere."""
-    if os.environ.get("CI", "").lower() in {"1", "true"}:
-        pytest.fail(what)
-    warnings.warn(what, stacklevel=2)
-
-
-def find_browser() -> str:
-    """Path of a Chromium, with the web page built for it."""
-    named = os.environ.get("CHROMIUM")
-    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        do_without("NO CHROMIUM: no browsers took part in the chaos run. Install one or set CHROMIUM.")
-        return ""
-    build = subprocess.run([sys.executable, str(ROOT / "static" / "build.py")], cwd=ROOT, check=False, timeout=300)
-    assert build.returncode == 0, "the page could not be built"
-    return found
-
-
-@pytest.fixture
-def browser() -> str:
-    """Path of a Chromium, or nothing."""
-    return find_browser()
-
-
-@pytest.fixture
-def clients(browser: str) -> Iterator[str]:
-    """Address of the pages with the published clients, or nothing."""
-    with ExitStack() as stack:
-        address = ""
-        if browser:
-            try:
-                address = stack.enter_context(served_bundles())
-            except BundleFailed as error:
-                do_without(f"NO PUBLISHED CLIENTS took part in the chaos run: {error}")
-        yield address
 
 
 @pytest.mark.chaos

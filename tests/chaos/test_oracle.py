@@ -217,6 +217,14 @@ class TestSpoiled:
         assert places(world) == {("t1", "page 1 page")}
 
 
+def test_replay_from_the_beginning_is_no_difference_whoever_got_it(world: dict[str, Any]) -> None:
+    for client in world["clients"]:
+        frames = client["connections"][0]["frames"]
+        again = [{**frame, "replay": True} for frame in frames[:-1]]
+        client["connections"][0]["frames"] = [*frames[:14], *again, frames[-1]]
+    assert oracle.compare(world) == []
+
+
 class TestMissed:
     def test_client_that_was_there_and_got_nothing(self, world: dict[str, Any]) -> None:
         world["clients"][0]["connections"][0]["frames"].clear()
