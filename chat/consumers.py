@@ -201,6 +201,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
                 await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
             return
         assert self.delivery is not None
+        await self.hear_before(turn.position)
         await self.delivery.accepted(turn)
 
     async def _clear(self) -> None:

@@ -104,7 +104,7 @@ export class Timeline {
     };
     for (const message of conversation.messages) put(message);
     for (const message of conversation.queued) put(message, { note: "Queued behind the answer above", state: "queued" });
-    outbox.settle(ids);
+    outbox.settle(ids, conversation.readAt);
     for (const entry of outbox.entries) if (entry.shown) put(entry.shown, pendingNote(entry));
     for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
     setChildren(this.elements.list, shown.map((view) => view.element));
