@@ -15,8 +15,6 @@ from fibers.selectors import is_being_sealed
 from sessions_app import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
-_END = ("started_at", "finished_at")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRef:
@@ -150,12 +148,16 @@ def answer_of(turn_id: str) -> JSONObject | None:
 
 def is_final(turn_id: str) -> bool:
     """Whether a turn has ended and what it left is stored (also when it is gone)."""
-    turn = Turn.objects.select_related("fiber").only(*_END, "fiber__status", "fiber__fence").filter(pk=turn_id).first()
+    turn = (
+        Turn.objects.select_related("fiber")
+        .only("finished_at", "fiber__status", "fiber__fence")
+        .filter(pk=turn_id)
+        .first()
+    )
     if turn is None or turn.fiber.status not in TERMINAL:
         return turn is None
     # A turn that lost its workers for good is stored by a fiber of its own, a moment later.
-    was_told = turn.started_at is None or turn.finished_at is not None
-    return was_told or not is_being_sealed(turn.fiber.pk, turn.fiber.fence)
+    return turn.finished_at is not None or not is_being_sealed(turn.fiber.pk, turn.fiber.fence)
 
 
 def mark_seen(turn_id: str, user_id: int) -> None:

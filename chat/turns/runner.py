@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from chat import policy
@@ -31,7 +30,7 @@ from chat.think import USE_LOOP, Think
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.calling import AgentCodeFailed, decide, is_overridden, iterate, observe
 from chat.turns.journal import TurnJournal
-from chat.turns.originals import fit_message
+from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
 from chat.turns.toolrun import TurnTools
@@ -170,7 +169,7 @@ class TurnRun:
             writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
         said = self._standing.fold.message
         kept = said if self._keeps_partial else without_partial(said)
-        message, original_ids = await db(partial(fit_message, self._facts.key.owner_id, kept, is_vital=False))
+        message, original_ids = await db(fit_answer, self._facts.key.owner_id, kept)
         end = TurnEnd(
             outcome=outcome,
             message=message,
