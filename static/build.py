@@ -18,7 +18,16 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "src"
 DIST = HERE / "dist"
 ENTRIES = ("main.js", "simple.js", "testing.js")
-STYLES = ("tokens.css", "base.css", "layout.css", "conversation.css", "content.css", "composer.css", "simple.css")
+STYLES = (
+    "tokens.css",
+    "base.css",
+    "layout.css",
+    "conversation.css",
+    "content.css",
+    "composer.css",
+    "simple.css",
+    "forced.css",
+)
 DOWNLOAD = "about 6 MB (esbuild and three libraries from the npm registry, once)"
 
 

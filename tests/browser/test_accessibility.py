@@ -5,10 +5,12 @@ from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
+from tests.browser.live_product import LiveProduct
+from tests.browser.test_states import call, text
 
 OpenTab = Callable[..., ChatPage]
 RICH = (
@@ -53,6 +55,24 @@ def test_error_queue_and_running(open_tab: OpenTab, scheme: str) -> None:
     tab.page.wait_for_selector(".message.is-pending")
     check(tab.page)
     tab.stop_button.click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_rare_states(open_tab: OpenTab, live_product: LiveProduct, scheme: str) -> None:
+    tab = open_tab(color_scheme=scheme)
+    calls = [call(number) for number in range(6)]
+    tab.open(
+        "/c/" + live_product.seed("Calls", [text("u", "user", "Go"), {**text("a", "assistant", ""), "parts": calls}])
+    )
+    for summary in tab.page.locator("#messages summary").all():
+        summary.click()
+    check(tab.page)
+    tab.open("/c/" + live_product.seed("Old", [text("u2", "user", "line\n" * 60)], agent="retired-agent"))
+    expect(tab.page.locator("#read-only")).to_be_visible()
+    check(tab.page)
+    tab.open("/c/new")
+    tab.ask("say: Hello.").locator(".facts").click()
+    check(tab.page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -92,6 +92,28 @@ def test_hostile_text_runs_nothing_and_fetches_nothing(tab: ChatPage) -> None:
     assert all(href.startswith(("https://evil.example", "mailto:")) for href in hrefs)
 
 
+def test_markup_is_made_by_the_sanitiser_alone(tab: ChatPage) -> None:
+    answer = tab.page.goto(f"{tab.base_url}/c/new")
+    assert answer is not None
+    policy = answer.headers["content-security-policy"]
+    assert "require-trusted-types-for 'script'" in policy
+    assert "trusted-types dompurify" in policy
+    assert "unsafe" not in policy
+    nonce = tab.page.evaluate("document.querySelector('script[type=module]').nonce")
+    assert nonce
+    assert f"'nonce-{nonce}'" in policy
+    refused = tab.page.evaluate(
+        """() => ["innerHTML", "outerHTML"].map((name) => {
+            const element = document.body.appendChild(document.createElement("p"));
+            try { element[name] = "<b>x</b>"; return "taken"; } catch (error) { return error.name; }
+        })"""
+    )
+    assert refused == ["TypeError", "TypeError"]
+    tab.errors.clear()  # the policy said what it refused
+    tab.page.wait_for_selector("html[data-ready]", state="attached")
+    assert tab.ask(say("**bold**")).locator(".md strong").inner_text() == "bold"
+
+
 def test_hostile_text_stored_in_every_place_is_inert(tab: ChatPage, live_product: object) -> None:
     evil = "<img src=https://evil.example/x onerror=window.pwned=1>"
     parts = [

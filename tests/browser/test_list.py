@@ -103,6 +103,22 @@ def test_show_more_goes_on_to_the_end_and_keeps_what_it_showed(tab: ChatPage, li
     expect(tab.page.get_by_role("button", name="Show more")).to_be_hidden()
 
 
+_RENAME = """
+import json, sys, django
+django.setup()
+from chat.models import AgentInstance
+print(AgentInstance.objects.filter(owner_id=json.load(sys.stdin)).update(title="Beta"))
+"""
+
+
+def test_focus_in_the_list_survives_a_look_at_the_server(tab: ChatPage, live_product: LiveProduct) -> None:
+    tab.ask("Alpha\nsay: a.")
+    tab.page.get_by_role("button", name="More for “Alpha”").focus()
+    live_product.run(_RENAME, live_product.user_id)
+    tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(tab.page.get_by_role("button", name="More for “Beta”")).to_be_focused()
+
+
 def test_rename_with_the_menu(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     tab.page.get_by_role("button", name="More for “Alpha”").click()

@@ -6,6 +6,7 @@ from typing import Any
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
+from tests.browser.looks import look
 from tests.browser.proxy import Proxy
 
 OpenTab = Callable[..., ChatPage]
@@ -178,3 +179,39 @@ def test_whole_page_works_from_the_keyboard(tab: ChatPage) -> None:
         "Attach files",
     ):
         assert name in reached, (name, reached)
+
+
+def test_focus_is_never_lost(tab: ChatPage) -> None:
+    tab.ask("Alpha\nsay: a.")
+    tab.answers.last.get_by_role("button", name="Answer again").press("Enter")
+    expect(tab.input).to_be_focused()  # the button went away with the answer
+    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=15_000)
+    tab.rest()
+    tab.page.get_by_role("button", name="Previous version").press("Enter")
+    expect(tab.page.locator(".sibling-count")).to_have_text("1 / 2")
+    expect(tab.page.get_by_role("button", name="Next version")).to_be_focused()  # the first has no former one
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2")
+    expect(tab.page.get_by_role("button", name="Previous version")).to_be_focused()
+
+
+def test_forced_colours_leave_focus_and_marks_visible(open_tab: OpenTab) -> None:
+    tab = open_tab(forced_colors="active")
+    tab.ask("Alpha\nsay: a.")
+    tab.input.focus()
+    box = tab.page.locator(".composer-box")
+    assert box.evaluate("box => getComputedStyle(box).outlineStyle") == "solid"
+    assert tab.page.locator("#send").evaluate("button => getComputedStyle(button).borderTopWidth") == "1px"
+    current = tab.page.locator(".row:has([aria-current])")
+    assert current.evaluate("row => getComputedStyle(row).outlineStyle") == "solid"
+    look(tab, "forced-colours")
+
+
+def test_what_an_answer_took_opens_without_a_mouse(tab: ChatPage) -> None:
+    answer = tab.ask("say: Hello.")
+    facts = answer.get_by_role("button", name="tokens")
+    expect(answer.locator(".facts-more")).to_be_hidden()
+    facts.press("Enter")
+    expect(facts).to_have_attribute("aria-expanded", "true")
+    expect(answer.locator(".facts-more")).to_contain_text("tokens read")
+    look(tab, "facts")

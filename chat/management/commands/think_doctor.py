@@ -20,6 +20,7 @@ from typing import Any
 
 import httpx
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
@@ -71,7 +72,7 @@ class Command(BaseCommand):
 
 def examine() -> list[Finding]:
     """Look at everything. Never raises for what is wrong with the installation."""
-    checks = (python, machine, data_dir, open_files, database, redis_server, worker, web_server, model, chromium)
+    checks = (python, machine, data_dir, open_files, database, redis_server, worker, web_server, pages, model, chromium)
     return [finding for check in checks for finding in [_examined(check)] if finding is not None]
 
 
@@ -192,6 +193,12 @@ def model() -> tuple[State, str]:
             f"{choice.name}: its server refuses the key (HTTP {answer.status_code}); look at OPENAI_API_KEY",
         )
     return State.OK, f"{choice.name} at {base_url}"
+
+
+def pages() -> tuple[State, str]:
+    """What the pages load: a checkout, or a wheel made of one, has it once it was built."""
+    found = finders.find("think/main.js")
+    return (State.OK, str(found)) if found else (State.NOTE, "their scripts are missing: run `python static/build.py`")
 
 
 def chromium() -> tuple[State, str]:

@@ -138,7 +138,7 @@ export class Conversation extends Transcript {
       this.emit("message", stream.message.id);
     }
     const failed = frame.error === true || frame.outcome === "error" || stream.errorText !== "";
-    if (failed && frame.outcome !== "aborted") this.failed = { error: frame.body || stream.errorText, isLocal: true };
+    if (failed && frame.outcome !== "aborted") this.failed = { error: frame.body || stream.errorText };
     if (this.running === stream) this.running = null;
     this.isRecovering = false;
     this.emit("spoken-end", { outcome: failed ? "error" : frame.outcome ?? "completed" });
@@ -172,8 +172,7 @@ export class Conversation extends Transcript {
 
   /** An accepted send: remember the turn so that it can be stopped before its first chunk. */
   accepted(requestId, turnId) {
-    const stream = this.stream(requestId, { turnId });
-    stream.turnId = turnId || stream.turnId;
+    const stream = this.stream(requestId, turnId);
     if (!stream.isDone && !this.running) this.run(stream);
     this.refreshSoon();
   }

@@ -75,7 +75,7 @@ function close(message, type, chunk) {
 // --- tool calls -----------------------------------------------------------------------------------------------------
 
 /** What a tool gets: an object, whatever the model wrote. */
-export function normaliseInput(input) {
+function normaliseInput(input) {
   if (typeof input === "string") {
     try {
       input = JSON.parse(input);

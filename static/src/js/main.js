@@ -44,7 +44,7 @@ function start(boot) {
     composer, timeline, sidebar,
     connection: new ConnectionBar(at("connection")),
     speaker: new Speaker(at("live")),
-    elements: { title: at("title"), welcome: at("welcome"), readOnly: at("read-only") },
+    elements: { title: at("title"), welcome: at("welcome"), readOnly: { note: at("read-only"), form: at("composer"), skip: document.querySelector(".skip") } },
   });
   bindPage(page, composer, sidebar);
   showModel({ banner: at("banner"), name: at("model-name") }, boot.model);

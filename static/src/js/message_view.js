@@ -167,7 +167,12 @@ function metaNodes(message) {
   const nodes = [];
   if (message.role === "assistant" && message.turn) {
     const { short, long } = turnFacts(message.turn);
-    if (short) nodes.push(h("details", { class: "meta facts" }, h("summary", { text: short }), h("p", { text: long })));
+    const more = h("p", { class: "facts-more", hidden: true, text: long });
+    const toggle = ({ currentTarget }) => {
+      more.hidden = !more.hidden;
+      currentTarget.setAttribute("aria-expanded", String(!more.hidden));
+    };
+    if (short) nodes.push(h("button", { type: "button", class: "meta facts", "aria-expanded": "false", onclick: toggle, text: short }), more);
   }
   if (message.createdAt) {
     nodes.push(h("time", { class: "meta when", datetime: message.createdAt, title: fullTime(message.createdAt), text: timeLabel(message.createdAt) }));

@@ -5,6 +5,7 @@ import { Conversation } from "./conversation.js";
 import { Outbox } from "./outbox.js";
 import { newId } from "./ids.js";
 import { recall, remember } from "./storage.js";
+import { showReadOnly } from "./read_only.js";
 import { askTitle, confirmDelete, notice } from "./dialogs.js";
 import { fromInstance, titleOf } from "./sidebar.js";
 import { setText } from "./dom.js";
@@ -92,7 +93,7 @@ export class Page {
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
     this.outbox.on("change", () => this.#onStatus());
     this.timeline.show(conversation, this.outbox);
-    this.#showReadOnly(instance);
+    showReadOnly(this.elements.readOnly, instance);
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
     this.sidebar.setCurrent(instance.id);
     this.#drawTitle();
@@ -102,12 +103,6 @@ export class Page {
     this.#onMessages();
     this.#markSeen();
     if (document.body.dataset.view === "conversation") this.composer.focus();
-  }
-
-  #showReadOnly({ isReadOnly, agent }) {
-    this.composer.elements.form.hidden = Boolean(isReadOnly);
-    this.elements.readOnly.hidden = !isReadOnly;
-    if (isReadOnly) setText(this.elements.readOnly, `This conversation can be read and not continued: its agent, ${agent}, is not served any more.`);
   }
 
   #attach(conversation) {
@@ -152,6 +147,7 @@ export class Page {
     this.composer.rename(created.id);
     this.sidebar.put(created);
     this.sidebar.setCurrent(created.id);
+    this.#drawTitle();
     this.#attach(conversation);
   }
 

@@ -8,15 +8,7 @@ export function fromPage(raw) {
     hasMore: raw.has_more === true,
     leafId: raw.leaf_id ?? null,
     failed: raw.failed ? fromFailure(raw.failed) : null,
-    running: raw.running
-      ? {
-          requestId: raw.running.request_id,
-          turnId: raw.running.turn_id,
-          nextOffset: raw.running.next_offset ?? 0,
-          acceptedAt: raw.running.accepted_at ?? null,
-          message: raw.running.message?.id ? fromItem(raw.running.message) : null,
-        }
-      : null,
+    running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id } : null,
   };
 }
 
@@ -51,17 +43,12 @@ export function mergeNewest(conversation, page, live) {
 
 /** The same object lives on, so that its view does; a message being streamed keeps its own, newer parts. */
 function refreshed(old, item, live) {
-  if (!old) return item;
-  const isAhead = live && live.id === item.id && live !== item;
+  if (!old || old === item) return item;
   const { parts, isLive: _, ...rest } = item;
   Object.assign(old, rest);
-  if (live === item) {
-    // The page knows more than this browser had: its copy is the stream's from here on.
-    item.isLive = true;
-    return item;
-  }
-  if (!isAhead && !samePartsText(old.parts, parts)) old.parts = parts;
-  if (!isAhead) old.isLive = false;
+  if (live?.id === item.id) return old;
+  if (!samePartsText(old.parts, parts)) old.parts = parts;
+  old.isLive = false;
   return old;
 }
 

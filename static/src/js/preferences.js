@@ -3,11 +3,11 @@
 const NAMES = { system: "Follow the system", light: "Light", dark: "Dark" };
 const ORDER = ["system", "light", "dark"];
 
-export function currentTheme() {
+function currentTheme() {
   return document.documentElement.dataset.theme || "system";
 }
 
-export function setTheme(theme) {
+function setTheme(theme) {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
   const age = theme === "system" ? 0 : 31_536_000;

@@ -138,6 +138,7 @@ export class Sidebar {
     if (key === this.#key) return;
     this.#key = key;
     const focused = document.activeElement?.closest?.("[data-instance]")?.dataset.instance;
+    const kind = document.activeElement?.tagName;
     const groups = new Map();
     for (const item of this.#items) {
       const group = dayGroup(item.activeAt);
@@ -149,7 +150,7 @@ export class Sidebar {
     this.elements.more.hidden = !this.#cursor;
     this.elements.empty.hidden = this.#items.length > 0;
     setText(this.elements.empty, this.#search ? "Nothing matches." : "No conversations yet.");
-    if (focused) this.elements.list.querySelector(`[data-instance="${CSS.escape(focused)}"] a`)?.focus();
+    if (focused) this.elements.list.querySelector(`[data-instance="${CSS.escape(focused)}"] ${kind}`)?.focus();
   }
 
   #section(name, items, index) {

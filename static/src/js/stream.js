@@ -3,13 +3,11 @@
 import { applyChunk } from "./fold.js";
 
 export class TurnStream {
-  /** `message` and `nextOffset`: what the server had already folded when the page was read. */
-  constructor(requestId, { turnId = "", message = null, nextOffset = 0, acceptedAt = null } = {}) {
+  constructor(requestId) {
     this.requestId = requestId;
-    this.turnId = turnId;
-    this.message = message;
-    this.lastSeq = message ? nextOffset - 1 : -1;
-    this.acceptedAt = acceptedAt;
+    this.turnId = "";
+    this.message = null;
+    this.lastSeq = -1; // offset of the last chunk taken
     this.errorText = "";
     this.heardAt = Date.now(); // when something last came
     this.isDone = false;

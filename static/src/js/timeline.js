@@ -111,9 +111,15 @@ export class Timeline {
       ids.add(message.id);
       shown.push(this.#view(message, extra));
     };
-    for (const message of conversation.messages) put(message);
-    for (const message of conversation.queued) put(message, { note: "Queued behind the answer above", state: "queued" });
-    outbox.settle(ids, conversation.readAt);
+    const { messages, queued, running } = conversation;
+    outbox.settle(new Set([...messages, ...queued].map((message) => message.id)), conversation.readAt);
+    // An answer may come before the page was read again: what it answers stands above it all the same.
+    const asked = outbox.entries.find((entry) => entry.shown && entry.requestId === running?.requestId);
+    for (const message of messages) {
+      if (asked && message === running.message) put(asked.shown, pendingNote(asked));
+      put(message);
+    }
+    for (const message of queued) put(message, { note: "Queued behind the answer above", state: "queued" });
     for (const entry of outbox.entries) if (entry.shown) put(entry.shown, pendingNote(entry));
     for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
     setChildren(this.elements.list, shown.map((view) => view.element));

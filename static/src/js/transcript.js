@@ -31,9 +31,11 @@ export class Transcript extends Emitter {
     if (page) this.takePage(page);
   }
 
-  stream(requestId, fields = {}) {
+  /** The stream of a request; `turnId` where it is known. */
+  stream(requestId, turnId = "") {
     let stream = this.streams.get(requestId);
-    if (!stream) this.streams.set(requestId, (stream = new TurnStream(requestId, fields)));
+    if (!stream) this.streams.set(requestId, (stream = new TurnStream(requestId)));
+    stream.turnId = turnId || stream.turnId;
     return stream;
   }
 
@@ -96,19 +98,11 @@ export class Transcript extends Emitter {
     this.emit("status");
   }
 
-  /** The page was read while the turn ran: join it at the offset up to which the page holds it. */
+  /** The page was read while the turn ran: its answer comes by the stream, what has come of it stays in sight. */
   #adopt(page) {
-    const { requestId, turnId, nextOffset, acceptedAt } = page.running;
-    const stream = this.stream(requestId, { turnId, acceptedAt });
+    const { requestId, turnId } = page.running;
+    const stream = this.stream(requestId, turnId);
     if (stream.isDone) return null;
-    stream.turnId = turnId;
-    stream.acceptedAt ??= acceptedAt;
-    const stored = page.running.message;
-    if (stored && nextOffset - 1 > stream.lastSeq) {
-      stored.parentId ??= page.messages.at(-1)?.id ?? null;
-      stream.message = stored;
-      stream.lastSeq = nextOffset - 1;
-    }
     if (stream.message && !page.messages.some((item) => item.id === stream.message.id)) page.messages.push(stream.message);
     if (stream.message) stream.message.isLive = true;
     return stream;

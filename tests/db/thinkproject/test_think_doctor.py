@@ -41,6 +41,13 @@ def test_a_sound_installation_has_exit_code_0() -> None:
     assert found["web server"]["state"] == "note"
 
 
+def test_pages_that_were_not_built_are_noted(settings: Settings) -> None:
+    settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]  # does not look into apps
+    _, found = _examine()
+    assert found["pages"] == {"name": "pages", "state": "note", "said": found["pages"]["said"]}
+    assert "static/build.py" in found["pages"]["said"]
+
+
 def test_a_missing_worker_is_wrong() -> None:
     code, found = _examine()
     assert code == 1
