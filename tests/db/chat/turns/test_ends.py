@@ -14,7 +14,7 @@ from chat.turns.intake import Continue
 from fibers.held import registry
 from fibers.runner import run_fiber
 from fibers.services import cancel_fiber, requeue_fiber
-from fibers.testing import claim_for_test, expire_lease, make_due, run_until_idle
+from fibers.testing import claim_for_test, crash_after, expire_lease, make_due, run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import byte_size, load
 
@@ -156,3 +156,14 @@ async def test_nothing_of_a_large_answer_is_lost_when_it_is_sealed(
     outputs = [part["output"] for part in original["parts"] if "toolCallId" in part]
     assert outputs == ["y" * 2_000_000]
     assert await db(lambda: Attachment.objects.get().instance_id) == (await room.turn(admission.turn.pk)).instance_id
+
+
+async def test_an_attempt_that_only_repeats_the_end_tells_of_it(
+    make_room: MakeRoom, caplog: pytest.LogCaptureFixture
+) -> None:
+    room = make_room()
+    with crash_after("final"):
+        turn = await room.say("say: hi")
+    assert await ended(room, turn.pk) == "completed"
+    assert turn.fiber.attempt == 2
+    assert "fiber callback failed" not in caplog.text
