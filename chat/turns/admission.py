@@ -69,7 +69,7 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     try:
         return _admit(key, request, file_ids)
     except IntegrityError:
-        # Somebody else made the instance or accepted the same request at the same moment; now it is there to be found.
+        # Somebody else accepted the same request at the same moment; now it is there to be found.
         return _admit(key, request, file_ids)
 
 

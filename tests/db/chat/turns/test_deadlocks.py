@@ -162,6 +162,7 @@ def _left_over() -> list[str]:
     """What ended and is not over: nothing."""
     try:
         ended = Turn.objects.filter(fiber__status__in=("completed", "cancelled", "failed", "interrupted"))
-        return [turn.pk for turn in ended if not is_final(turn.pk) or turn.finished_at is None]
+        rows = [turn for turn in ended.select_related("fiber") if not is_final(turn.pk) or turn.finished_at is None]
+        return [f"{turn.pk} {turn.fiber.status} {turn.fiber.reason} {turn.fiber.attempt}" for turn in rows]
     finally:
         connections.close_all()

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from chat import attachments
 from chat.live import is_final
-from chat.models import Attachment
+from chat.models import AgentInstance, Attachment
 from chat.streams import writer
 from chat.streams.log import close_logs
 from chat.turns.admission import cancel_turn, clear_instance
@@ -72,6 +73,16 @@ async def test_a_turn_that_is_stopped_while_it_begins_is_over(make_room: MakeRoo
     registry.rung(admission.turn.fiber_id)  # the cancel comes between the claim and the first line
     await run_until_idle()
     assert await ended(room, admission.turn.pk) == "aborted"
+
+
+async def test_a_turn_that_finds_its_conversation_cleared_is_over(make_room: MakeRoom) -> None:
+    room = make_room()
+    admission = await room.admit("say: one")
+    # A clear that came between the claim and the first line, and whose cancel is still under way.
+    await db(lambda: AgentInstance.objects.update(generation=F("generation") + 1))
+    await run_until_idle()
+    assert await ended(room, admission.turn.pk) == "aborted"
+    assert room.model.requests == []
 
 
 async def test_what_was_shown_is_kept_when_a_recovered_turn_is_stopped_while_it_begins(make_room: MakeRoom) -> None:
