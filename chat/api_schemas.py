@@ -150,10 +150,9 @@ class MessageOut(Schema):
 
 
 class RunningTurnOut(TurnOut):
-    """The turn that runs or waits first. Its answer is in its stream, from `next_offset` on."""
+    """The turn that runs or waits first. Its answer is in its stream, from the beginning."""
 
     turn_id: str
-    next_offset: int = 0
 
 
 class TranscriptOut(Schema):

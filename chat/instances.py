@@ -8,7 +8,7 @@ import binascii
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -70,12 +70,7 @@ def create_instance(opened: OpenedAgent, *, title: str = "") -> AgentInstance:
     if opened.is_read_only:
         raise AgentNotFound
     key = InstanceKey(owner_id=opened.user_id, agent=opened.agent, name=opened.name)
-    cleaned = _clean_title(title)
-    try:
-        return ensure_instance(key, title=cleaned)
-    except IntegrityError:
-        # Somebody else made it between our look and our insert; theirs is the one.
-        return ensure_instance(key)
+    return ensure_instance(key, title=_clean_title(title))
 
 
 def new_instance_name() -> str:

@@ -10,6 +10,7 @@ from chat.core.handshake import FailedTurn, FinishedTurn, InstanceView
 from chat.instance_rows import find_instance
 from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
 from chat.turns.status import FINAL, TurnStatus, turn_status
+from chat.turns.under_way import turns_under_way
 from fibers.core.states import TERMINAL
 from fibers.selectors import is_being_sealed
 from sessions_app import selectors
@@ -89,8 +90,7 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
     instance = find_instance(key)
     if instance is None:
         return Snapshot(instance_id=None, session_id=None)
-    rows = Turn.objects.filter(instance=instance).select_related("fiber").order_by("position")
-    under_way = [turn_ref(turn) for turn in rows.exclude(fiber__status__in=TERMINAL)]
+    under_way = [turn_ref(turn) for turn in turns_under_way(instance.pk)]
     return Snapshot(
         instance_id=instance.pk,
         session_id=instance.session_id,
@@ -102,13 +102,8 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
 
 
 def _unseen_failure(instance: AgentInstance, user_id: int) -> TurnRef | None:
-    last = (
-        Turn.objects.filter(instance=instance, generation=instance.generation)
-        .select_related("fiber")
-        .order_by("-position")
-        .first()
-    )
-    if last is None:
+    last = Turn.objects.filter(instance=instance).select_related("fiber").order_by("-position").first()
+    if last is None or last.generation != instance.generation:  # a clear came since
         return None
     ref = turn_ref(last)
     if ref.status is not TurnStatus.ERROR or TurnSeen.objects.filter(turn=last, user_id=user_id).exists():

@@ -10,15 +10,14 @@ from datetime import datetime
 from chat.errors import TurnNotFound
 from chat.models import AgentInstance, Turn
 from chat.turns.status import TurnStatus, turn_status
+from chat.turns.under_way import turns_under_way
+from fibers.core.states import TERMINAL
 from fibers.models import FiberStep
 from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
 from sessions_app.models import Session
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.selectors import call_durations
-
-RECENT_TURNS = 500
-LIVE = ("pending", "running", "parked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,15 +239,10 @@ def _turns(instance_id: str, turn_ids: Iterable[str]) -> dict[str, TurnView]:
 
 
 def _edge_turns(instance: AgentInstance) -> tuple[TurnView | None, TurnView | None]:
-    """The oldest live turn, and the newest final one when that one failed.
-
-    Looks among the newest turns only, so that opening does not cost what the history costs.
-    """
-    newest = instance.turn_count - RECENT_TURNS
-    turns = Turn.objects.select_related("fiber").filter(
-        instance_id=instance.id, session_id=instance.session_id, position__gt=newest
-    )
-    live = turns.filter(finished_at=None, fiber__status__in=LIVE).order_by("position").first()
-    final = turns.exclude(fiber__status__in=LIVE).order_by("-position").first()
+    """The oldest turn under way, and the newest final one when that one failed."""
+    under_way = (turn for turn in turns_under_way(instance.id) if turn.session_id == instance.session_id)
+    live = next((turn for turn in under_way if turn.finished_at is None), None)
+    turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
+    final = turns.filter(fiber__status__in=TERMINAL).order_by("-position").first()
     has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
     return turn_view(live) if live else None, turn_view(final) if final and has_failed else None

@@ -101,7 +101,7 @@ def next_claimable(fiber_id: str) -> str | None:
 
 def next_in_lane(lane: str) -> str | None:
     """Return the id of the fiber that may run next in this lane."""
-    found: str | None = Fiber.objects.in_lane(lane).claimable().values_list("pk", flat=True).first()
+    found: str | None = Fiber.objects.live_in(lane).claimable().values_list("pk", flat=True).first()
     return found
 
 

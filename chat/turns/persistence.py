@@ -79,9 +79,15 @@ def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None)
     history = None
     if recorded is None:
         with context.fenced():
-            leaf_id, history = _place(turn)
-            Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now(), **_NOT_OVER)
-            context.record_in(BEGIN, {"leaf": leaf_id})
+            was_cleared = not holds_generation(turn.instance_id, turn.generation)
+            if was_cleared:
+                end_unrun(context.payload)
+            else:
+                leaf_id, history = _place(turn)
+                Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now(), **_NOT_OVER)
+                context.record_in(BEGIN, {"leaf": leaf_id})
+        if was_cleared:
+            raise Cancelled(SKIPPED_REASON)
     else:
         leaf_id = recorded["leaf"]
         if turn.finished_at is not None:  # it had been given up, and somebody had it run again
@@ -120,8 +126,6 @@ def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
 
 def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
-    if not holds_generation(turn.instance_id, turn.generation):
-        raise Cancelled(SKIPPED_REASON)
     left_behind = _left_behind(turn)
     if left_behind:
         place_messages(turn.session_id, left_behind, after=Leaf.ACTIVE)

@@ -22,7 +22,7 @@ from chat.core.hooks import (
     StepRecord,
 )
 from chat.core.loop import TurnLoop, TurnTotals, recorded_outputs
-from chat.doorbell import group_of, ring
+from chat.doorbell import ring
 from chat.instance_rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
@@ -206,8 +206,12 @@ class TurnRun:
         return error.message if said is None else str(said)
 
     def _ring_recovering(self, is_recovering: bool) -> None:
-        event = {"type": "turn.recovering", "recovering": is_recovering, "request_id": self._facts.request_id}
-        ring(group_of(self._facts.key), event)
+        self._ring({"type": "turn.recovering", "recovering": is_recovering})
+
+    def _ring(self, event: JSONObject) -> None:
+        # An attempt that only repeats the end has not read the facts.
+        known = self._context.metadata
+        ring(known["address"], {**event, "turn_id": self._turn_id, "request_id": known.get("request_id", "")})
 
     async def _announce(self, status: FiberStatus) -> None:
         """After the commit that ended this run: tell readers. A lost bell is covered by their own look-ups."""
@@ -216,7 +220,7 @@ class TurnRun:
         await close_stream(self._turn_id)
         if self._context.attempt > 1:
             self._ring_recovering(False)
-        ring(group_of(self._facts.key), {"type": "turn.settled", "turn_id": self._turn_id})
+        self._ring({"type": "turn.settled"})
 
 
 def _settle_as(final: JSONObject) -> JSONObject:

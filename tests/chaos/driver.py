@@ -220,7 +220,7 @@ async def recite(product: Product, texts: Sequence[str], *, web: int = 0) -> JSO
 
 
 async def _play_room(run: Play, room: str, dice: random.Random, faults: Faults) -> None:
-    actors = itertools.cycle([None, run.published.get(room), run.pages.get(room)])
+    actors = itertools.cycle([run.published.get(room), run.pages.get(room), None])
     while run.started < run.score.turns or (not run.score.is_calm and len(faults.kills) < run.score.min_kills):
         match next(actors):
             case PageTab() as tab:

@@ -93,8 +93,10 @@ class Comparison:
         return found
 
     def _agreed(self) -> list[str]:
-        """The sequence that most places hold: the one that is wrong is then the one that is named."""
+        """What both logs hold, else what most places do: the one that is wrong is then the one that is named."""
         sequences = [self.cold, [text for _, text in self.turn["hot"]]]
+        if sequences[0] == sequences[1]:
+            return self.cold
         for _, lines in self.held:
             sequences += [
                 _last_telling(line["frames"])

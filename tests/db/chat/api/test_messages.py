@@ -85,7 +85,7 @@ def test_the_oldest_live_turn_is_the_running_one(as_alice: ApiClient, conversati
     make_turn(conversation, status="pending")
     view = as_alice.get(f"/instances/{conversation.id}/messages").json()["running"]
     assert (view["id"], view["turn_id"], view["request_id"]) == (running.id, running.id, running.request_id)
-    assert (view["status"], view["next_offset"]) == ("running", 0)
+    assert (view["status"], "next_offset" in view) == ("running", False)
 
 
 def test_only_the_last_turn_counts_as_failed(as_alice: ApiClient, conversation: AgentInstance) -> None:

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from chat import attachments
 from chat.live import is_final
-from chat.models import Attachment
+from chat.models import AgentInstance, Attachment
 from chat.streams import writer
 from chat.streams.log import close_logs
 from chat.turns.admission import cancel_turn, clear_instance
@@ -14,7 +15,7 @@ from chat.turns.intake import Continue
 from fibers.held import registry
 from fibers.runner import run_fiber
 from fibers.services import cancel_fiber, requeue_fiber
-from fibers.testing import claim_for_test, expire_lease, make_due, run_until_idle
+from fibers.testing import claim_for_test, crash_after, expire_lease, make_due, run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import byte_size, load
 
@@ -72,6 +73,16 @@ async def test_a_turn_that_is_stopped_while_it_begins_is_over(make_room: MakeRoo
     registry.rung(admission.turn.fiber_id)  # the cancel comes between the claim and the first line
     await run_until_idle()
     assert await ended(room, admission.turn.pk) == "aborted"
+
+
+async def test_a_turn_that_finds_its_conversation_cleared_is_over(make_room: MakeRoom) -> None:
+    room = make_room()
+    admission = await room.admit("say: one")
+    # A clear that came between the claim and the first line, and whose cancel is still under way.
+    await db(lambda: AgentInstance.objects.update(generation=F("generation") + 1))
+    await run_until_idle()
+    assert await ended(room, admission.turn.pk) == "aborted"
+    assert room.model.requests == []
 
 
 async def test_what_was_shown_is_kept_when_a_recovered_turn_is_stopped_while_it_begins(make_room: MakeRoom) -> None:
@@ -156,3 +167,14 @@ async def test_nothing_of_a_large_answer_is_lost_when_it_is_sealed(
     outputs = [part["output"] for part in original["parts"] if "toolCallId" in part]
     assert outputs == ["y" * 2_000_000]
     assert await db(lambda: Attachment.objects.get().instance_id) == (await room.turn(admission.turn.pk)).instance_id
+
+
+async def test_an_attempt_that_only_repeats_the_end_tells_of_it(
+    make_room: MakeRoom, caplog: pytest.LogCaptureFixture
+) -> None:
+    room = make_room()
+    with crash_after("final"):
+        turn = await room.say("say: hi")
+    assert await ended(room, turn.pk) == "completed"
+    assert turn.fiber.attempt == 2
+    assert "fiber callback failed" not in caplog.text
