@@ -178,4 +178,5 @@ def _message(view: transcripts.MessageView) -> MessageOut:
         created_at=message.created_at,
         queued=not message.placed,
         turn=TurnOut(**asdict(view.turn)) if view.turn else None,
+        tool_ms=view.tool_ms,
     )

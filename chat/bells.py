@@ -50,6 +50,19 @@ class InstanceBells:
             await self._hear(turn)
 
     async def _hear(self, turn: TurnRef) -> None:
+        await self.hear_before(turn.position)
+        await self._show(turn)
+
+    async def hear_before(self, position: int) -> None:
+        """Hear of the turns before this one, whose bells are late or lost: they are answered first, so told first."""
+        assert self.delivery is not None
+        if self.delivery.heard.up_to < position - 1:
+            for turn in await db(live.turns_after, self.key, self.delivery.heard.up_to):
+                if turn.position < position:
+                    await self._show(turn)
+            self.delivery.heard.add_up_to(position - 1)
+
+    async def _show(self, turn: TurnRef) -> None:
         """Show what was asked, then deliver the answer; also when it has ended before its bell was heard."""
         assert self.delivery is not None
         if turn.position in self.delivery.heard:
@@ -91,6 +104,4 @@ class InstanceBells:
     async def look(self, turn_count: int) -> None:
         """Read the rows again, since a bell was lost: the instance has had this many turns."""
         if self.delivery is not None:
-            for turn in await db(live.turns_after, self.key, self.delivery.heard.up_to):
-                await self._hear(turn)
-            self.delivery.heard.add_up_to(turn_count)
+            await self.hear_before(turn_count + 1)

@@ -20,6 +20,7 @@ from chat.doorbell import group_of, ring_on_commit
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.instance_rows import ensure_instance, key_of
 from chat.models import AgentInstance, StreamSegment, Turn
+from chat.registry import is_served
 from chat.turns.admission import cancel_all, stopping
 from sessions_app.models import Session
 from sessions_app.services import delete_session, select_leaf
@@ -43,6 +44,7 @@ class InstanceSummary:
     created_at: datetime
     is_running: bool
     is_unread: bool  # an answer ended after the owner last looked
+    is_read_only: bool  # its agent is not served any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +171,7 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         created_at=row.created_at,
         is_running=getattr(row, "live_status", None) is not None,
         is_unread=is_unread,
+        is_read_only=not is_served(row.agent),
     )
 
 

@@ -4,7 +4,7 @@ Costs what the page costs: a fixed number of queries whatever the length of the 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from chat.errors import TurnNotFound
@@ -17,6 +17,7 @@ from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
 from sessions_app.models import Session
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
+from tools_app.selectors import call_durations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +66,16 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageView:
-    """A message in its place: `sibling_ids` oldest first with itself, `position` its index among them."""
+    """A message in its place: `sibling_ids` oldest first with itself, `position` its index among them.
+
+    Units: `tool_ms` by call id, of calls that have ended.
+    """
 
     message: StoredMessage
     sibling_ids: list[str]
     position: int
     turn: TurnView | None
+    tool_ms: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +99,10 @@ def transcript(instance: AgentInstance, *, before: str | None = None, limit: int
     families = selectors.siblings(instance.session_id, [message.id for message in page.messages])
     queued = [] if before else selectors.queued(instance.session_id)
     turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
+    called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
+    durations = call_durations(called) if called else {}
     return Transcript(
-        messages=[_view(message, families, turns) for message in page.messages],
+        messages=[_view(message, families, turns, durations) for message in page.messages],
         queued=[_alone(message, turns) for message in queued],
         has_more=page.has_more,
         leaf_id=page.leaf_id,
@@ -189,13 +196,23 @@ def turn_view(turn: Turn) -> TurnView:
     )
 
 
-def _view(message: StoredMessage, families: dict[str, list[str]], turns: dict[str, TurnView]) -> MessageView:
+def _has_calls(message: StoredMessage) -> bool:
+    return any("toolCallId" in part for part in message.parts)
+
+
+def _view(
+    message: StoredMessage,
+    families: dict[str, list[str]],
+    turns: dict[str, TurnView],
+    durations: dict[str, dict[str, int]],
+) -> MessageView:
     siblings = families.get(message.id, [message.id])
     return MessageView(
         message=message,
         sibling_ids=siblings,
         position=siblings.index(message.id),
         turn=turns.get(message.turn_id) if message.role == "assistant" else None,
+        tool_ms=durations.get(message.turn_id, {}) if message.role == "assistant" else {},
     )
 
 

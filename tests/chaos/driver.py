@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import itertools
 import json
 import random
 import secrets
@@ -16,16 +17,18 @@ from typing import Any
 from playwright.async_api import Browser
 
 from tests.acceptance.product import Product, redis_socket
-from tests.chaos import scripts
+from tests.chaos import acts
 from tests.chaos.evidence import query
 from tests.chaos.faults import Faults, RandomProxy
-from tests.chaos.lines import Line
+from tests.chaos.lines import Line, user_message
 from tests.chaos.pages import PageTab, chromium
+from tests.chaos.published import PublishedTab
+from tests.chaos.stroll import Viewer, stroll
+from tests.chaos.waiting import wait_until
 
 JSONObject = dict[str, Any]
 REST_SECONDS = 9.0  # longer than the looks and polls by which the product notices a lost bell
-SENT_MESSAGES = 8
-PAGE_SHARE = 0.5
+PUBLISHED = ("sdk7", "sdk6")
 TURNS_OF_ROOMS = """
 select i.name, f.status from think_chat_turn t join think_chat_agentinstance i on i.id = t.instance_id
 join think_fibers_fiber f on f.id = t.fiber_id
@@ -43,7 +46,8 @@ class Score:
     min_kills: int = 0
     turn_seconds: float = 120.0
     is_calm: bool = False
-    browser: str = ""  # path of a Chromium; without one no pages take part
+    browser: str = ""  # path of a Chromium; without one no browsers take part
+    clients: str = ""  # address of the pages with the published clients; without it they take no part
 
 
 @dataclass
@@ -54,7 +58,8 @@ class Play:
     score: Score
     dice: random.Random
     lines: dict[str, list[Line]] = field(default_factory=dict)
-    tabs: dict[str, PageTab] = field(default_factory=dict)
+    pages: dict[str, PageTab] = field(default_factory=dict)
+    published: dict[str, PublishedTab] = field(default_factory=dict)
     requests: list[JSONObject] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     started: int = 0
@@ -66,7 +71,36 @@ class Play:
 
     def chunks(self) -> int:
         """How many chunks the clients have got."""
-        return sum(sum(line.seen.values()) for lines in self.lines.values() for line in lines)
+        return sum(sum(line.seen.values()) for line in self.all_lines) + sum(
+            t.chunks() for t in self.published.values()
+        )
+
+    @property
+    def all_lines(self) -> list[Line]:
+        """The plain clients."""
+        return [line for both in self.lines.values() for line in both]
+
+    @property
+    def viewers(self) -> list[Viewer]:
+        """Everybody."""
+        return [*self.all_lines, *self.pages.values(), *self.published.values()]
+
+    async def turns_of(self, room: str) -> int:
+        """How many turns were accepted in a room."""
+        return len(await self._statuses(room))
+
+    async def all_over(self, room: str, *, more_than: int, seconds: float) -> bool:
+        """Wait until a room has more turns than it had, and all are over."""
+
+        async def holds() -> bool:
+            statuses = await self._statuses(room)
+            return len(statuses) > more_than and not {"pending", "running", "parked"}.intersection(statuses)
+
+        return await wait_until(holds, seconds=seconds, pause=0.2)
+
+    async def _statuses(self, room: str) -> list[str]:
+        rows = await asyncio.to_thread(query, database_of(self.product), TURNS_OF_ROOMS)
+        return [status for name, status in rows if name == room]
 
 
 async def play(product: Product, score: Score) -> JSONObject:
@@ -90,36 +124,45 @@ async def _play(product: Product, score: Score, browser: Browser | None) -> JSON
     begun = time.monotonic()
     try:
         if browser is not None:
-            await _open_tabs(run, browser, proxy.url)
+            await _open_tabs(run, browser, proxy)
         if not score.is_calm:
             faults.begin()
         await asyncio.gather(*(_play_room(run, name, random.Random(dice.random()), faults) for name in run.lines))
         await faults.end()
+        seconds = round(time.monotonic() - begun, 1)
         await _rest(run)
-        lines = [line for both in run.lines.values() for line in both]
+        browsers: list[PageTab | PublishedTab] = [*run.pages.values(), *run.published.values()]
+        clients: list[Line | PublishedTab] = [*run.all_lines, *run.published.values()]
         return {
-            **make_brief(product, lines, run.requests, faults.kills),
-            "pages": [await tab.dump() for tab in run.tabs.values()],
+            **await make_brief(product, run.all_lines, run.requests, faults.kills),
+            "clients": [client.dump() for client in clients],
+            "views": await stroll(product, database_of(product), run.viewers),
             "seed": score.seed,
-            "seconds": round(time.monotonic() - begun, 1),
+            "seconds": seconds,
             "cuts": faults.cuts,
-            "problems": run.problems + [error for tab in run.tabs.values() for error in tab.errors],
+            "problems": run.problems + [error for tab in browsers for error in tab.errors],
         }
     finally:
         await faults.end()
-        await asyncio.gather(*(line.close() for lines in run.lines.values() for line in lines))
+        await asyncio.gather(*(line.close() for line in run.all_lines))
         proxy.close()
 
 
-async def _open_tabs(run: Play, browser: Browser, base: str) -> None:
-    """One tab in each of the first two rooms."""
-    cookie = run.product.sign_in("alice")
+async def _open_tabs(run: Play, browser: Browser, proxy: RandomProxy) -> None:
+    """In each of the first two rooms one tab of the web page and one with a published client."""
+    cookie, token = run.product.sign_in("alice"), run.product.token("alice")
     for number, room in enumerate(list(run.lines)[:2]):
-        instance = await asyncio.to_thread(_make_instance, run.product, room)
-        run.tabs[room] = await PageTab.open(browser, number, room, base, f"/c/{instance}", cookie)
+        instance = await asyncio.to_thread(make_instance, run.product, room)
+        run.pages[room] = await PageTab.open(browser, number, room, proxy.url, f"/c/{instance}", cookie)
+        if run.score.clients:
+            query_words = {"host": f"127.0.0.1:{proxy.port}", "token": token}
+            run.published[room] = await PublishedTab.open(
+                browser, PUBLISHED[number], room, run.score.clients, **query_words
+            )
 
 
-def _make_instance(product: Product, room: str) -> str:
+def make_instance(product: Product, room: str) -> str:
+    """Have a conversation on the server before anybody is in it; returns its id."""
     headers = {"Authorization": f"Bearer {product.token('alice')}", "Content-Type": "application/json"}
     body = json.dumps({"agent": "assistant", "name": room}).encode()
     request = urllib.request.Request(product.url("/api/v1/instances"), body, headers)
@@ -128,11 +171,14 @@ def _make_instance(product: Product, room: str) -> str:
 
 
 async def _rest(run: Play) -> None:
-    lines = [line for both in run.lines.values() for line in both]
-    for line in lines:
+    for line in run.all_lines:
         if not await line.wait(lambda line=line: line.is_open, seconds=30):  # type: ignore[misc]  # bound at once
             run.problems.append(f"client {line.client} of {line.room} does not come back")
+    for published in run.published.values():
+        await published.be_ready()
     await asyncio.sleep(REST_SECONDS)
+    for page in run.pages.values():
+        await page.show_all()
 
 
 def database_of(product: Product) -> str:
@@ -140,7 +186,7 @@ def database_of(product: Product) -> str:
     return product.environ.get("DATABASE_URL") or str(product.folder / "think.sqlite3")
 
 
-def make_brief(
+async def make_brief(
     product: Product, lines: Sequence[Line], requests: list[JSONObject], kills: Sequence[JSONObject] = ()
 ) -> JSONObject:
     """What the oracle needs: where the places are, what was asked, what the clients hold, when Redis was lost."""
@@ -150,7 +196,7 @@ def make_brief(
         "provider_log": str(product.provider_log),
         "requests": requests,
         "clients": [line.dump() for line in lines],
-        "pages": [],
+        "views": [await line.view(None) for line in lines],
         "kills": list(kills),
     }
 
@@ -168,127 +214,19 @@ async def recite(product: Product, texts: Sequence[str], *, web: int = 0) -> JSO
             requests.append({"room": "recital", "request": request, "text": text, "stopped": False})
             assert await lines[0].wait(lambda request=request: request in lines[0].ended, seconds=60)  # type: ignore[misc]
         await asyncio.sleep(1)
-        return make_brief(product, lines, requests)
+        return await make_brief(product, lines, requests)
     finally:
         await asyncio.gather(*(line.close() for line in lines))
 
 
 async def _play_room(run: Play, room: str, dice: random.Random, faults: Faults) -> None:
-    kinds = [_plain, _tools, _broken, _edit, _regenerate, _stopped, _queued]
+    actors = itertools.cycle([run.published.get(room), run.pages.get(room), None])
     while run.started < run.score.turns or (not run.score.is_calm and len(faults.kills) < run.score.min_kills):
-        if room in run.tabs and dice.random() < PAGE_SHARE:
-            await _on_page(run, dice, run.tabs[room])
-        else:
-            act = dice.choices(kinds, weights=[8, 5, 2, 3, 3, 3, 2])[0]
-            line, other = dice.sample(run.lines[room], 2)
-            await act(run, dice, line, other)
+        match next(actors):
+            case PageTab() as tab:
+                await acts.on_page(run, dice, tab)
+            case PublishedTab() as tab:
+                await acts.on_published(run, dice, tab)
+            case None:
+                await acts.with_lines(run, dice, room)
         await asyncio.sleep(dice.uniform(0, 0.3))
-
-
-async def _end(run: Play, line: Line, *requests: str) -> None:
-    if not await line.wait(lambda: all(r in line.ended for r in requests), seconds=run.score.turn_seconds):
-        late = [request for request in requests if request not in line.ended]
-        run.problems.append(f"no end of {late} in {line.room} within {run.score.turn_seconds} s")
-        raise AssertionError(run.problems[-1])
-
-
-def user_message(text: str, message_id: str = "") -> JSONObject:
-    """A person's message as clients send it."""
-    return {"id": message_id or secrets.token_hex(8), "role": "user", "parts": [{"type": "text", "text": text}]}
-
-
-async def _submit(run: Play, line: Line, text: str, *, stopped: bool = False) -> str:
-    request = await line.ask([*line.transcript[-SENT_MESSAGES:], user_message(text)])
-    run.requests.append({"room": line.room, "request": request, "text": text, "stopped": stopped})
-    return request
-
-
-async def _plain(run: Play, dice: random.Random, line: Line, _other: Line) -> None:
-    await _end(run, line, await _submit(run, line, scripts.plain(dice, run.marker())))
-
-
-async def _tools(run: Play, dice: random.Random, line: Line, _other: Line) -> None:
-    await _end(run, line, await _submit(run, line, scripts.tools(dice, run.marker())))
-
-
-async def _broken(run: Play, dice: random.Random, line: Line, _other: Line) -> None:
-    await _end(run, line, await _submit(run, line, scripts.broken(dice, run.marker())))
-
-
-async def _edit(run: Play, dice: random.Random, line: Line, other: Line) -> None:
-    users = [at for at, message in enumerate(line.transcript) if message["role"] == "user"]
-    if not users:
-        return await _plain(run, dice, line, other)
-    at = dice.choice(users[-4:])
-    text = scripts.plain(dice, run.marker())
-    request = await line.ask([*line.transcript[max(0, at - 4) : at], user_message(text, line.transcript[at]["id"])])
-    run.requests.append({"room": line.room, "request": request, "text": text, "stopped": False})
-    await _end(run, line, request)
-    return None
-
-
-async def _regenerate(run: Play, dice: random.Random, line: Line, other: Line) -> None:
-    answers = [at for at, message in enumerate(line.transcript) if message["role"] == "assistant"]
-    if not answers:
-        return await _plain(run, dice, line, other)
-    at = dice.choice(answers[-4:])
-    run.marker()
-    request = await line.ask(line.transcript[max(0, at - 4) : at], trigger="regenerate-message")
-    run.requests.append({"room": line.room, "request": request, "text": None, "stopped": False})
-    await _end(run, line, request)
-    return None
-
-
-async def _stopped(run: Play, dice: random.Random, line: Line, other: Line) -> None:
-    request = await _submit(run, line, scripts.long(dice, run.marker()), stopped=True)
-    wanted = dice.randint(0, 40)
-    await line.wait(lambda: line.seen.get(request, 0) >= wanted or request in line.ended, seconds=30)
-    await dice.choice([line, other]).stop(request)
-    await _end(run, line, request)
-
-
-async def _queued(run: Play, dice: random.Random, line: Line, other: Line) -> None:
-    first = await _submit(run, line, scripts.plain(dice, run.marker()))
-    second = await _submit(run, other, scripts.tools(dice, run.marker()))
-    is_stopped = dice.random() < 0.4
-    third = await _submit(run, line, scripts.plain(dice, run.marker()), stopped=is_stopped)
-    if is_stopped:
-        await line.stop(third)
-    await _end(run, line, first, third)
-    await _end(run, other, second)
-
-
-async def _on_page(run: Play, dice: random.Random, tab: PageTab) -> None:
-    """One thing that a person does in a tab; over when every turn of the room is."""
-    before, _ = await _turns_of(run, tab.room)
-    act = dice.choices(["write", "tools", "stop", "again", "edit"], weights=[4, 2, 2, 2, 2])[0]
-    is_stopped = act == "stop"
-    make = {"stop": scripts.long, "tools": scripts.tools}.get(act, scripts.plain)
-    text = make(dice, run.marker())
-    if act == "again":
-        if not await tab.regenerate():
-            return
-    elif act != "edit":
-        await tab.write(text)
-    elif not await tab.edit_last(text):
-        return
-    request = {"room": tab.room, "request": None, "text": text, "stopped": is_stopped}
-    if act != "again":
-        run.requests.append(request)
-    if is_stopped:
-        await asyncio.sleep(dice.uniform(0.2, 2.0))
-        await tab.stop()
-    deadline = time.monotonic() + run.score.turn_seconds
-    while time.monotonic() < deadline:
-        count, waiting = await _turns_of(run, tab.room)
-        if count > before and not waiting:
-            return
-        await asyncio.sleep(0.2)
-    run.problems.append(f"{act} on page {tab.number} of {tab.room} led to nothing: {text!r}")
-
-
-async def _turns_of(run: Play, room: str) -> tuple[int, int]:
-    """How many turns a room has, and how many of them are not over."""
-    rows = await asyncio.to_thread(query, database_of(run.product), TURNS_OF_ROOMS)
-    statuses = [status for name, status in rows if name == room]
-    return len(statuses), sum(status in {"pending", "running", "parked"} for status in statuses)

@@ -34,10 +34,10 @@ on i.session_id = s.id order by m.id
 
 def collect(brief: JSONObject) -> JSONObject:
     """Return the world of a brief. Shape: `turns`, `rooms` (by name: `messages`, `leaf`), and the brief's own lists."""
-    turns, rooms = _read_turns(brief["database"]), _read_rooms(brief["database"])
+    turns, rooms = _read_turns(brief["database"]), read_rooms(brief["database"])
     _add_provider(turns, rooms, Path(brief["provider_log"]))
     _add_hot(turns, brief["redis"])
-    own = ("requests", "clients", "pages", "kills")
+    own = ("requests", "clients", "views", "kills")
     return {"turns": turns, "rooms": rooms, **{key: brief.get(key, []) for key in own}}
 
 
@@ -94,7 +94,8 @@ def _turn(row: Sequence[Any], segments: list[JSONObject], steps: list[tuple[str,
     }
 
 
-def _read_rooms(address: str) -> dict[str, JSONObject]:
+def read_rooms(address: str) -> dict[str, JSONObject]:
+    """Read each conversation: its messages with their places in the tree, and the leaf of the path that is shown."""
     rooms: dict[str, JSONObject] = {}
     for name, pk, message_id, parent, role, content, turn, placed, leaf in query(address, _MESSAGES):
         room = rooms.setdefault(name, {"leaf": leaf, "messages": []})
@@ -126,7 +127,7 @@ def _add_provider(turns: list[JSONObject], rooms: dict[str, JSONObject], log: Pa
     for line in log.read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         if entry["kind"] == "request":
-            kept = {key: entry[key] for key in ("request", "round", "continues", "mismatch", "at")}
+            kept = {key: entry[key] for key in ("request", "marker", "round", "continues", "mismatch", "at")}
             request = {**kept, "text": "", "reasoning": "", "calls": [], "end": ""}
             by_request[entry["request"]] = request
             begun = [t for t in answered.get(_marker_asked(entry["body"]), ()) if t["started_at"] <= entry["at"]]

@@ -21,13 +21,31 @@ OPEN_SECONDS = 4.0  # as the published client
 LONGEST_PAUSE_SECONDS = 1.0
 
 
+def new_connection() -> JSONObject:
+    """A connection as the oracle reads it. `opened`: when the server had said who it is."""
+    return {"opened": None, "closed": None, "frames": []}
+
+
+def note(frame: JSONObject) -> JSONObject:
+    """A response frame as the oracle reads it: `chunk`, `done`, `error` or `complete` (of a replay)."""
+    noted = {"request": frame["id"], "replay": bool(frame.get("replay"))}
+    if frame["done"]:
+        outcome = "error: " + frame["body"] if frame.get("error") else frame.get("outcome") or "ended"
+        return {**noted, "kind": "done", "outcome": outcome}
+    if frame.get("error"):
+        return {**noted, "kind": "error", "text": frame["body"]}
+    if frame.get("replayComplete"):
+        return {**noted, "kind": "complete"}
+    return {**noted, "kind": "chunk", "seq": frame["seq"], "body": frame["body"], "at": time.time()}
+
+
 class Line:
     """One client in one conversation, over any number of connections."""
 
     def __init__(self, client: str, room: str, url: str, dice: random.Random) -> None:
         self.client = client
         self.room = room
-        self.connections: list[list[JSONObject]] = []
+        self.connections: list[JSONObject] = []
         self.transcript: list[JSONObject] = []
         self.ended: dict[str, str] = {}
         self.seen: dict[str, int] = {}  # chunks by request
@@ -78,27 +96,35 @@ class Line:
     def arrivals(self, request: str) -> list[tuple[float, int]]:
         """When each chunk was first there: moment and offset, in order of offset."""
         found: dict[int, float] = {}
-        for frame in (frame for frames in self.connections for frame in frames):
+        for frame in (frame for line in self.connections for frame in line["frames"]):
             if _is_chunk(frame, request):
                 found.setdefault(frame["seq"], frame["at"])
         return sorted((at, seq) for seq, at in found.items())
 
     def text(self, request: str) -> str:
         """The answer's text, each chunk once by its offset."""
-        bodies = {f["seq"]: f["body"] for frames in self.connections for f in frames if _is_chunk(f, request)}
+        bodies = {f["seq"]: f["body"] for line in self.connections for f in line["frames"] if _is_chunk(f, request)}
         chunks = [json.loads(body) for _, body in sorted(bodies.items())]
         return "".join(chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta")
 
     def dump(self) -> JSONObject:
-        """What this client holds at rest."""
+        """What this client got, connection by connection."""
         return {
             "client": self.client,
             "room": self.room,
             "connections": self.connections,
-            "transcript": self.transcript,
             "sent": self.sent,
-            "ended": self.ended,
+            "ended": list(self.ended),
         }
+
+    async def ids(self) -> list[str]:
+        """Ids of the messages in the last transcript."""
+        return [message["id"] for message in self.transcript]
+
+    async def view(self, leaf: int | None) -> JSONObject:
+        """What this client holds now, while the path to this leaf is shown."""
+        held = {"place": f"client {self.client}", "kind": "transcript", "room": self.room}
+        return {**held, "leaf": leaf, "messages": self.transcript}
 
     async def _send(self, text: str) -> None:
         if self._socket is not None:
@@ -117,12 +143,14 @@ class Line:
             finally:
                 self._socket = None
                 self.is_open = False
+                if self.connections and self.connections[-1]["closed"] is None:
+                    self.connections[-1]["closed"] = time.time()
             await asyncio.sleep(pause * self._dice.uniform(0.5, 1.5))
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     async def _serve(self, socket: ClientConnection) -> None:
-        frames: list[JSONObject] = []
-        self.connections.append(frames)
+        connection = new_connection()
+        self.connections.append(connection)
         acknowledged: set[str] = set()
         self._socket = socket
         await socket.send(json.dumps({"type": "cf_agent_stream_resume_request", "probeId": secrets.token_hex(4)}))
@@ -137,24 +165,25 @@ class Line:
                 acknowledged.add(frame["id"])
                 await socket.send(json.dumps({"type": "cf_agent_stream_resume_ack", "id": frame["id"]}))
             elif frame["type"] == "cf_agent_use_chat_response":
-                frames.append(self._note(frame))
+                connection["frames"].append(self._note(frame))
             elif frame["type"] == "cf_agent_chat_messages":
                 self.transcript = frame["messages"]
+            elif frame["type"] == "cf_agent_identity":
+                connection["opened"] = time.time()
             self._changed.set()
 
     def _note(self, frame: JSONObject) -> JSONObject:
-        request = frame["id"]
-        noted = {"request": request, "replay": bool(frame.get("replay"))}
-        if frame["done"]:
-            outcome = "error: " + frame["body"] if frame.get("error") else frame.get("outcome") or "ended"
-            self.ended[request] = outcome
-            return {**noted, "kind": "done", "outcome": outcome}
-        if frame.get("error"):
-            return {**noted, "kind": "error", "text": frame["body"]}
-        if frame.get("replayComplete"):
-            return {**noted, "kind": "complete"}
-        self.seen[request] = self.seen.get(request, 0) + 1
-        return {**noted, "kind": "chunk", "seq": frame["seq"], "body": frame["body"], "at": time.time()}
+        noted = note(frame)
+        if noted["kind"] == "done":
+            self.ended[noted["request"]] = noted["outcome"]
+        elif noted["kind"] == "chunk":
+            self.seen[noted["request"]] = self.seen.get(noted["request"], 0) + 1
+        return noted
+
+
+def user_message(text: str, message_id: str = "") -> JSONObject:
+    """A person's message as clients send it."""
+    return {"id": message_id or secrets.token_hex(8), "role": "user", "parts": [{"type": "text", "text": text}]}
 
 
 def _cancel(request: str) -> str:

@@ -1,9 +1,10 @@
-"""A web server that lies on purpose: it loses, doubles or swaps one frame, or never hears what Redis published.
+"""A web server that lies on purpose: it loses, doubles and swaps one frame, or never hears what Redis published.
 
-`python -m tests.chaos.lying_web LIE --fd N`: LIE is `lose`, `double` or `swap` (the chunk at offset 7 of a stream) or
-`deaf` (every second published batch is lost, which the product has to notice by itself).
+`python -m tests.chaos.lying_web LIE --fd N`: LIE is `spoil` (the chunk at offset 7, of each stream in another of three
+ways) or `deaf` (every second published batch is lost, which the product has to notice by itself).
 """
 
+import json
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -13,6 +14,7 @@ import django
 from thinkproject import server
 
 SPOILED = '"seq":7'
+LIES = ("lose", "double", "swap")
 
 
 def main(lie: str) -> int:
@@ -21,26 +23,28 @@ def main(lie: str) -> int:
     if lie == "deaf":
         _make_deaf()
     else:
-        _spoil_deliveries(lie)
+        _spoil_deliveries()
     return server.main(sys.argv[2:])
 
 
-def _spoil_deliveries(lie: str) -> None:
+def _spoil_deliveries() -> None:
     from chat.outbox import Outbox
 
     begin = Outbox.__init__
 
     def init(self: Any, send: Callable[[str], Awaitable[None]], *rest: Any, **options: Any) -> None:
-        begin(self, _spoiled(send, lie), *rest, **options)
+        begin(self, _spoiled(send), *rest, **options)
 
     Outbox.__init__ = init  # type: ignore[method-assign]  # the lie
 
 
-def _spoiled(send: Callable[[str], Awaitable[None]], lie: str) -> Callable[[str], Awaitable[None]]:
+def _spoiled(send: Callable[[str], Awaitable[None]]) -> Callable[[str], Awaitable[None]]:
     held: list[str] = []
+    lies: dict[str, str] = {}
 
     async def spoiled(text: str) -> None:
         if SPOILED + "}" in text:
+            lie = lies.setdefault(json.loads(text)["id"], LIES[len(lies) % len(LIES)])
             if lie == "double":
                 await send(text)
             elif lie == "swap":

@@ -4,40 +4,29 @@
 was gathered before. It prints each difference with turn, place and first differing byte, and exits with 1 if there is
 one.
 
-Places: the provider's own log, the hot log (Redis), the cold log and the stored message (database), the chunks and the
-transcript that each client holds, the text that each page shows.
+Places: the provider's own log, the hot log (Redis), the cold log and the stored message (database), the frames that
+each client got on each connection, and what each of them and each page held at rest (`views.py`). How much was compared
+is counted (`tally.py`); too little is a failure too.
 """
 
 import argparse
 import json
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.chaos.difference import Difference, canonical, differ, first_byte
 from tests.chaos.evidence import collect, marker_of, text_of
-from tests.chaos.reading import message_parts, steps
+from tests.chaos.reading import has_content, message_parts, steps
+from tests.chaos.tally import count, shortfalls
+from tests.chaos.views import compare_view
 
 JSONObject = dict[str, Any]
 TERMINAL = ("completed", "cancelled", "failed", "interrupted")
 AFTER_KILL_SECONDS = 15.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """One disagreement. `at`: the record, step or byte where it begins."""
-
-    turn: str
-    place: str
-    what: str
-    at: int = 0
-    expected: str = ""
-    found: str = ""
-
-    def __str__(self) -> str:
-        shown = f": expected {self.expected!r}, found {self.found!r}" if self.expected or self.found else ""
-        return f"{self.turn} | {self.place} | {self.what} at {self.at}{shown}"
+BEFORE_SECONDS, AFTER_SECONDS = 2.0, 8.0  # a connection that was there this long around a turn must have all of it
 
 
 def compare(world: JSONObject) -> list[Difference]:
@@ -47,20 +36,10 @@ def compare(world: JSONObject) -> list[Difference]:
         found += Comparison(world, turn).run()
     found += _compare_requests(world)
     for client in world["clients"]:
-        found += _compare_transcript(world, client)
-    for page in world["pages"]:
-        found += _compare_page(world, page)
+        found += _compare_ends(client)
+    for view in world["views"]:
+        found += compare_view(world, view)
     return found
-
-
-def _first_byte(expected: str, found: str) -> int:
-    one, other = expected.encode("utf-8", "surrogatepass"), found.encode("utf-8", "surrogatepass")
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (mine, theirs) in enumerate(pairs) if mine != theirs), min(len(one), len(other)))
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 class Comparison:
@@ -89,34 +68,40 @@ class Comparison:
 
     def say(self, place: str, what: str, *, at: int = 0, expected: str = "", found: str = "") -> None:
         """Note a difference; long texts are cut around their first differing byte."""
-        if expected or found:
-            first = _first_byte(expected, found)
-            what = f"{what}, first differing byte {first}"
-            low = max(0, first - 30)
-            expected, found = expected[low : first + 60], found[low : first + 60]
         turn = f"{self.turn['room']}/{self.turn['request']} {self.turn['turn']}"
-        self.found.append(Difference(turn=turn, place=place, what=what, at=at, expected=expected, found=found))
+        difference = Difference(turn=turn, place=place, what=what, at=at)
+        if expected or found:
+            difference = replace(differ(turn, place, what, expected, found), at=at)
+        self.found.append(difference)
 
     @property
     def is_whole(self) -> bool:
         """Whether the answer came to its own end."""
         return bool(self.turn["status"] == "completed")
 
-    def _held(self) -> list[tuple[str, list[list[JSONObject]]]]:
-        """Frames of this turn by client, connection by connection."""
+    def _held(self) -> list[tuple[str, list[JSONObject]]]:
+        """Connections of each client, each with the frames of this turn alone."""
         found = []
         for client in self.world["clients"]:
             if client["room"] == self.turn["room"]:
-                lines = [[f for f in line if f["request"] == self.turn["request"]] for line in client["connections"]]
-                found.append((f"client {client['client']}", [line for line in lines if line]))
+                request = self.turn["request"]
+                lines = [
+                    {**line, "frames": [f for f in line["frames"] if f["request"] == request]}
+                    for line in client["connections"]
+                ]
+                found.append((f"client {client['client']}", lines))
         return found
 
     def _agreed(self) -> list[str]:
-        """The sequence that most places hold: the one that is wrong is then the one that is named."""
+        """What both logs hold, else what most places do: the one that is wrong is then the one that is named."""
         sequences = [self.cold, [text for _, text in self.turn["hot"]]]
+        if sequences[0] == sequences[1]:
+            return self.cold
         for _, lines in self.held:
             sequences += [
-                [f["body"] for f in line if f["kind"] == "chunk"] for line in lines if line[-1]["kind"] == "done"
+                _last_telling(line["frames"])
+                for line in lines
+                if line["frames"] and line["frames"][-1]["kind"] == "done"
             ]
         votes = Counter(tuple(sequence) for sequence in sequences if sequence)
         return list(votes.most_common(1)[0][0]) if votes else []
@@ -196,7 +181,7 @@ class Comparison:
         sent = [request["reasoning"] for request in requests if request["reasoning"]]
         rest, cuts, is_complete = "".join(step["reasonings"]), 0, not sent
         for thought in sent:
-            length = _first_byte(thought, rest) if rest else 0
+            length = first_byte(thought, rest) if rest else 0
             cuts += 0 < length < len(thought)
             is_complete = is_complete or length == len(thought)
             rest = rest[length:]
@@ -205,7 +190,7 @@ class Comparison:
             self.say("log against provider", f"reasoning of step {number}", expected="".join(sent), found=found)
 
     def check_calls(self, number: int, step: JSONObject, request: JSONObject, excused: int) -> int:
-        """Calls come in order and whole; only a sealed step may lack the end of the last one, or those after it."""
+        """Calls come in order and whole; only in a sealed step may they be cut, and the last ones be missing."""
         is_cut = False
         for place, call in enumerate(step["calls"]):
             sent = request["calls"][place] if place < len(request["calls"]) else {"id": "", "name": "", "raw": ""}
@@ -213,7 +198,9 @@ class Comparison:
             is_same = (
                 call["raw"] == sent["raw"] and call["is_whole"] and call["input"] == json.loads(sent["raw"] or "{}")
             )
-            is_begin = is_last and not call["is_whole"] and sent["raw"].startswith(call["raw"])
+            # A call is whole when the answer is: one that was written out before the next began may be cut as well.
+            is_written = call["raw"] == sent["raw"] or (is_last and sent["raw"].startswith(call["raw"]))
+            is_begin = not call["is_whole"] and is_written
             if (call["id"], call["name"]) != (sent["id"], sent["name"]) or not (is_same or is_begin):
                 self.say(
                     "log against provider", f"call {place} of step {number}", expected=sent["raw"], found=call["raw"]
@@ -230,18 +217,38 @@ class Comparison:
         expected = message_parts(self.records)
         messages = self.world["rooms"].get(self.turn["room"], {"messages": []})["messages"]
         stored = [message["parts"] for message in messages if message["id"] == self.turn["assistant"]]
-        has_content = any(part["type"] != "step-start" for part in expected)
-        if len(stored) != int(has_content):
-            self.say("stored message", f"is there {len(stored)} times instead of {int(has_content)}")
+        wanted = int(has_content(self.records))
+        if len(stored) != wanted:
+            self.say("stored message", f"is there {len(stored)} times instead of {wanted}")
         for parts in stored:
-            if _canonical(parts) != _canonical(expected):
-                self.say("stored message", "parts", expected=_canonical(expected), found=_canonical(parts))
+            if canonical(parts) != canonical(expected):
+                self.say("stored message", "parts", expected=canonical(expected), found=canonical(parts))
 
     def check_clients(self) -> None:
-        """Each connection got each record once and in order, from the beginning; after the end nothing."""
+        """Each connection got each record once and in order, from the beginning; after the end nothing.
+
+        One that was there from before the turn until after it got the whole turn and its end.
+        """
         for name, lines in self.held:
             for line in lines:
-                self._check_line(name, line)
+                self._check_line(name, line["frames"])
+                if self._was_there_throughout(line):
+                    self._check_whole(name, line["frames"])
+
+    def _was_there_throughout(self, line: JSONObject) -> bool:
+        begin, end = self.turn["started_at"], self.turn["finished_at"]
+        if begin is None or end is None or line["opened"] is None or line["opened"] > begin - BEFORE_SECONDS:
+            return False
+        return line["closed"] is None or bool(line["closed"] > end + AFTER_SECONDS)
+
+    def _check_whole(self, place: str, line: list[JSONObject]) -> None:
+        got = {frame["seq"] for frame in line if frame["kind"] == "chunk"}
+        missing = sorted(set(range(len(self.records))) - got)
+        if missing:
+            expected = self.records[missing[0]]
+            self.say(place, "was there and did not get all records", at=missing[0], expected=expected)
+        elif not any(frame["kind"] == "done" for frame in line):
+            self.say(place, "was there and did not get the end")
 
     def _check_line(self, place: str, line: list[JSONObject]) -> None:
         following, is_over = 0, False
@@ -268,27 +275,41 @@ class Comparison:
             self.say(place, "record differs", at=frame["seq"], expected=expected, found=frame["body"])
 
 
+def _last_telling(frames: list[JSONObject]) -> list[str]:
+    """What a connection was told in the end: a replay begins afresh."""
+    told: list[str] = []
+    for frame in frames:
+        if frame["kind"] == "chunk":
+            told = [*([] if frame["replay"] and frame["seq"] == 0 else told), frame["body"]]
+    return told
+
+
 def _compare_requests(world: JSONObject) -> list[Difference]:
-    """Everything asked for was accepted once, holds the words of the person, and came to its end."""
-    found = []
+    """Everything asked for was accepted once and holds the words of the person; every turn came to its end."""
+    found, stopped = [], set()
     turns = {(turn["room"], turn["request"]): turn for turn in world["turns"]}
     for request in world["requests"]:
-        name = f"{request['room']}/{request['request']}"
-        if request["request"] is None:  # a page's: it is known by its words
-            said = [turn for turn in world["turns"] if request["text"] in _words_of(world, turn)]
-            turn = said[0] if len(said) == 1 else None
-            name = f"{request['room']}/{marker_of(request['text'])}"
+        text, name = request["text"], f"{request['room']}/{request['request']}"
+        if request["request"] is None:  # a browser's: it is known by its words
+            said = [turn for turn in world["turns"] if text in _words_of(world, turn)]
+            name = f"{request['room']}/{marker_of(text)}"
         else:
-            turn = turns.get((request["room"], request["request"]))
-        if turn is None:
-            found.append(Difference(turn=name, place="database", what="the request was not accepted exactly once"))
+            said = [turns[key] for key in [(request["room"], request["request"])] if key in turns]
+        if len(said) > 1 or (not said and not request.get("is_lost")):
+            found.append(
+                Difference(turn=name, place="database", what=f"was accepted {len(said)} times instead of once")
+            )
             continue
-        if turn["status"] != "completed" and not (request["stopped"] and turn["status"] == "cancelled"):
-            what = f"{turn['status']} ({turn['reason']}): {turn['error']}"
+        for turn in said:
+            words = _words_of(world, turn)
+            if request["stopped"]:
+                stopped.add(turn["turn"])
+            if text is not None and words != [text]:
+                found.append(differ(name, "user message", "text", text, "".join(words)))
+    for turn in world["turns"]:
+        if turn["status"] != "completed" and not (turn["turn"] in stopped and turn["status"] == "cancelled"):
+            name, what = f"{turn['room']}/{turn['request']}", f"{turn['status']} ({turn['reason']}): {turn['error']}"
             found.append(Difference(turn=name, place="status", what=what))
-        words, text = _words_of(world, turn), request["text"]
-        if text is not None and words != [text]:
-            found.append(Difference(turn=name, place="user message", what="text", expected=text, found="".join(words)))
     return found
 
 
@@ -298,82 +319,13 @@ def _words_of(world: JSONObject, turn: JSONObject) -> list[str]:
     return [text_of(message["parts"]) for message in messages if message["id"] in turn["inputs"]]
 
 
-def path_of(room: JSONObject) -> list[JSONObject]:
-    """The shown path, root first, then what is not placed."""
-    by_pk = {message["pk"]: message for message in room["messages"]}
-    path, at = [], room["leaf"]
-    while at is not None:
-        path.append(by_pk[at])
-        at = by_pk[at]["parent"]
-    return path[::-1] + [message for message in room["messages"] if not message["placed"]]
-
-
-def _compare_transcript(world: JSONObject, client: JSONObject) -> list[Difference]:
-    place = f"client {client['client']}"
-    expected = path_of(world["rooms"][client["room"]])
-    found = []
-    ids, held = [m["id"] for m in expected], [m["id"] for m in client["transcript"]]
-    if ids != held:
-        at = _first_byte(_canonical(ids), _canonical(held))
-        return [
-            Difference(
-                turn=client["room"],
-                place=f"{place} transcript",
-                what="messages",
-                at=at,
-                expected=str(ids[-3:]),
-                found=str(held[-3:]),
-            )
-        ]
-    for mine, theirs in zip(expected, client["transcript"], strict=True):
-        one, other = _canonical([mine["role"], mine["parts"]]), _canonical([theirs["role"], theirs["parts"]])
-        if one != other:
-            at = _first_byte(one, other)
-            what = f"message {mine['id']}, first differing byte {at}"
-            near = slice(max(0, at - 30), at + 60)
-            found.append(
-                Difference(
-                    turn=f"{client['room']} {mine['turn']}",
-                    place=f"{place} transcript",
-                    what=what,
-                    at=at,
-                    expected=one[near],
-                    found=other[near],
-                )
-            )
+def _compare_ends(client: JSONObject) -> list[Difference]:
+    """Who asked heard the end."""
     missing = [request for request in client["sent"] if request not in client["ended"]]
-    found += [
+    place = f"client {client['client']}"
+    return [
         Difference(turn=f"{client['room']}/{request}", place=place, what="never heard the end") for request in missing
     ]
-    return found
-
-
-def _compare_page(world: JSONObject, page: JSONObject) -> list[Difference]:
-    """The page shows the end of the path, each message with its text."""
-    place = f"page {page['tab']}"
-    expected = path_of(world["rooms"][page["room"]])[-len(page["messages"]) or None :]
-    ids, shown = [m["id"] for m in expected], [m["id"] for m in page["messages"]]
-    if ids != shown:
-        return [Difference(turn=page["room"], place=place, what="messages", expected=str(ids), found=str(shown))]
-    found = []
-    for mine, theirs in zip(expected, page["messages"], strict=True):
-        texts = [part["text"].strip() for part in mine["parts"] if part["type"] == "text"]
-        one, other = "\n".join(texts), "\n".join(text.strip() for text in theirs["texts"])
-        if one != other:
-            at = _first_byte(one, other)
-            near = slice(max(0, at - 30), at + 60)
-            what = f"message {mine['id']}, first differing byte {at}"
-            found.append(
-                Difference(
-                    turn=f"{page['room']} {mine['turn']}",
-                    place=place,
-                    what=what,
-                    at=at,
-                    expected=one[near],
-                    found=other[near],
-                )
-            )
-    return found
 
 
 def main(words: list[str]) -> int:
@@ -393,12 +345,22 @@ def main(words: list[str]) -> int:
     differences = compare(world)
     for difference in differences:
         sys.stdout.write(f"{difference}\n")
+    missing = shortfalls(world)
+    for line in missing:
+        sys.stdout.write(f"too little compared | {line}\n")
+    sys.stdout.write(f"{figures(world)}: {len(differences)} differences\n")
+    return 1 if differences or missing else 0
+
+
+def figures(world: JSONObject) -> str:
+    """What was compared, in one line."""
     records = sum(len(segment["texts"]) for turn in world["turns"] for segment in turn["cold"])
-    counts = (
-        f"{len(world['turns'])} turns, {records} records, {len(world['clients'])} clients, {len(world['pages'])} pages"
-    )
-    sys.stdout.write(f"{counts}: {len(differences)} differences\n")
-    return 1 if differences else 0
+    frames = sum(len(line["frames"]) for client in world["clients"] for line in client["connections"])
+    said = [turn for turn in world["turns"] if turn["cold"]]
+    sizes = f"{len(world['turns'])} turns ({len(said)} with an answer), {records} records, {frames} frames"
+    held = f"{len(world['clients'])} clients, {len(world['views'])} views"
+    shares = ", ".join(f"{name} {done}/{of}" for name, (done, of) in count(world).items())
+    return f"{sizes}, {held}; {shares}"
 
 
 if __name__ == "__main__":

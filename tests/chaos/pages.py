@@ -12,6 +12,8 @@ from typing import Any
 from playwright.async_api import Browser, Page, async_playwright
 from playwright.async_api import Error as BrowserError
 
+from tests.chaos.waiting import wait_until
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -23,11 +25,25 @@ FLAGS = [
 ]
 OPEN_TRIES = 12
 CLICK_MS = 4_000
-_MESSAGES = """() => [...document.querySelectorAll('#messages > .message')].map((item) => ({
-  id: item.dataset.id,
-  texts: [...item.querySelectorAll(':scope > .message-body > .md, :scope > .message-body > .plain')]
-    .map((element) => element.textContent),
-}))"""
+_OPEN_ALL = "() => { for (const fold of document.querySelectorAll('#messages details')) fold.open = true; }"
+_IS_AT_REST = """() => document.querySelector('#stop').offsetParent === null
+  && !document.querySelector('#messages .is-live, #messages .is-pending')"""
+_IDS = "() => [...document.querySelectorAll('#messages > .message')].map((item) => item.dataset.id)"
+_MESSAGES = """() => {
+  const textOf = (element) => element.textContent;
+  const section = (element) => [textOf(element.querySelector('h3')), textOf(element.querySelector('pre'))];
+  const part = (element) => {
+    if (element.matches('.md, .plain')) return {kind: 'text', text: textOf(element)};
+    if (element.matches('.reasoning')) return {kind: 'reasoning', text: textOf(element.querySelector('.fold-body'))};
+    const sections = [...element.querySelectorAll('.tool-section')].map(section);
+    return {kind: 'tool', name: textOf(element.querySelector('.fold-label')), state: element.dataset.state, sections};
+  };
+  return [...document.querySelectorAll('#messages > .message')].map((item) => ({
+    id: item.dataset.id,
+    role: item.classList.contains('is-user') ? 'user' : 'assistant',
+    parts: [...item.querySelector('.message-body').children].filter((element) => !element.hidden).map(part),
+  }));
+}"""
 
 
 @asynccontextmanager
@@ -99,9 +115,34 @@ class PageTab:
             return False
         return True
 
-    async def dump(self) -> dict[str, Any]:
-        """What the page shows at rest."""
-        return {"tab": self.number, "room": self.room, "messages": await self._page.evaluate(_MESSAGES)}
+    async def show_all(self) -> None:
+        """Scroll up to the beginning."""
+        older = self._page.locator("#older")
+
+        async def has_all() -> bool:
+            if await older.is_visible():
+                await older.click()
+            return not await older.is_visible()
+
+        if not await wait_until(has_all, seconds=30, pause=0.2):
+            self.errors.append(f"page {self.number} does not show the beginning")
+
+    async def ids(self) -> list[str]:
+        """Ids of what is shown; nothing while something is under way."""
+        found: list[str] = await self._page.evaluate(_IDS) if await self._page.evaluate(_IS_AT_REST) else []
+        return found
+
+    async def view(self, leaf: int | None) -> dict[str, Any]:
+        """What the page shows while the path to this leaf is shown, with everything unfolded."""
+        await self._page.evaluate(_OPEN_ALL)
+        await self._page.wait_for_timeout(50)  # what is inside is drawn when it opens
+        held = {"place": f"page {self.number}", "kind": "page", "room": self.room, "leaf": leaf}
+        is_at_rest = await self._page.evaluate(_IS_AT_REST)
+        return {**held, "is_at_rest": is_at_rest, "messages": await self._page.evaluate(_MESSAGES)}
+
+    async def run(self, code: str, argument: object) -> None:
+        """Run code in the page: what no person does."""
+        await self._page.evaluate(code, argument)
 
     async def _click(self, message: Any, name: str) -> bool:
         try:

@@ -20,6 +20,11 @@ def message_parts(texts: list[str]) -> list[JSONObject]:
     return parts
 
 
+def has_content(texts: list[str]) -> bool:
+    """Whether the chunks say anything: a message without content is not stored."""
+    return any(part["type"] != "step-start" for part in message_parts(texts))
+
+
 def _take(chunk: JSONObject, parts: list[JSONObject], calls: dict[str, JSONObject]) -> None:
     kind, _, verb = chunk["type"].partition("-")
     if chunk["type"] == "start-step":

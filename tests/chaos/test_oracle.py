@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from tests.acceptance.product import ROOT
-from tests.chaos import oracle
+from tests.chaos import oracle, tally
 from tests.chaos.reading import message_parts
 
 WORDS = [f"word{number} " for number in range(12)]
 CALL = '{"time_zone": "UTC"}'
 PRODUCT = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject", "django")
+
+VIEWS = ("client A transcript", "client B transcript", "sdk7 published", "page 1 page")
 
 Spoil = Any  # one of the three functions below
 
@@ -54,9 +56,30 @@ def _chunks() -> list[dict[str, Any]]:
     ]
 
 
+def _views(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What two clients, a published hook and a page hold of a path with one call and one text."""
+    sections = [["Arguments", '{\n  "time_zone": "UTC"\n}'], ["Result", "noon"]]
+    answer = [
+        {"kind": "reasoning", "text": "hm hm"},
+        {"kind": "tool", "name": "clock", "state": "output-available", "sections": sections},
+        {"kind": "text", "text": "".join(WORDS).strip() + "\n"},
+    ]
+    shown = [
+        {"id": "u1", "role": "user", "parts": [{"kind": "text", "text": "marker: m1"}]},
+        {"id": "a1", "role": "assistant", "parts": answer},
+    ]
+    view = {"room": "room", "leaf": 2, "is_at_rest": True}
+    return [
+        {**view, "place": "client A", "kind": "transcript", "messages": messages},
+        {**view, "place": "client B", "kind": "transcript", "messages": messages},
+        {**view, "place": "sdk7", "kind": "published", "messages": messages},
+        {**view, "place": "page 1", "kind": "page", "messages": shown},
+    ]
+
+
 @pytest.fixture
 def world() -> dict[str, Any]:
-    """One answered message: a call, then twelve words; two clients, one page; all agree."""
+    """One answered message: a call, then twelve words; two clients, a published one, a page; all agree."""
     records = [json.dumps(chunk) for chunk in _chunks()]
     parts = message_parts(records)
     frames = [
@@ -78,8 +101,8 @@ def world() -> dict[str, Any]:
         "reason": "",
         "error": "",
         "seals": 0,
-        "started_at": 1.0,
-        "finished_at": 2.0,
+        "started_at": 100.0,
+        "finished_at": 101.0,
         "cold": [{"first": 0, "last": 9, "texts": records[:10]}, {"first": 10, "last": 26, "texts": records[10:]}],
         "hot": [[offset, text] for offset, text in enumerate(records)],
         "provider": [
@@ -87,19 +110,13 @@ def world() -> dict[str, Any]:
             {**asked, "round": 1, "text": "".join(WORDS)},
         ],
     }
-    client = {
-        "room": "room",
-        "connections": [[*frames, done]],
-        "transcript": [user, answer],
-        "sent": ["r1"],
-        "ended": ["r1"],
-    }
-    shown = [{"id": "u1", "texts": ["marker: m1"]}, {"id": "a1", "texts": ["".join(WORDS)]}]
+    line = {"opened": 0.0, "closed": None, "frames": [*frames, done]}
+    client = {"room": "room", "connections": [line], "sent": ["r1"], "ended": ["r1"]}
     made = {
         "turns": [turn],
         "rooms": {"room": {"leaf": 2, "messages": [user, answer]}},
-        "clients": [{"client": "A", **client}, {"client": "B", **client}],
-        "pages": [{"tab": 1, "room": "room", "messages": shown}],
+        "clients": [{"client": name, **client} for name in ("A", "B", "sdk7")],
+        "views": _views([user, answer]),
         "requests": [{"room": "room", "request": "r1", "text": "marker: m1", "stopped": False}],
         "kills": [],
     }
@@ -161,35 +178,100 @@ class TestSpoiled:
         messages[1]["parts"] = parts
         found = places(world)
         assert ("t1", "stored message") in found  # and all who show it differ from it
-        assert found <= {("t1", p) for p in ("stored message", "client A transcript", "client B transcript", "page 1")}
+        assert found == {("t1", place) for place in ("stored message", *VIEWS)}
 
-    def test_client(self, world: dict[str, Any], spoil: Spoil) -> None:
-        spoil(world["clients"][0]["connections"][0], 14)
-        assert places(world) == {("t1", "client A")}
+    @pytest.mark.parametrize("client", [0, 1, 2], ids=["plain", "other", "published"])
+    def test_client(self, world: dict[str, Any], spoil: Spoil, client: int) -> None:
+        held = world["clients"][client]
+        spoil(held["connections"][0]["frames"], 14)
+        assert places(world) == {("t1", f"client {held['client']}")}
 
     def test_last_chunk_of_a_client(self, world: dict[str, Any], spoil: Spoil) -> None:
-        spoil(world["clients"][1]["connections"][0], 26)
+        spoil(world["clients"][1]["connections"][0]["frames"], 26)
         assert places(world) == {("t1", "client B")}
 
-    def test_transcript_of_a_client(self, world: dict[str, Any], spoil: Spoil) -> None:
+    @pytest.mark.parametrize("view", [0, 1, 2], ids=VIEWS[:3])
+    def test_text_of_a_view(self, world: dict[str, Any], spoil: Spoil, view: int) -> None:
         words = list(WORDS)
         spoil(words, 5)
-        transcript = json.loads(json.dumps(world["clients"][0]["transcript"]))
-        transcript[1]["parts"][-1]["text"] = "".join(words)
-        world["clients"][0]["transcript"] = transcript
-        assert places(world) == {("t1", "client A transcript")}
+        world["views"][view]["messages"][1]["parts"][-1]["text"] = "".join(words)
+        assert places(world) == {("t1", VIEWS[view])}
 
-    def test_messages_of_a_client(self, world: dict[str, Any], spoil: Spoil) -> None:
-        transcript = list(world["clients"][0]["transcript"])
-        spoil(transcript, 0)
-        world["clients"][0]["transcript"] = transcript
-        assert [item.place for item in oracle.compare(world)] == ["client A transcript"]
+    @pytest.mark.parametrize("view", [0, 2, 3], ids=[VIEWS[0], *VIEWS[2:]])
+    def test_messages_of_a_view(self, world: dict[str, Any], spoil: Spoil, view: int) -> None:
+        spoil(world["views"][view]["messages"], 0)
+        assert [item.place for item in oracle.compare(world)] == [VIEWS[view]]
 
-    def test_page(self, world: dict[str, Any], spoil: Spoil) -> None:
+    def test_text_of_a_page(self, world: dict[str, Any], spoil: Spoil) -> None:
         words = list(WORDS)
         spoil(words, 5)
-        world["pages"][0]["messages"][1]["texts"] = ["".join(words)]
-        assert places(world) == {("t1", "page 1")}
+        world["views"][3]["messages"][1]["parts"][2]["text"] = "".join(words)
+        assert places(world) == {("t1", "page 1 page")}
+
+    def test_parts_of_a_page(self, world: dict[str, Any], spoil: Spoil) -> None:
+        spoil(world["views"][3]["messages"][1]["parts"], 1)
+        assert places(world) == {("t1", "page 1 page")}
+
+    def test_call_of_a_page(self, world: dict[str, Any], spoil: Spoil) -> None:
+        spoil(world["views"][3]["messages"][1]["parts"][1]["sections"], 0)
+        assert places(world) == {("t1", "page 1 page")}
+
+
+def test_replay_from_the_beginning_is_no_difference_whoever_got_it(world: dict[str, Any]) -> None:
+    for client in world["clients"]:
+        frames = client["connections"][0]["frames"]
+        again = [{**frame, "replay": True} for frame in frames[:-1]]
+        client["connections"][0]["frames"] = [*frames[:14], *again, frames[-1]]
+    assert oracle.compare(world) == []
+
+
+class TestMissed:
+    def test_client_that_was_there_and_got_nothing(self, world: dict[str, Any]) -> None:
+        world["clients"][0]["connections"][0]["frames"].clear()
+        assert places(world) == {("t1", "client A")}
+
+    def test_client_that_was_there_and_never_heard_the_end(self, world: dict[str, Any]) -> None:
+        world["clients"][0]["connections"][0]["frames"].pop()
+        assert places(world) == {("t1", "client A")}
+
+    def test_client_that_came_later_or_left_earlier_need_not_have_it(self, world: dict[str, Any]) -> None:
+        world["clients"][0]["connections"][0] |= {"opened": 100.5, "frames": []}
+        world["clients"][1]["connections"][0] |= {"closed": 100.5, "frames": []}
+        assert oracle.compare(world) == []
+
+    def test_page_that_does_not_come_to_rest(self, world: dict[str, Any]) -> None:
+        world["views"][3]["is_at_rest"] = False
+        assert [(item.turn, item.place) for item in oracle.compare(world)] == [("room", "page 1 page")]
+
+    def test_answer_that_nobody_was_shown_is_too_little_compared(self, world: dict[str, Any]) -> None:
+        assert tally.shortfalls(world) == []
+        world["rooms"]["room"]["leaf"] = 1
+        for view in world["views"]:
+            view.update(leaf=1, messages=view["messages"][:1])
+        assert oracle.compare(world) == []
+        assert [line.partition(":")[0] for line in tally.shortfalls(world)] == [
+            "transcript of every client",
+            "published hook",
+            "page",
+        ]
+
+    @pytest.mark.parametrize(
+        ("place", "name"), [("hot", "hot log, from its beginning"), ("cold", "cold log"), ("provider", "provider")]
+    )
+    def test_place_that_is_empty_is_too_little_compared(self, world: dict[str, Any], place: str, name: str) -> None:
+        world["turns"][0][place] = []
+        assert name in [line.partition(":")[0] for line in tally.shortfalls(world)]
+
+    def test_stream_that_no_client_got_whole_is_too_little_compared(self, world: dict[str, Any]) -> None:
+        for client in world["clients"]:
+            client["connections"] = []
+        assert [line.partition(":")[0] for line in tally.shortfalls(world)] == ["whole stream at a client"]
+
+    def test_published_client_whose_requests_are_lost_is_too_little_compared(self, world: dict[str, Any]) -> None:
+        lost = {"room": "room", "request": None, "text": "marker: m2", "stopped": False, "by": "published"}
+        world["requests"].append({**lost, "is_lost": True})
+        assert oracle.compare(world) == []
+        assert [line.partition(":")[0] for line in tally.shortfalls(world)] == ["asked of a published hook, accepted"]
 
 
 def test_request_that_was_never_accepted_is_reported(world: dict[str, Any]) -> None:
@@ -205,6 +287,28 @@ def test_stopped_turn_may_end_early_and_no_other(world: dict[str, Any]) -> None:
     assert oracle.compare(world) == []
 
 
+def test_written_calls_of_a_sealed_step_may_be_cut_and_of_no_other(world: dict[str, Any]) -> None:
+    turn = world["turns"][0]
+    turn["provider"][0]["calls"].append({"id": "c2", "name": "clock", "raw": CALL})
+    call = {"toolCallId": "c1", "toolName": "clock", "input": {}, "errorText": "cut"}
+    records = [json.dumps(chunk) for chunk in _chunks()]
+    start = {"type": "tool-input-start", "toolCallId": "c2", "toolName": "clock"}
+    cut = [{"type": "tool-input-error", **call}, {"type": "tool-input-error", **call, "toolCallId": "c2"}]
+    records[7:9] = [json.dumps(chunk) for chunk in (start, *cut)]
+    turn.update(cold=[{"first": 0, "last": len(records) - 1, "texts": records}], hot=list(enumerate(records)))
+    world["rooms"]["room"]["messages"][1]["parts"] = message_parts(records)
+    world.update(clients=[], views=[])
+    assert [item.place for item in oracle.compare(world)] == ["log against provider"]
+    turn["seals"] = 1
+    assert oracle.compare(world) == []
+
+
+def test_request_that_was_accepted_twice_is_reported(world: dict[str, Any]) -> None:
+    world["requests"][0].update(request=None, by="page")
+    world["turns"].append({**world["turns"][0], "turn": "t2", "request": "r2"})
+    assert ("m1", "database") in places(world)
+
+
 def test_command_prints_differences_and_fails(world: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "world.json"
     for expected in (0, 1):
@@ -216,11 +320,14 @@ def test_command_prints_differences_and_fails(world: dict[str, Any], tmp_path: P
     assert "room/r1 t1 | hot log" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["oracle.py", "evidence.py", "reading.py"])
+OURS = ("difference", "evidence", "oracle", "reading", "tally", "views")
+
+
+@pytest.mark.parametrize("name", [f"{name}.py" for name in OURS])
 def test_oracle_imports_nothing_of_the_product(name: str) -> None:
     tree = ast.parse((ROOT / "tests" / "chaos" / name).read_text(encoding="utf-8"))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert not [module for module in imported if module.partition(".")[0] in PRODUCT]
     ours = {module for module in imported if module.startswith("tests")}
-    assert ours <= {"tests.chaos.evidence", "tests.chaos.reading"}
+    assert ours <= {f"tests.chaos.{name}" for name in OURS}

@@ -4,10 +4,16 @@ Each line (`sdk7`, `sdk6`) has its own package.json and a lock with hashes. The 
 `dist/LINE/`, which is never committed; a bundle is made again when one of its inputs has changed.
 """
 
+import fcntl
+import functools
 import hashlib
+import http.server
 import os
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from deno import find_deno_bin
@@ -21,17 +27,46 @@ PAGE = (
 SECONDS = 300.0
 
 
+LINES = ("sdk7", "sdk6")
+
+
 class BundleFailed(Exception):
     """The page could not be bundled; says what Deno said."""
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served_bundles() -> Iterator[str]:
+    """Address of the bundled pages, on a port of their own as in development. Errors: `BundleFailed`."""
+    for line in LINES:
+        make_bundle(line)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, directory=str(DIST)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def make_bundle(line: str) -> Path:
     """Return the folder with `index.html` and `app.js` of a line, built if needed. Errors: `BundleFailed`."""
     folder = DIST / line
+    folder.mkdir(parents=True, exist_ok=True)
+    with (DIST / f"{line}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may want it at once
+        _make_if_needed(line, folder)
+    return folder
+
+
+def _make_if_needed(line: str, folder: Path) -> None:
     stamp = folder / "stamp"
     wanted = _stamp(line)
     if not (stamp.exists() and stamp.read_text() == wanted):
-        folder.mkdir(parents=True, exist_ok=True)
         stamp.unlink(missing_ok=True)
         for name in INPUTS:
             shutil.copy(HERE / line / name, folder / name)
@@ -40,7 +75,6 @@ def make_bundle(line: str) -> Path:
         _deno(folder, "bundle", "--frozen", "--platform=browser", "app.tsx", "-o", "app.js")
         (folder / "index.html").write_text(PAGE)
         stamp.write_text(wanted)
-    return folder
 
 
 def _stamp(line: str) -> str:

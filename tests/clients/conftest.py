@@ -3,12 +3,10 @@
 Without Chromium, Deno or the npm registry nothing is tested: that is a loud warning, and a failure with CI set.
 """
 
-import functools
-import http.server
+import contextlib
 import os
 import shutil
 import tempfile
-import threading
 import time
 import uuid
 import warnings
@@ -21,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from tests.acceptance.product import Plan, Product, start_product
 from tests.acceptance.proxy import CuttingProxy
-from tests.clients.bundle import DIST, BundleFailed, make_bundle
+from tests.clients.bundle import BundleFailed, served_bundles
 from tests.clients.room import Room
 from tests.clients.tab import Tab
 
@@ -58,24 +56,15 @@ class MakeRoom(Protocol):
     def __call__(self, name: str = "", *, line: str = "sdk7") -> Room: ...
 
 
-class _Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture(scope="session")
 def pages() -> Iterator[str]:
-    """Address of the bundled pages, on a port of their own as a front end in development has."""
-    try:
-        for line in ("sdk7", "sdk6"):
-            make_bundle(line)
-    except BundleFailed as error:
-        give_up(str(error))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, directory=str(DIST)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    """Address of the bundled pages."""
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(served_bundles())
+        except BundleFailed as error:
+            give_up(str(error))
+        yield address
 
 
 @pytest.fixture(scope="session")

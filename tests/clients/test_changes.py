@@ -74,7 +74,9 @@ def test_stop_from_a_tab_that_resumed(room: Room) -> None:
     assert [end["outcome"] for end in tab.events("turn-end")] == ["aborted"]
 
 
-def test_clear_in_mid_stream(room: Room) -> None:
+@LINES
+def test_clear_in_mid_stream(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
     tab, observer = room.open_two()
     room.ask(tab, LONG)
     observer.wait_text(60)
@@ -127,7 +129,9 @@ def test_regenerate_in_the_middle(room: Room) -> None:
     assert after[1]["id"] != before[1]["id"]
 
 
-def test_edit_of_an_earlier_message(room: Room) -> None:
+@LINES
+def test_edit_of_an_earlier_message(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, "say: Answer to what was meant otherwise.")
     room.ask_and_rest(tab, "say: Later.")

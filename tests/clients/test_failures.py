@@ -2,9 +2,14 @@
 
 import pytest
 
+from tests.acceptance.product import wait_for
+from tests.acceptance.proxy import CuttingProxy
+from tests.clients.conftest import MakeRoom
+from tests.clients.oracle import has_ended
 from tests.clients.room import Room
 from tests.clients.tab import Tab, text_of
 
+LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 BROKEN = "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded"
 
 
@@ -22,7 +27,9 @@ def test_error_before_anything(room: Room) -> None:
     assert tab.error is None
 
 
-def test_error_in_the_middle_keeps_the_partial(room: Room) -> None:
+@LINES
+def test_error_in_the_middle_keeps_the_partial(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, BROKEN)
     [_, partial] = room.rest()
@@ -52,6 +59,31 @@ def test_failure_that_nobody_saw_is_told_once(room: Room) -> None:
     room.rest()
     assert fresh.status == "ready"
     assert fresh.error is None
+
+
+@LINES
+def test_failure_while_the_network_is_gone_is_told_on_the_way_back(
+    make_room: MakeRoom, proxy: CuttingProxy, line: str
+) -> None:
+    room = make_room(line=line)
+    tab = room.open("first", port=proxy.port)
+    room.ask(tab, BROKEN)
+    tab.wait_text(20)
+    proxy.go_offline()
+    wait_for(lambda: has_ended(room.product.provider_log, room.markers[-1]), seconds=20, what="the answer's end")
+    tab.page.wait_for_timeout(1000)  # the turn's last transaction
+    proxy.go_online()
+    tab.wait("harness.events.filter(event => event.kind === 'open').length === 2")
+    wait_for(lambda: "cf_agent_stream_resuming" in tab.kinds(), seconds=20, what="the failed turn being offered")
+    [_, partial] = room.rest()
+    assert 0 < len(text_of(partial).split()) <= 30
+    assert tab.status == "error"
+    [end] = [frame for frame in tab.received("cf_agent_use_chat_response") if frame["done"]]
+    assert end["error"]
+    assert tab.error == end["body"]
+    room.ask_and_rest(tab, "say: On we go.")
+    assert tab.status == "ready"
+    assert text_of(room.rest()[-1]) == "On we go."
 
 
 def assert_refused(tab: Tab, code: int) -> None:

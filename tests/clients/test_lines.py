@@ -5,7 +5,7 @@ import pytest
 from tests.acceptance.product import wait_for
 from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
-from tests.clients.room import Room
+from tests.clients.room import Room, outline
 from tests.clients.tab import text_of
 
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
@@ -13,7 +13,9 @@ LONG = "stream 300 words at 50/s"
 RESUMING = "cf_agent_stream_resuming"
 
 
-def test_reload_in_mid_stream(room: Room) -> None:
+@LINES
+def test_reload_in_mid_stream(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
     tab, _observer = room.open_two()
     room.ask(tab, "stream 150 words at 40/s")
     tab.wait_text(60)
@@ -86,7 +88,9 @@ def test_message_sent_while_the_network_is_gone(room: Room, proxy: CuttingProxy)
     assert text_of(stored[1]) == room.answers()[0]
 
 
-def test_reconnect_before_the_first_chunk(room: Room, proxy: CuttingProxy) -> None:
+@LINES
+def test_reconnect_before_the_first_chunk(make_room: MakeRoom, proxy: CuttingProxy, line: str) -> None:
+    room = make_room(line=line)
     tab = room.open("first", port=proxy.port)
     room.product.workers[0].kill()
     room.ask(tab, "stream 30 words at 40/s")
@@ -104,6 +108,17 @@ def test_reconnect_before_the_first_chunk(room: Room, proxy: CuttingProxy) -> No
         kinds = waited.kinds()
         assert kinds.index("cf_agent_stream_pending") < kinds.index(RESUMING)
         assert waited.status == "ready"
+
+
+@LINES
+def test_history_comes_by_http_when_the_socket_does_not(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
+    room.ask_and_rest(room.open("first"), "stream 20 words at 40/s")
+    late = room.open("late", is_waiting=False, liar=lambda socket: None)
+    late.wait("harness.chat?.messages.length === 2")
+    assert late.kinds() == []
+    assert outline(late.messages) == outline(room.stored())
+    assert text_of(late.messages[1]) == room.answers()[0]
 
 
 def test_web_process_killed_in_mid_answer(room: Room) -> None:

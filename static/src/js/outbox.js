@@ -36,9 +36,13 @@ export class Outbox extends Emitter {
     this.#changed();
   }
 
-  /** Forget what the conversation shows by now. */
-  settle(knownIds) {
-    const left = this.entries.filter((entry) => !(entry.state === "accepted" && (!entry.shown || knownIds.has(entry.shown.id))));
+  /**
+   * Forget what the conversation shows: it was accepted, heard or not. And what a page read after its acceptance lacks:
+   * another version has taken its place meanwhile.
+   */
+  settle(knownIds, readAt = 0) {
+    const isSettled = ({ shown, state, acceptedAt }) => (shown ? knownIds.has(shown.id) || acceptedAt < readAt : state === "accepted");
+    const left = this.entries.filter((entry) => !isSettled(entry));
     if (left.length === this.entries.length) return;
     this.entries = left;
     this.#changed();
@@ -78,7 +82,7 @@ export class Outbox extends Emitter {
     this.emit("change");
     try {
       await this.#deliver(entry);
-      entry.state = "accepted";
+      Object.assign(entry, { state: "accepted", acceptedAt: performance.now() });
       return true;
     } catch (error) {
       entry.error = error.message;

@@ -5,3 +5,4 @@ export { LiveText } from "./live_text.js";
 export { renderMarkdown } from "./markdown.js";
 export { toSpeech, Speaker } from "./speaker.js";
 export { dayGroup, duration, fileSize } from "./format.js";
+export { Outbox } from "./outbox.js";

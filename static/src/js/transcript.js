@@ -26,6 +26,7 @@ export class Transcript extends Emitter {
     this.isRecovering = false;
     this.isLoaded = false;
     this.loadError = null;
+    this.readAt = 0; // when the last page was asked for
     this.isClosed = false;
     if (page) this.takePage(page);
   }
@@ -66,10 +67,12 @@ export class Transcript extends Emitter {
 
   async #readPage() {
     if (!this.instance.id) return;
+    const asked = performance.now();
     try {
       const page = await this.api.messages(this.instance.id, { limit: 50 });
       if (this.isClosed) return;
       this.loadError = null;
+      this.readAt = asked;
       this.takePage(page);
     } catch (error) {
       this.loadError = error;
@@ -137,6 +140,12 @@ export class Transcript extends Emitter {
     } finally {
       this.isLoadingOlder = false;
     }
+  }
+
+  /** Keep the newest messages only; the others are a page away. */
+  forgetOlder(kept) {
+    this.messages.splice(0, this.messages.length - kept);
+    this.hasMore = true;
   }
 
   /** Show a branch as it will be after an edit or a regenerate: everything after `messageId` goes out of sight. */

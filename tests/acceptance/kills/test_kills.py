@@ -16,9 +16,9 @@ import redis
 
 from tests.acceptance.product import Product, redis_socket
 from tests.chaos import oracle
-from tests.chaos.driver import database_of, make_brief, user_message
+from tests.chaos.driver import database_of, make_brief
 from tests.chaos.evidence import collect, query
-from tests.chaos.lines import Line
+from tests.chaos.lines import Line, user_message
 
 WORDS = 200
 SCRIPT = f"marker: kills\nstream {WORDS} words at 40/s"
@@ -67,7 +67,8 @@ async def check(product: Product, name: str, act: Act, *, redis_killed: bool = F
             {"room": who.room, "request": r, "text": SCRIPT, "stopped": False}
             for who, r in ((line, request), (calm, calm_request))
         ]
-        world = await asyncio.to_thread(collect, make_brief(product, [line, calm], requests, kills))
+        brief = await make_brief(product, [line, calm], requests, kills)
+        world = await asyncio.to_thread(collect, brief)
         assert oracle.compare(world) == []
         return line, seconds
     finally:

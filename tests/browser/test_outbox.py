@@ -1,0 +1,62 @@
+"""What a page keeps of a message on its way: until it is known to have arrived, and no longer."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Route, expect
+
+from tests.browser.chat_page import ChatPage
+
+OUTBOX = """(steps) => import(new URL('/static/dist/testing.js', location)).then(async ({ Outbox }) => {
+    const away = Object.assign(new Error('away'), { isTemporary: true });
+    const outbox = new Outbox('a test', async () => { if (!steps.isHeard) throw away; });
+    outbox.add({ requestId: 'r1', body: {}, shown: { id: 'm1' } });
+    await new Promise((done) => setTimeout(done, 50));
+    outbox.settle(new Set(steps.known), steps.isReadAfter ? performance.now() : 0);
+    const left = outbox.entries.map((entry) => entry.state);
+    outbox.close();
+    outbox.remove('r1');
+    return left;
+})"""
+
+
+def test_entry_leaves_when_it_is_shown_or_a_later_page_lacks_it(tab: ChatPage) -> None:
+    def left(**steps: object) -> object:
+        return tab.page.evaluate(OUTBOX, {"known": [], "isHeard": True, "isReadAfter": False, **steps})
+
+    assert left() == ["accepted"]
+    assert left(known=["m1"]) == []
+    assert left(isReadAfter=True) == []
+    assert left(isHeard=False) == ["waiting"]
+    assert left(isHeard=False, isReadAfter=True) == ["waiting"]
+    assert left(isHeard=False, known=["m1"]) == []
+
+
+def test_message_whose_acceptance_was_not_heard_does_not_stand_below_its_new_version(
+    tab: ChatPage, open_tab: Callable[..., ChatPage]
+) -> None:
+    tab.ask("say: Begin.")
+    sent: list[Route] = []
+    is_edited: list[bool] = []
+
+    def lose_the_answer(route: Route) -> None:
+        sent.append(route)
+        if is_edited:
+            route.continue_()
+            return
+        if len(sent) == 1:
+            route.fetch()  # the server has it, the browser does not know
+        route.abort()
+
+    tab.page.route("**/turns", lose_the_answer)
+    tab.write("One\nsay: Answer one.")
+    expect(tab.answers).to_have_count(2, timeout=15_000)
+    second = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
+    second.messages.nth(2).get_by_role("button", name="Edit this message").click()
+    second.input.fill("Two\nsay: Answer two.")
+    second.input.press("Enter")
+    expect(tab.answers.last.locator(".md")).to_have_text("Answer two.", timeout=15_000)
+    is_edited.append(True)
+    tab.page.wait_for_timeout(6000)  # longer than the pauses between tries
+    tab.rest()
+    expect(tab.messages).to_have_count(4)
+    expect(tab.page.locator(".message.is-user").last).to_contain_text("Answer two.")

@@ -1,0 +1,134 @@
+"""Bells that are lost, late, doubled or out of order: every turn is told once, in the order of acceptance."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from chat import watch
+from chat.doorbell import group_of, ring
+from chat.instance_rows import key_of
+from chat.models import AgentInstance, Turn
+from chat.streams.cold import write_segments
+from chat.streams.records import Record
+from fibers.models import Fiber
+from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages
+from tests.db.chat.conftest import make_turn, text_message
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_sockets_at_the_end import frames_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+REQUESTS = ("r1", "r2", "r3")
+
+
+@pytest.fixture
+def instance(alice: User, make_instance: Callable[..., AgentInstance], settings: Any) -> AgentInstance:
+    """An empty conversation; nothing waits for long."""
+    settings.THINK_STREAM_IDLE_SECONDS = 0.1
+    return make_instance(alice, "talk")
+
+
+@pytest.fixture
+async def socket(alice: User, instance: AgentInstance) -> AsyncIterator[Any]:
+    made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
+    connected, _ = await made.connect(timeout=5)
+    assert connected
+    await frames_until(made, "cf_agent_mcp_servers")
+    yield made
+    await made.disconnect()
+
+
+def accept(instance: AgentInstance, request: str) -> Turn:
+    """A turn that somebody's request made, waiting; no bell rings."""
+    assert instance.session_id is not None
+    question = f"question-{request}"
+    turn = make_turn(
+        instance,
+        status="pending",
+        request_id=request,
+        started_at=None,
+        assistant_id=f"answer-{request}",
+        input_ids=[question],
+        options={"answers": [question]},
+    )
+    queue_messages(instance.session_id, [text_message(question, "user")], turn_id=turn.pk)
+    return turn
+
+
+def answer(turn: Turn) -> None:
+    """Run a turn to its end, as a worker does; no bell rings."""
+    chunks = [f'{{"type":"start","messageId":"{turn.assistant_id}"}}', '{"type":"start-step"}', '{"type":"finish"}']
+    question = turn.input_ids[0]
+    place_messages(turn.session_id, [question], after=Leaf.ACTIVE)
+    write_segments(turn.pk, [Record(offset, text) for offset, text in enumerate(chunks)])
+    put_assistant(turn.session_id, text_message(turn.assistant_id, "assistant"), after=question, turn_id=turn.pk)
+    now = timezone.now()
+    Turn.objects.filter(pk=turn.pk).update(started_at=now, finished_at=now)
+    Fiber.objects.filter(pk=turn.fiber_id).update(status="completed", finished_at=now)
+
+
+def ring_for(instance: AgentInstance, turn: Turn) -> None:
+    ring(group_of(key_of(instance)), {"type": "turn.accepted", "turn_id": turn.pk, "origin": "somebody else"})
+
+
+async def told(socket: Any, *, dones: int) -> list[tuple[str, str]]:
+    """What was told of turns, in order: each request with its offset, or `done`."""
+    found: list[tuple[str, str]] = []
+    async with asyncio.timeout(20):
+        while sum(what == "done" for _, what in found) < dones:
+            frame = json.loads(await socket.receive_from(timeout=15))
+            if frame["type"] == "cf_agent_use_chat_response":
+                found.append((frame["id"], "done" if frame["done"] else str(frame["seq"])))
+    return found
+
+
+IN_ORDER = [(request, what) for request in REQUESTS for what in ("0", "1", "2", "done")]
+
+
+async def test_turns_whose_bells_are_lost_are_told_once_and_in_order(
+    instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.3)
+    turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS]
+    for turn in turns:
+        await asyncio.sleep(0.5)
+        await sync_to_async(answer)(turn)
+    assert await told(socket, dones=3) == IN_ORDER
+    assert await socket.receive_nothing(timeout=1)
+
+
+@pytest.mark.parametrize("order", [(2, 0, 1), (1, 0, 2), (0, 2), (2,), (0, 0, 1, 2, 1)])
+async def test_bells_out_of_order_doubled_or_lost_do_not_change_the_order(
+    instance: AgentInstance, socket: Any, order: tuple[int, ...]
+) -> None:
+    turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS]
+    for number in order:
+        ring_for(instance, turns[number])
+        await asyncio.sleep(0.2)
+    for turn in turns:
+        await sync_to_async(answer)(turn)
+        await asyncio.sleep(0.2)
+    assert await told(socket, dones=3) == IN_ORDER
+    assert await socket.receive_nothing(timeout=1)
+
+
+async def test_own_request_waits_for_one_whose_bell_is_late(instance: AgentInstance, socket: Any) -> None:
+    first = await sync_to_async(accept)(instance, "r1")
+    body = json.dumps({"messages": [text_message("mine", "user")]})
+    request = {"type": "cf_agent_use_chat_request", "id": "r2", "init": {"method": "POST", "body": body}}
+    await socket.send_to(json.dumps(request))
+    async with asyncio.timeout(10):
+        while not await Turn.objects.filter(request_id="r2").aexists():  # noqa: ASYNC110 - rows ring no bells
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(0.3)
+    ring_for(instance, first)
+    await sync_to_async(answer)(first)
+    await asyncio.sleep(0.3)
+    await sync_to_async(answer)(await Turn.objects.aget(request_id="r2"))
+    assert await told(socket, dones=2) == [pair for pair in IN_ORDER if pair[0] != "r3"]
+    assert await socket.receive_nothing(timeout=1)
