@@ -152,6 +152,7 @@ class StreamSegment(models.Model):
     first_offset = models.PositiveBigIntegerField()
     last_offset = models.PositiveBigIntegerField()
     data = models.TextField()
+    epoch = models.CharField(max_length=32, blank=True, default="")  # life of the stream in which it was written
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

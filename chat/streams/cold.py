@@ -18,7 +18,7 @@ from chat.streams.records import Record
 SEGMENT_BYTES = 512_000
 
 
-def write_segments(stream: str, records: Sequence[Record]) -> None:
+def write_segments(stream: str, records: Sequence[Record], epoch: str = "") -> None:
     """Insert records, without gaps among them, as segments. Inside the caller's transaction.
 
     **Errors:** `IntegrityError` when the first offset of a segment is taken.
@@ -28,16 +28,17 @@ def write_segments(stream: str, records: Sequence[Record]) -> None:
             stream=stream,
             first_offset=run[0].offset,
             last_offset=run[-1].offset,
+            epoch=epoch,
             data="\n".join(record.text for record in run),
         )
         for run in _runs(records)
     )
 
 
-def write_missing(stream: str, records: Sequence[Record]) -> None:
+def write_missing(stream: str, records: Sequence[Record], epoch: str = "") -> None:
     """Insert those of the records that the database does not hold yet. Inside the caller's transaction."""
     following = next_cold_offset(stream)
-    write_segments(stream, [record for record in records if record.offset >= following])
+    write_segments(stream, [record for record in records if record.offset >= following], epoch)
 
 
 def next_cold_offset(stream: str) -> int:
@@ -59,12 +60,18 @@ def cold_records(stream: str, offset: int, limit: int) -> list[Record]:
     return found[:limit]
 
 
-def archive(stream: str, records: Sequence[Record]) -> None:
+def newest_epoch(stream: str) -> str | None:
+    """Return the life of the stream that the newest segment belongs to; nothing where none is known."""
+    segments = StreamSegment.objects.filter(stream=stream).order_by("-first_offset")
+    return segments.values_list("epoch", flat=True).first() or None
+
+
+def archive(stream: str, records: Sequence[Record], epoch: str = "") -> None:
     """Keep what a dead writer left in the hot log alone, once its turn is final. Safe to call twice."""
     if records:
         try:
             with transaction.atomic():
-                write_missing(stream, records)
+                write_missing(stream, records, epoch)
         except IntegrityError:
             return  # somebody else does the same at this moment
 

@@ -40,6 +40,7 @@ class Owner(Protocol):
     """What the committer needs of its writer."""
 
     stream: str
+    epoch: str
 
     @property
     def is_hot_down(self) -> bool:
@@ -116,6 +117,7 @@ class Committer:
         self._backlog.assign()
         return _Work(
             stream=self._owner.stream,
+            epoch=self._owner.epoch,
             ctx_fenced=self._ctx_fenced,
             records=self._backlog.unstored(),
             stop=self._backlog.assigned,
@@ -133,6 +135,7 @@ class _Work:
     """Records of one writer for one transaction. `lost`: why it was refused."""
 
     stream: str
+    epoch: str
     ctx_fenced: Fenced
     records: list[Record]
     stop: int  # offset after the last record
@@ -143,9 +146,9 @@ class _Work:
         """Write, and the record of a step with it. Sync. Errors: `ThinkError` when the lease is lost."""
         with self.ctx_fenced():
             if self.is_unsure:
-                cold.write_missing(self.stream, self.records)
+                cold.write_missing(self.stream, self.records, self.epoch)
             else:
-                cold.write_segments(self.stream, self.records)
+                cold.write_segments(self.stream, self.records, self.epoch)
             if record is not None:
                 record(offsets)
 

@@ -29,7 +29,8 @@ class _Page:
     """Records from the offset on, and what the tiers said about themselves."""
 
     records: list[Record]
-    epoch: str | None  # None: the hot log knows nothing of the stream
+    epoch: str | None  # as the hot log knows it, else the database
+    is_hot: bool  # whether the hot log knows the stream
     end: int  # offset after the last known record
     is_closed: bool
 
@@ -92,7 +93,7 @@ async def close_stream(stream: str, *, log: StreamLog | None = None) -> None:
     try:
         floor = await db(cold.next_cold_offset, stream)
         hot = await log.read(stream, floor, ARCHIVE_RECORDS)
-        await db(cold.archive, stream, _contiguous(floor, hot.records))
+        await db(cold.archive, stream, _contiguous(floor, hot.records), hot.epoch or "")
         await log.close(stream)
     except LogUnavailable:
         logger.warning("stream closes without its bell", extra={"stream": stream})
@@ -128,7 +129,7 @@ class _Follower:
             if is_over:
                 yield End(self.position)
                 return
-            if not must_ask and (page.is_closed or page.epoch is None):
+            if not must_ask and (page.is_closed or not page.is_hot):
                 # Asked before the last look: what the turn wrote before it was over is then in that look.
                 must_ask, is_over = True, await self._is_over()
                 if is_over:
@@ -156,11 +157,7 @@ class _Follower:
         if page.epoch is not None and self.epoch is not None and page.epoch != self.epoch:
             return True
         # Beyond the end: with a writer that lives and an epoch that holds, the records are about to be written again.
-        return (
-            not page.records
-            and self.position > page.end
-            and (is_over or (page.epoch is not None and self.epoch is None))
-        )
+        return not page.records and self.position > page.end and (is_over or (page.is_hot and self.epoch is None))
 
     def _reset(self, page: _Page) -> Reset:
         self.position = 0
@@ -186,7 +183,13 @@ async def _page(log: StreamLog, stream: str, offset: int, *, is_thorough: bool) 
         records += _contiguous(following, [*stored, *hot.records])
         if not records:
             end = max(end, await db(cold.next_cold_offset, stream))
-    return _Page(records=records[:PAGE_RECORDS], epoch=hot.epoch, end=end, is_closed=hot.is_closed)
+    return _Page(
+        records=records[:PAGE_RECORDS],
+        epoch=hot.epoch or await db(cold.newest_epoch, stream),
+        is_hot=hot.epoch is not None,
+        end=end,
+        is_closed=hot.is_closed,
+    )
 
 
 def _contiguous(offset: int, records: Iterable[Record]) -> list[Record]:

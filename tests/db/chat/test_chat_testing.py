@@ -2,7 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
 from chat import registry
+from chat.core.language_model import ModelEvent, ModelRequest, TextDelta
+from chat.llm.scripted import ScriptedModel
 from chat.testing import agent_client, think_test_settings
 from chat.think import Think, Tool, tool
 
@@ -82,8 +85,16 @@ async def test_an_error_is_in_the_reply(adder: type[Think]) -> None:
 
 async def test_a_turn_can_be_stopped(adder: type[Think]) -> None:
     stop = asyncio.Event()
-    async with agent_client(adder, "stream 1000 words at 50/s") as client:
-        asyncio.get_running_loop().call_later(0.5, stop.set)
+
+    class Interrupted(ScriptedModel):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+            async with aclosing(super().stream(request)) as events:
+                async for event in events:
+                    yield event
+                    if isinstance(event, TextDelta):
+                        stop.set()
+
+    async with agent_client(adder, model=Interrupted("stream 1000 words at 50/s")) as client:
         reply = await client.chat("Go on.", signal=stop)
     assert reply.result.status == "aborted"
     assert 0 < len(reply.text.split()) < 500

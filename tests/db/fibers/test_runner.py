@@ -30,6 +30,16 @@ async def script(ctx: FiberContext) -> Any:
     return await scripts[ctx.payload](ctx)
 
 
+@durable("runner.tidied", sealed="runner.tidier")
+async def tidied(ctx: FiberContext) -> Any:
+    return await scripts[ctx.payload](ctx)
+
+
+@durable("runner.tidier")
+async def tidier(ctx: FiberContext) -> None:
+    seen.append(ctx.payload["status"])
+
+
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
     scripts.clear()
@@ -321,3 +331,43 @@ async def test_a_heartbeat_beats_once_for_everything_that_runs(settings: Any) ->
         await asyncio.gather(*(run_fiber(fiber_id) for fiber_id in ids))
     assert max(beats) == 6
     assert len(beats) <= 7
+
+
+async def _fail(_ctx: FiberContext) -> None:
+    raise RuntimeError("broke")
+
+
+async def _say_failed(_ctx: FiberContext) -> None:
+    raise Failed("own", "an end of its own", is_final=True)
+
+
+async def _say_cancelled(_ctx: FiberContext) -> None:
+    try:
+        await asyncio.sleep(30)
+    except asyncio.CancelledError:
+        raise Cancelled from None
+
+
+async def _let_through(_ctx: FiberContext) -> None:
+    await asyncio.sleep(30)
+
+
+@pytest.mark.parametrize(
+    ("function", "is_cancelled", "tidied_after"),
+    [
+        (note, False, []),
+        (_say_failed, False, []),
+        (_fail, False, ["failed"]),
+        (_say_cancelled, True, []),
+        (_let_through, True, ["cancelled"]),
+    ],
+)
+async def test_what_did_not_end_itself_is_tidied_up_after(
+    function: Script, is_cancelled: bool, tidied_after: list[str]
+) -> None:
+    scripts["one"] = function
+    fiber = await db(services.start_fiber, "runner.tidied", "one")
+    if is_cancelled:
+        held.rung(fiber.pk)
+    await run_until_idle()
+    assert [what for what in seen if what != fiber.pk] == tidied_after

@@ -22,6 +22,13 @@ async def sealed(ctx: object) -> None: ...
 async def sealer(ctx: object) -> None: ...
 
 
+told: list[object] = []
+
+
+@durable("service.watched", sealed="service.sealer", unrun=told.append)
+async def watched(ctx: object) -> None: ...
+
+
 def run_to(event: FiberEvent, name: str = "service.test") -> Fiber:
     fiber = services.start_fiber(name, {"n": 1})
     claim = leases.claim(fiber.pk, "w1")
@@ -125,6 +132,14 @@ def test_cancel_of_a_fiber_that_had_started_lets_its_sealer_tidy_up() -> None:
         "reason": "user",
     }
     assert selectors.get_fiber(fiber.pk).fence == fiber.fence + 1  # who held it last is shut out of the log as well
+
+
+def test_the_end_of_a_fiber_that_nobody_ran_is_told_at_once() -> None:
+    told.clear()
+    services.cancel_fiber(services.start_fiber("service.watched", {"n": 1}).pk)
+    assert told == [{"n": 1}]
+    services.cancel_fiber(run_to(FiberEvent.HAND_BACK, "service.watched").pk)
+    assert told == [{"n": 1}]  # that one had run: its sealer sees to it
 
 
 def test_what_tidies_up_runs_before_those_that_wait_in_the_lane() -> None:

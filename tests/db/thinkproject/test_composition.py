@@ -22,6 +22,7 @@ from thinkproject.celery import app
 
 
 def test_every_process_talks_to_our_broker() -> None:
+    app.loader.import_default_modules()
     assert current_app.conf.broker_url == app.conf.broker_url == django_settings.CELERY_BROKER_URL
     assert not current_app.conf.task_acks_late
     assert not app.tasks["fibers.run_fiber"].acks_late

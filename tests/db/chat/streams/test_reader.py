@@ -13,7 +13,7 @@ from chat.streams.log import close_logs, get_log
 from chat.streams.memory import MemoryLog
 from chat.streams.port import StreamLog
 from chat.streams.reader import close_stream, follow, read
-from chat.streams.records import Answer, Append, CaughtUp, End, Reset
+from chat.streams.records import Answer, Append, CaughtUp, End, Record, Reset
 from tests.db.chat.streams.support import (
     Collector,
     FlakyLog,
@@ -24,6 +24,7 @@ from tests.db.chat.streams.support import (
     never,
     part,
     records,
+    text_of,
     wipe,
 )
 from thinkproject.kernel.ids import new_id
@@ -376,3 +377,41 @@ async def test_the_setting_decides_which_log_is_used(settings: Any, redis_url: s
     assert isinstance(get_log(), RedisLog)
     assert get_log() is get_log()
     await close_logs()
+
+
+async def test_who_joins_an_emptied_log_while_nobody_writes_gets_everything(
+    log: StreamLog, stream: str, settings: Any
+) -> None:
+    settings.THINK_STREAM_COLD_SECONDS = 0.2
+    settings.THINK_STREAM_IDLE_SECONDS = 0.1
+    async with make_writer(stream, log) as out:
+        for number in range(3):
+            out.write(part(number))
+        await out.flush()
+        await wipe(log)  # the writer does not notice before it writes again
+        async with Collector(stream, log, never) as client:
+            await client.until(3)
+            assert client.records == records(3)
+            out.write(part(3))
+            await client.until(4)
+            assert client.records == records(4)
+
+
+async def test_who_saw_words_that_were_lost_is_told_although_the_hot_log_is_lost_once_more(
+    log: StreamLog, stream: str
+) -> None:
+    first = make_writer(stream, log)
+    await first.__aenter__()
+    for number in range(4):
+        first.write(part(number))
+        if number == 1:
+            await first.flush_cold()
+    await first.flush()  # somebody sees 2 and 3; then worker and Redis are lost together
+    await wipe(log)
+    async with make_writer(stream, log, fence=2) as second:
+        for number in (12, 13, 14):
+            second.write(part(number))
+    await wipe(log)
+    async with Collector(stream, log, always, offset=4, epoch=first.epoch) as client:
+        await eventually(lambda: client.has_ended)
+    assert client.records == [*records(2), *(Record(at, text_of(at + 10)) for at in (2, 3, 4))]

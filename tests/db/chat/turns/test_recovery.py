@@ -280,7 +280,7 @@ async def test_a_running_turn_is_stopped_and_keeps_what_it_said(make_room: MakeR
         assert await db(cancel_turn, admission.turn.pk) is True
         for _ in range(500):
             await asyncio.sleep(0.02)
-            if (await room.turn(admission.turn.pk)).finished_at is not None:
+            if (await room.turn(admission.turn.pk)).fiber.finished_at is not None:
                 break
         assert await db(cancel_turn, admission.turn.pk) is False
         result = await room.handle.chat("say: next")
