@@ -4,11 +4,11 @@ Lists never count a whole table. What people wrote is seen by those who may view
 """
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
@@ -22,38 +22,14 @@ from chat.provider_requests import ProviderRequest, provider_requests
 from chat.streams.cold import prune_segments
 from chat.turns.admission import cancel_turn
 from chat.turns.status import turn_status
-from fibers.admin import BoundedPaginator
 from fibers.models import FiberStep
 from fibers.services import requeue_fiber
 from thinkproject.kernel.jsonvalue import JSONValue
-
-if TYPE_CHECKING:
-    _Base = admin.ModelAdmin[Any]
-else:
-    _Base = admin.ModelAdmin
+from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
 
-class ReadOnlyAdmin(_Base):
-    """A list and details that nobody edits; what may be done is an action."""
-
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    list_per_page = 50
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Rows are made by services."""
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Rows are changed by services."""
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Rows are removed by services."""
-        return False
+class ActionAdmin(ReadOnlyAdmin):
+    """With two permissions for actions: Django's own change and delete permission."""
 
     def has_manage_permission(self, request: HttpRequest) -> bool:
         """Whether this person may use the actions: Django's own change permission."""
@@ -99,7 +75,7 @@ class ClaimedFilter(admin.SimpleListFilter):
 
 
 @admin.register(AgentInstance)
-class AgentInstanceAdmin(ReadOnlyAdmin):
+class AgentInstanceAdmin(ActionAdmin):
     """Conversations, with links to what is in them."""
 
     list_display = ("id", "owner", "agent", "name", "title", "turn_count", "active_at", "conversation")
@@ -135,7 +111,7 @@ class AgentInstanceAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Turn)
-class TurnAdmin(ReadOnlyAdmin):
+class TurnAdmin(ActionAdmin):
     """Turns: how they went, what they cost, and exactly what the model was asked in each step."""
 
     list_display = (
@@ -216,7 +192,7 @@ class TurnAdmin(ReadOnlyAdmin):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(ReadOnlyAdmin):
+class ApiTokenAdmin(ActionAdmin):
     """Tokens by name and prefix; the secret is nowhere."""
 
     list_display = ("name", "user", "prefix", "created_at", "used_at", "expires_at", "revoked_at")
@@ -235,7 +211,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Attachment)
-class AttachmentAdmin(ReadOnlyAdmin):
+class AttachmentAdmin(ActionAdmin):
     """Files, by size and owner; their bytes are served to their owners alone."""
 
     list_display = ("id", "name", "owner", "media_type", "byte_size", "created_at", "claimed_at")
@@ -256,7 +232,7 @@ class AttachmentAdmin(ReadOnlyAdmin):
 
 
 @admin.register(StreamSegment)
-class StreamSegmentAdmin(ReadOnlyAdmin):
+class StreamSegmentAdmin(ActionAdmin):
     """The cold log by size: what takes space."""
 
     list_display = ("stream", "first_offset", "last_offset", "size", "created_at")

@@ -100,7 +100,7 @@ def message_list(
 ) -> TranscriptOut:
     """A page of the path that is shown, root first; before a message for older ones.
 
-    The answer of the running turn is not in it yet: follow its stream at `next_offset`.
+    The answer of the running turn is not in it yet: follow its stream from the beginning.
     """
     return _encode(transcripts.transcript(_opened(request, instance_id), before=before, limit=limit))
 
@@ -178,4 +178,5 @@ def _message(view: transcripts.MessageView) -> MessageOut:
         created_at=message.created_at,
         queued=not message.placed,
         turn=TurnOut(**asdict(view.turn)) if view.turn else None,
+        tool_ms=view.tool_ms,
     )

@@ -64,7 +64,7 @@ class InstancePatch(Input):
 
 
 class InstanceOut(Schema):
-    """A conversation in the list."""
+    """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued."""
 
     id: str
     agent: str
@@ -74,6 +74,7 @@ class InstanceOut(Schema):
     created_at: datetime
     is_running: bool
     is_unread: bool
+    is_read_only: bool
 
 
 class InstancePageOut(Schema):
@@ -130,7 +131,10 @@ class StepOut(Schema):
 
 
 class MessageOut(Schema):
-    """A message in its place. `sibling_ids`: oldest first, with itself; `position`: its index among them."""
+    """A message in its place. `sibling_ids`: oldest first, with itself; `position`: its index among them.
+
+    Units: `tool_ms` by tool call id, of calls that have ended.
+    """
 
     id: str
     role: str
@@ -142,13 +146,13 @@ class MessageOut(Schema):
     created_at: datetime
     queued: bool = False
     turn: TurnOut | None = None
+    tool_ms: dict[str, int] = {}
 
 
 class RunningTurnOut(TurnOut):
-    """The turn that runs or waits first. Its answer is in its stream, from `next_offset` on."""
+    """The turn that runs or waits first. Its answer is in its stream, from the beginning."""
 
     turn_id: str
-    next_offset: int = 0
 
 
 class TranscriptOut(Schema):

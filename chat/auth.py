@@ -39,7 +39,7 @@ from chat.errors import (
 )
 from chat.models import AgentInstance, ApiToken, Attachment, Turn
 from chat.origins import is_allowed, own_origin
-from chat.registry import get_agent_class
+from chat.registry import is_served
 from sessions_app.models import Session
 
 logger = logging.getLogger("think.auth")
@@ -92,7 +92,7 @@ def open_agent(user: User, agent: str, name: str) -> OpenedAgent:
         .filter(owner_id=owner.pk, parent=None, agent=agent, name=name)
         .first()
     )
-    known = _is_agent(agent)
+    known = is_served(agent)
     if not known and instance is None:
         raise AgentNotFound
     return OpenedAgent(user_id=owner.pk, agent=agent, name=name, instance=instance, is_read_only=not known)
@@ -238,14 +238,6 @@ def _hash_holds(user: AbstractBaseUser, session_hash: str) -> bool:
 def _store_class() -> type[SessionBase]:
     store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
     return store
-
-
-def _is_agent(agent: str) -> bool:
-    try:
-        get_agent_class(agent)
-    except AgentNotFound:
-        return False
-    return True
 
 
 def _headers(scope: Scope) -> dict[str, str]:

@@ -33,6 +33,7 @@ from chat.errors import AgentNotFound, FrameInvalid, OriginDenied
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
 from chat.outbox import Outbox
+from chat.registry import is_served
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.calling import is_overridden, observe
 from chat.turns.intake import ClientArray
@@ -99,8 +100,9 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         if has_state:
             await self.send_text(frames.state(snapshot.state))
         await self.send_text(frames.mcp_servers())
-        self._agent = make_agent(key)
-        await observe(self._agent, "on_connect", self)
+        if is_served(key.agent):  # an instance whose class is gone is read, and has no code to tell
+            self._agent = make_agent(key)
+            await observe(self._agent, "on_connect", self)
 
     async def _give_up(self) -> None:
         """A delivery failed. The client comes back and resumes; an open socket that says nothing would keep it away."""
@@ -222,8 +224,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         await self._act(actions, turn)
 
     async def _foreign(self, text: str) -> None:
-        assert self._agent is not None
-        if is_overridden(self._agent, "on_message"):
+        if self._agent is not None and is_overridden(self._agent, "on_message"):
             await observe(self._agent, "on_message", self, text)
         else:
             logger.info("unknown frame", extra={"action": "frame_unknown", "agent": self.key.agent})

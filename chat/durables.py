@@ -17,7 +17,17 @@ from chat.streams.reader import close_stream, read
 from chat.streams.writer import StreamWriter
 from chat.think import Think
 from chat.turns.calling import decide, is_overridden, observe
-from chat.turns.persistence import RESPONSE_FIBER, has_content, holds_generation, start_response_hook
+from chat.turns.originals import fit_answer
+from chat.turns.persistence import (
+    BEGIN,
+    FINAL,
+    RESPONSE_FIBER,
+    TurnFacts,
+    end_unrun,
+    facts_of,
+    start_response_hook,
+    store_answer,
+)
 from chat.turns.runner import INTERRUPTED, TurnRun
 from chat.turns.status import SKIPPED_REASON
 from fibers.context import FiberContext
@@ -25,7 +35,6 @@ from fibers.core.states import FiberStatus
 from fibers.registry import durable
 from fibers.selectors import history
 from sessions_app import selectors
-from sessions_app.services import put_assistant
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
@@ -35,7 +44,7 @@ RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
 
-@durable("chat.turn", sealed="chat.turn_sealed", resume_seconds=RESUME_SECONDS)
+@durable("chat.turn", sealed="chat.turn_sealed", resume_seconds=RESUME_SECONDS, unrun=end_unrun)
 async def run_turn(context: FiberContext) -> JSONValue:
     """Answer one request."""
     return await TurnRun(context, make_agent).run()
@@ -71,33 +80,35 @@ async def seal_turn(context: FiberContext) -> JSONValue:
     """Keep what an abandoned turn had shown, and say why it ended. Safe to run twice."""
     turn_id = str(context.payload["payload"]["turn_id"])
     turn = await db(lambda: Turn.objects.select_related("instance").filter(pk=turn_id).first())
-    if turn is None or context.payload["reason"] == SKIPPED_REASON:
+    if turn is None:
         return None
-    records = await db(history, str(context.payload["fiber_id"]))
-    async with StreamWriter(turn_id, fence=int(context.payload["fence"]), ctx_fenced=context.fenced) as writer:
-        fold = TurnFold(turn.assistant_id)
-        for record in await read(turn_id, 0):
-            fold.apply(load(record.text))
-        for chunk in recorded_outputs(fold, {step.step_key: step.value for step in records}):
-            writer.write(chunk)
-        await writer.flush_cold(lambda _offsets: _store_sealed(context, turn, fold.message))
+    steps = await db(history, str(context.payload["fiber_id"]))
+    records = {step.step_key: step.value for step in steps}
+    if FINAL not in records:
+        facts = facts_of(turn, records[BEGIN]["leaf"] if BEGIN in records else None)
+        async with StreamWriter(turn_id, fence=int(context.payload["fence"]), ctx_fenced=context.fenced) as writer:
+            fold = TurnFold(turn.assistant_id)
+            for record in await read(turn_id, 0):
+                fold.apply(load(record.text))
+            for chunk in recorded_outputs(fold, records):
+                writer.write(chunk)
+            message, original_ids = await db(fit_answer, facts.key.owner_id, fold.message)
+            await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, message, original_ids))
     await close_stream(turn_id)
     ring(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
     return None
 
 
-def _store_sealed(context: FiberContext, turn: Turn, message: JSONObject) -> None:
+def _store_sealed(context: FiberContext, facts: TurnFacts, message: JSONObject, original_ids: list[str]) -> None:
     was_cancelled = context.payload["status"] == FiberStatus.CANCELLED
-    if has_content(message) and holds_generation(turn.instance_id, turn.generation):
-        leaf = turn.input_ids[-1] if turn.input_ids else turn.base_id
-        put_assistant(turn.session_id, message, after=leaf, turn_id=turn.pk)
+    store_answer(facts, message, original_ids)
     error_text = "" if was_cancelled else INTERRUPTED
-    Turn.objects.filter(pk=turn.pk, finished_at=None).update(
+    Turn.objects.filter(pk=facts.turn_id, finished_at=None).update(
         finished_at=timezone.now(), error_text=error_text, error_code="" if was_cancelled else "interrupted"
     )
-    key = key_of(turn.instance)
-    if _has_response_hook(key):
-        start_response_hook(turn.pk, key, "aborted" if was_cancelled else "error", error_text)
+    was_skipped = context.payload["reason"] == SKIPPED_REASON  # it never began
+    if not was_skipped and _has_response_hook(facts.key):
+        start_response_hook(facts.turn_id, facts.key, "aborted" if was_cancelled else "error", error_text)
 
 
 def _has_response_hook(key: InstanceKey) -> bool:

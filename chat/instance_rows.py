@@ -1,6 +1,6 @@
 """The rows behind addresses: find, make, lock. Whether the asker may use the address was decided in `auth.py`."""
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -22,11 +22,18 @@ def find_instance(key: InstanceKey) -> AgentInstance | None:
 
 
 def ensure_instance(key: InstanceKey, *, title: str = "") -> AgentInstance:
-    """Find the row of an address, or make it with its first session.
-
-    Errors: `QuotaExceeded`; `IntegrityError` when somebody else makes it at the same moment: then it is there.
-    """
-    return find_instance(key) or _make_instance(key, title)
+    """Find the row of an address, or make it with its first session. Errors: `QuotaExceeded`."""
+    found = find_instance(key)
+    if found is not None:
+        return found
+    try:
+        return _make_instance(key, title)
+    except IntegrityError:
+        # Somebody else made it between our look and our insert; theirs is the one.
+        found = find_instance(key)
+        if found is None:
+            raise
+        return found
 
 
 @transaction.atomic

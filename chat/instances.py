@@ -8,7 +8,7 @@ import binascii
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -20,6 +20,7 @@ from chat.doorbell import group_of, ring_on_commit
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.instance_rows import ensure_instance, key_of
 from chat.models import AgentInstance, StreamSegment, Turn
+from chat.registry import is_served
 from chat.turns.admission import cancel_all, stopping
 from sessions_app.models import Session
 from sessions_app.services import delete_session, select_leaf
@@ -43,6 +44,7 @@ class InstanceSummary:
     created_at: datetime
     is_running: bool
     is_unread: bool  # an answer ended after the owner last looked
+    is_read_only: bool  # its agent is not served any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +70,7 @@ def create_instance(opened: OpenedAgent, *, title: str = "") -> AgentInstance:
     if opened.is_read_only:
         raise AgentNotFound
     key = InstanceKey(owner_id=opened.user_id, agent=opened.agent, name=opened.name)
-    cleaned = _clean_title(title)
-    try:
-        return ensure_instance(key, title=cleaned)
-    except IntegrityError:
-        # Somebody else made it between our look and our insert; theirs is the one.
-        return ensure_instance(key)
+    return ensure_instance(key, title=_clean_title(title))
 
 
 def new_instance_name() -> str:
@@ -174,6 +171,7 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         created_at=row.created_at,
         is_running=getattr(row, "live_status", None) is not None,
         is_unread=is_unread,
+        is_read_only=not is_served(row.agent),
     )
 
 

@@ -10,12 +10,11 @@ from chat.core.handshake import FailedTurn, FinishedTurn, InstanceView
 from chat.instance_rows import find_instance
 from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
 from chat.turns.status import FINAL, TurnStatus, turn_status
+from chat.turns.under_way import turns_under_way
 from fibers.core.states import TERMINAL
 from fibers.selectors import is_being_sealed
 from sessions_app import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-
-_END = ("started_at", "finished_at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +90,7 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
     instance = find_instance(key)
     if instance is None:
         return Snapshot(instance_id=None, session_id=None)
-    rows = Turn.objects.filter(instance=instance).select_related("fiber").order_by("position")
-    under_way = [turn_ref(turn) for turn in rows.exclude(fiber__status__in=TERMINAL)]
+    under_way = [turn_ref(turn) for turn in turns_under_way(instance.pk)]
     return Snapshot(
         instance_id=instance.pk,
         session_id=instance.session_id,
@@ -104,13 +102,8 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
 
 
 def _unseen_failure(instance: AgentInstance, user_id: int) -> TurnRef | None:
-    last = (
-        Turn.objects.filter(instance=instance, generation=instance.generation)
-        .select_related("fiber")
-        .order_by("-position")
-        .first()
-    )
-    if last is None:
+    last = Turn.objects.filter(instance=instance).select_related("fiber").order_by("-position").first()
+    if last is None or last.generation != instance.generation:  # a clear came since
         return None
     ref = turn_ref(last)
     if ref.status is not TurnStatus.ERROR or TurnSeen.objects.filter(turn=last, user_id=user_id).exists():
@@ -150,12 +143,16 @@ def answer_of(turn_id: str) -> JSONObject | None:
 
 def is_final(turn_id: str) -> bool:
     """Whether a turn has ended and what it left is stored (also when it is gone)."""
-    turn = Turn.objects.select_related("fiber").only(*_END, "fiber__status", "fiber__fence").filter(pk=turn_id).first()
+    turn = (
+        Turn.objects.select_related("fiber")
+        .only("finished_at", "fiber__status", "fiber__fence")
+        .filter(pk=turn_id)
+        .first()
+    )
     if turn is None or turn.fiber.status not in TERMINAL:
         return turn is None
     # A turn that lost its workers for good is stored by a fiber of its own, a moment later.
-    was_told = turn.started_at is None or turn.finished_at is not None
-    return was_told or not is_being_sealed(turn.fiber.pk, turn.fiber.fence)
+    return turn.finished_at is not None or not is_being_sealed(turn.fiber.pk, turn.fiber.fence)
 
 
 def mark_seen(turn_id: str, user_id: int) -> None:

@@ -123,7 +123,10 @@ class Turn(models.Model):
             ),
             models.UniqueConstraint(fields=["instance", "position"], name="think_turn_position"),
         ]
-        indexes = [models.Index(fields=["session", "position"], name="think_turn_session")]
+        indexes = [
+            models.Index(fields=["session", "position"], name="think_turn_session"),
+            models.Index(fields=["instance", "accepted_at"], name="think_turn_recent"),
+        ]
 
     def __str__(self) -> str:
         return self.id

@@ -35,7 +35,12 @@ class TurnsPerMinute:
         limit = chat_settings.turns_per_minute
         if not limit or instance.owner_id is None:
             return
-        recent = Turn.objects.filter(instance__owner_id=instance.owner_id, accepted_at__gt=Now() - timedelta(minutes=1))
+        # Through the conversations in which anything happened lately: the history of the others is not looked at.
+        recent = Turn.objects.filter(
+            instance__owner_id=instance.owner_id,
+            instance__active_at__gt=Now() - timedelta(minutes=2),
+            accepted_at__gt=Now() - timedelta(minutes=1),
+        )
         if recent.order_by()[:limit].count() >= limit:
             raise QuotaExceeded(f"You have sent {limit} messages within a minute. Please wait a little.")
 

@@ -66,6 +66,11 @@ def get_agent_class(name: str) -> "type[Agent]":
         raise AgentNotFound(f"There is no agent {name!r}.") from None
 
 
+def is_served(name: str) -> bool:
+    """Whether there is a class of this route name. Instances whose class is gone can be read and not continued."""
+    return name in _classes
+
+
 def list_agents() -> list[AgentInfo]:
     """All served classes, by title."""
     infos = [

@@ -4,20 +4,20 @@ Costs what the page costs: a fixed number of queries whatever the length of the 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from chat.errors import TurnNotFound
 from chat.models import AgentInstance, Turn
 from chat.turns.status import TurnStatus, turn_status
+from chat.turns.under_way import turns_under_way
+from fibers.core.states import TERMINAL
 from fibers.models import FiberStep
 from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
 from sessions_app.models import Session
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
-
-RECENT_TURNS = 500
-LIVE = ("pending", "running", "parked")
+from tools_app.selectors import call_durations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +66,16 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageView:
-    """A message in its place: `sibling_ids` oldest first with itself, `position` its index among them."""
+    """A message in its place: `sibling_ids` oldest first with itself, `position` its index among them.
+
+    Units: `tool_ms` by call id, of calls that have ended.
+    """
 
     message: StoredMessage
     sibling_ids: list[str]
     position: int
     turn: TurnView | None
+    tool_ms: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +99,10 @@ def transcript(instance: AgentInstance, *, before: str | None = None, limit: int
     families = selectors.siblings(instance.session_id, [message.id for message in page.messages])
     queued = [] if before else selectors.queued(instance.session_id)
     turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
+    called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
+    durations = call_durations(called) if called else {}
     return Transcript(
-        messages=[_view(message, families, turns) for message in page.messages],
+        messages=[_view(message, families, turns, durations) for message in page.messages],
         queued=[_alone(message, turns) for message in queued],
         has_more=page.has_more,
         leaf_id=page.leaf_id,
@@ -190,13 +196,23 @@ def turn_view(turn: Turn) -> TurnView:
     )
 
 
-def _view(message: StoredMessage, families: dict[str, list[str]], turns: dict[str, TurnView]) -> MessageView:
+def _has_calls(message: StoredMessage) -> bool:
+    return any("toolCallId" in part for part in message.parts)
+
+
+def _view(
+    message: StoredMessage,
+    families: dict[str, list[str]],
+    turns: dict[str, TurnView],
+    durations: dict[str, dict[str, int]],
+) -> MessageView:
     siblings = families.get(message.id, [message.id])
     return MessageView(
         message=message,
         sibling_ids=siblings,
         position=siblings.index(message.id),
         turn=turns.get(message.turn_id) if message.role == "assistant" else None,
+        tool_ms=durations.get(message.turn_id, {}) if message.role == "assistant" else {},
     )
 
 
@@ -223,15 +239,10 @@ def _turns(instance_id: str, turn_ids: Iterable[str]) -> dict[str, TurnView]:
 
 
 def _edge_turns(instance: AgentInstance) -> tuple[TurnView | None, TurnView | None]:
-    """The oldest live turn, and the newest final one when that one failed.
-
-    Looks among the newest turns only, so that opening does not cost what the history costs.
-    """
-    newest = instance.turn_count - RECENT_TURNS
-    turns = Turn.objects.select_related("fiber").filter(
-        instance_id=instance.id, session_id=instance.session_id, position__gt=newest
-    )
-    live = turns.filter(finished_at=None, fiber__status__in=LIVE).order_by("position").first()
-    final = turns.exclude(fiber__status__in=LIVE).order_by("-position").first()
+    """The oldest turn under way, and the newest final one when that one failed."""
+    under_way = (turn for turn in turns_under_way(instance.id) if turn.session_id == instance.session_id)
+    live = next((turn for turn in under_way if turn.finished_at is None), None)
+    turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
+    final = turns.filter(fiber__status__in=TERMINAL).order_by("-position").first()
     has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
     return turn_view(live) if live else None, turn_view(final) if final and has_failed else None

@@ -8,6 +8,7 @@ import copy
 import json
 from typing import Any
 
+from csp.decorators import csp_update
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -19,10 +20,13 @@ PRODUCT = "Think"
 API = "think-api"
 _LIST_LIMIT = "60"
 _PAGE_LIMIT = "50"
+# Added to the site's policy where django-csp is at work: in these pages only the sanitiser may make markup of text.
+_TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["dompurify"]}
 
 
 @require_safe
 @never_cache
+@csp_update(_TRUSTED_TYPES)
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """The list of conversations. Wide screens show the newest one beside it at once, so it is embedded too."""
@@ -33,6 +37,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
+@csp_update(_TRUSTED_TYPES)
 @login_required
 def new(request: HttpRequest) -> HttpResponse:
     """An empty conversation; nothing is written before its first message. `?agent=` names the agent."""
@@ -41,6 +46,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
+@csp_update(_TRUSTED_TYPES)  # type: ignore[arg-type]  # any view will do, the package knows those without arguments
 @login_required
 def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
     """One conversation, its newest page embedded. Errors: `Http404` for what is not this user's."""

@@ -17,7 +17,7 @@ from chat import sign_in
 from chat.doorbell import ring_on_commit, user_group
 from chat.errors import SignInDenied
 
-TEMPLATE = "registration/sign_in_link.html"
+TEMPLATE = "chat/sign_in_link.html"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -32,7 +32,7 @@ def home_url() -> str:
 class SignIn(LoginView):
     """The login page. Who is signed in already goes on."""
 
-    template_name = "registration/login.html"
+    template_name = "chat/login.html"
     redirect_authenticated_user = True
 
     def get_default_redirect_url(self) -> str:
@@ -42,6 +42,8 @@ class SignIn(LoginView):
 
 class SignOut(LogoutView):
     """Ends the session, and the sockets that live by it; POST only."""
+
+    template_name = "chat/logged_out.html"
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Sign out."""
@@ -64,7 +66,7 @@ class SignInByLink(View):
             sign_in.refuse_strangers(request)
             response = super().dispatch(request, *args, **kwargs)
         except SignInDenied as error:
-            response = render(request, TEMPLATE, {"error": error.message}, status=403)
+            response = render(request, TEMPLATE, {"refusal": error.message}, status=403)
         # The address is a secret: it must not travel in a Referer.
         response["Referrer-Policy"] = "no-referrer"
         assert isinstance(response, HttpResponse)

@@ -3,33 +3,18 @@
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
-from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from django.utils.functional import cached_property
 from typing_extensions import override
 
 from fibers import registry, services
 from fibers.models import Fiber, FiberStep
+from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
 if TYPE_CHECKING:
-    _FiberAdmin = admin.ModelAdmin[Fiber]
     _StepInline = admin.TabularInline[FiberStep, Fiber]
 else:
-    _FiberAdmin = admin.ModelAdmin
     _StepInline = admin.TabularInline
-
-COUNT_LIMIT = 10_000
-
-
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time in Django 5.2
-    """Counts up to a limit: COUNT over a large table costs seconds on PostgreSQL."""
-
-    @cached_property
-    def count(self) -> int:
-        """Rows, at most the limit."""
-        rows = self.object_list
-        return rows.order_by()[:COUNT_LIMIT].count() if isinstance(rows, QuerySet) else len(rows)
 
 
 class NameFilter(admin.SimpleListFilter):
@@ -71,7 +56,7 @@ class StepInline(_StepInline):
 
 
 @admin.register(Fiber)
-class FiberAdmin(_FiberAdmin):
+class FiberAdmin(ReadOnlyAdmin):
     """List and detail of fibers, read-only, with two actions."""
 
     list_display = (
@@ -94,24 +79,6 @@ class FiberAdmin(_FiberAdmin):
     ordering = ("-id",)  # ids sort by time
     inlines = (StepInline,)
     actions = ("cancel_fibers", "requeue_fibers")
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    list_per_page = 50
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Fibers are started by services."""
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Fibers are moved by the runner."""
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Fibers are pruned by policy."""
-        return False
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Whether this person may cancel fibers."""

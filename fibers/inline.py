@@ -9,11 +9,12 @@ is not hurried, and nobody else's fibers are run (`fibers.testing.worker` does b
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from fibers import recovery
 from fibers.models import Fiber
+from fibers.querysets import FiberQuerySet
 from fibers.runner import run_fiber
 from thinkproject.kernel.aio import db
 
@@ -23,7 +24,23 @@ SWEEP_SECONDS = 2.0
 @asynccontextmanager
 async def working_for(owner_id: int | None, *, look_seconds: float = 0.05) -> AsyncIterator[None]:
     """Run the owner's fibers on this loop until the end of the block; what still runs then is handed back."""
-    task = asyncio.create_task(_work(owner_id, look_seconds))
+    swept_at = -SWEEP_SECONDS
+
+    def look() -> list[str]:
+        nonlocal swept_at
+        if time.monotonic() - swept_at >= SWEEP_SECONDS:
+            swept_at = time.monotonic()
+            recovery.sweep(prune=False)
+        return first_claimable(Fiber.objects.filter(owner_id=owner_id))
+
+    async with running(look, look_seconds):
+        yield
+
+
+@asynccontextmanager
+async def running(look: Callable[[], list[str]], look_seconds: float) -> AsyncIterator[None]:
+    """Run what `look` finds, side by side, until the end of the block. It is called on the database bridge."""
+    task = asyncio.create_task(_work(look, look_seconds))
     try:
         yield
     finally:
@@ -32,26 +49,22 @@ async def working_for(owner_id: int | None, *, look_seconds: float = 0.05) -> As
             await task
 
 
-async def _work(owner_id: int | None, look_seconds: float) -> None:
-    running: dict[str, asyncio.Task[None]] = {}
-    swept_at = -SWEEP_SECONDS
+def first_claimable(fibers: FiberQuerySet) -> list[str]:
+    """Return the ids of those that may run now, the longest due first."""
+    return list(fibers.claimable().order_by("available_at", "pk").values_list("pk", flat=True)[:100])
+
+
+async def _work(look: Callable[[], list[str]], look_seconds: float) -> None:
+    tasks: dict[str, asyncio.Task[None]] = {}
     try:
         while True:
-            if time.monotonic() - swept_at >= SWEEP_SECONDS:
-                swept_at = time.monotonic()
-                await db(recovery.sweep, prune=False)
-            for fiber_id in await db(_claimable, owner_id):
-                if fiber_id not in running:
-                    running[fiber_id] = asyncio.create_task(run_fiber(fiber_id))
+            for fiber_id in await db(look):
+                if fiber_id not in tasks:
+                    tasks[fiber_id] = asyncio.create_task(run_fiber(fiber_id))
             await asyncio.sleep(look_seconds)
-            for fiber_id in [known for known, task in running.items() if task.done()]:
-                running.pop(fiber_id).result()
+            for fiber_id in [known for known, task in tasks.items() if task.done()]:
+                tasks.pop(fiber_id).result()
     finally:
-        for task in running.values():
+        for task in tasks.values():
             task.cancel()
-        await asyncio.gather(*running.values(), return_exceptions=True)
-
-
-def _claimable(owner_id: int | None) -> list[str]:
-    mine = Fiber.objects.claimable().filter(owner_id=owner_id)
-    return list(mine.order_by("available_at", "pk").values_list("pk", flat=True)[:100])
+        await asyncio.gather(*tasks.values(), return_exceptions=True)

@@ -53,7 +53,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """How a run ended. `was_told` is False when the function did not end by itself."""
+    """How a run ended. `was_told` is False when the function did not end itself, by a return or by saying so."""
 
     event: FiberEvent
     progress: int
@@ -101,7 +101,7 @@ def next_claimable(fiber_id: str) -> str | None:
 
 def next_in_lane(lane: str) -> str | None:
     """Return the id of the fiber that may run next in this lane."""
-    found: str | None = Fiber.objects.in_lane(lane).claimable().values_list("pk", flat=True).first()
+    found: str | None = Fiber.objects.live_in(lane).claimable().values_list("pk", flat=True).first()
     return found
 
 
@@ -172,7 +172,7 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
         )
         was_told = settlement.was_told and (event is settlement.event or settlement.event is FiberEvent.COMPLETE)
         if is_terminal and not was_told:
-            start_sealer(fiber, status, reason)
+            tidy_after(fiber, status, reason)
     return status
 
 
@@ -181,13 +181,20 @@ def sealer_key(fiber_id: str, fence: int) -> str:
     return f"{fiber_id}:sealed:{fence}"
 
 
-def start_sealer(fiber: Fiber, status: FiberStatus, reason: str) -> None:
-    """Start the fiber that tidies up after one whose function did not see its end, where one is declared.
+def tidy_after(fiber: Fiber, status: FiberStatus, reason: str) -> None:
+    """Tidy up after a fiber whose function did not see its end: start the fiber that is declared for it.
 
     It runs next in the lane, with a fence of its own: a worker that was given up for dead cannot write beside it.
+    Where the function never ran there is nothing to tidy; who wants to know is told at once.
     """
     entry = find_durable(fiber.name)
-    if entry is None or not entry.sealed or fiber.attempt == 0:
+    if entry is None:
+        return
+    if fiber.attempt == 0:
+        if entry.unrun is not None:
+            entry.unrun(fiber.payload)
+        return
+    if not entry.sealed:
         return
     Fiber.objects.filter(pk=fiber.pk).update(fence=F("fence") + 1)
     fiber.fence += 1

@@ -71,6 +71,8 @@ class Fiber(models.Model):
             models.Index(fields=["available_at", "id"], condition=Q(status="pending"), name="think_fiber_pending"),
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="think_fiber_leases"),
             models.Index(fields=["finished_at"], name="think_fiber_finished"),
+            # Finds what is under way in a lane, however much ended there.
+            models.Index(fields=["lane", "lane_position"], condition=Q(finished_at=None), name="think_fiber_live"),
         ]
 
     def __str__(self) -> str:

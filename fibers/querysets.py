@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from fibers.core.states import FiberStatus
+from fibers.core.states import TERMINAL, FiberStatus
 
 if TYPE_CHECKING:
     from fibers.models import Fiber  # noqa: F401 - named in a string: mypy needs the argument, Django not
@@ -19,7 +19,7 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
 
     def claimable(self) -> Self:
         """Those that a worker may take now: due, not cancelled, first of their lane, lane not running."""
-        others = self.model._default_manager.filter(lane=OuterRef("lane"))
+        others = self.model._default_manager.filter(lane=OuterRef("lane"), finished_at=None)
         running = others.filter(status=FiberStatus.RUNNING)
         earlier = others.filter(
             status__in=(FiberStatus.PENDING, FiberStatus.PARKED), lane_position__lt=OuterRef("lane_position")
@@ -58,9 +58,10 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         """The one fiber, if the lease with this fence still holds."""
         return self.filter(pk=fiber_id, fence=fence, status=FiberStatus.RUNNING)
 
-    def in_lane(self, lane: str) -> Self:
-        """Those of one lane, in their order."""
-        return self.filter(lane=lane).order_by(F("lane_position"))
+    def live_in(self, lane: str) -> Self:
+        """Those of one lane that have not ended, in their order. Costs what is under way, not what ended there."""
+        # The status decides; that nothing ended has no `finished_at` is what the index knows.
+        return self.filter(lane=lane, finished_at=None).exclude(status__in=TERMINAL).order_by("lane_position")
 
     def finished_before(self, statuses: tuple[FiberStatus, ...], seconds: float) -> Self:
         """Terminal ones older than this."""

@@ -179,9 +179,9 @@ def _settlement(run: Run) -> Settlement | None:
     if not task.done():
         task.cancel()
         logger.error("fiber abandoned", extra={"action": "fiber_abandoned", "fiber_id": context.fiber_id})
-        return _interrupted(context, was_told=False)
+        return _interrupted(context)
     if task.cancelled():
-        return _interrupted(context, was_told=True)
+        return _interrupted(context)
     error = task.exception()
     if error is not None:
         return _from_error(context, error)
@@ -189,14 +189,16 @@ def _settlement(run: Run) -> Settlement | None:
         result = task.result()
         dump(result)
     except (TypeError, ValueError) as unencodable:
-        return _failure(context, "result_invalid", f"the result is not JSON: {unencodable}", is_final=True)
+        return _failure(
+            context, "result_invalid", f"the result is not JSON: {unencodable}", is_final=True, was_told=True
+        )
     return Settlement(event=FiberEvent.COMPLETE, progress=context.progress, result=result)
 
 
 def _from_error(context: FiberContext, error: BaseException) -> Settlement | None:
     if isinstance(error, Cancelled):
         if context.interrupt is Interrupt.SHUTDOWN:
-            return _interrupted(context, was_told=True)
+            return _interrupted(context)
         return Settlement(event=FiberEvent.CANCEL, progress=context.progress, result=error.result)
     if isinstance(error, Parked):
         return Settlement(event=FiberEvent.PARK, progress=context.progress, reason=error.reason[:64])
@@ -206,26 +208,28 @@ def _from_error(context: FiberContext, error: BaseException) -> Settlement | Non
         logger.error("fiber dropped", exc_info=error, extra={"action": "fiber_drop", "fiber_id": context.fiber_id})
         return None  # not an end of the function but of us: the lease runs out, recovery decides
     if context.interrupt is not None:
-        return _interrupted(context, was_told=True)
+        return _interrupted(context)
     logger.warning("fiber failed", exc_info=error, extra={"action": "fiber_error", "fiber_id": context.fiber_id})
     if isinstance(error, Failed):
-        return _failure(context, error.error_code, error.message, is_final=error.is_final)
+        return _failure(context, error.error_code, error.message, is_final=error.is_final, was_told=True)
     if isinstance(error, ThinkError):
-        return _failure(context, error.code, error.message, is_final=False)
-    return _failure(context, "internal", f"{type(error).__name__}: {error}", is_final=False)
+        return _failure(context, error.code, error.message)
+    return _failure(context, "internal", f"{type(error).__name__}: {error}")
 
 
-def _interrupted(context: FiberContext, *, was_told: bool) -> Settlement:
+def _interrupted(context: FiberContext) -> Settlement:
     match context.interrupt:
         case Interrupt.CANCEL:
-            return Settlement(event=FiberEvent.CANCEL, progress=context.progress, was_told=was_told)
+            return Settlement(event=FiberEvent.CANCEL, progress=context.progress, was_told=False)
         case Interrupt.SHUTDOWN:
             return Settlement(event=FiberEvent.HAND_BACK, progress=context.progress, reason="shutdown")
         case _:
-            return _failure(context, "cancelled_itself", "the function cancelled its own task", is_final=False)
+            return _failure(context, "cancelled_itself", "the function cancelled its own task")
 
 
-def _failure(context: FiberContext, code: str, message: str, *, is_final: bool) -> Settlement:
+def _failure(
+    context: FiberContext, code: str, message: str, *, is_final: bool = False, was_told: bool = False
+) -> Settlement:
     failures = context.retries + 1
     will_retry = not is_final and failures <= context.max_retries
     # The jitter spreads load; nothing secret hangs on it.
@@ -237,6 +241,7 @@ def _failure(context: FiberContext, code: str, message: str, *, is_final: bool) 
         reason="retry" if will_retry else code[:64],
         delay_seconds=RETRY.delay_seconds(failures, jitter=jitter) if will_retry else 0.0,
         is_failure=True,
+        was_told=was_told,
     )
 
 

@@ -40,13 +40,12 @@ def is_being_sealed(fiber_id: str, fence: int) -> bool:
 
 def lane_is_busy(lane: str) -> bool:
     """Whether a fiber of this lane is running or waits for its turn or for somebody."""
-    live = (FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED)
-    return Fiber.objects.filter(lane=lane, status__in=live).exists()
+    return Fiber.objects.live_in(lane).exists()
 
 
 def pending_in_lane(lane: str) -> list[Fiber]:
     """Return the fibers of a lane that wait for their turn, in the order in which they will run."""
-    return list(Fiber.objects.in_lane(lane).filter(status=FiberStatus.PENDING))
+    return list(Fiber.objects.live_in(lane).filter(status=FiberStatus.PENDING))
 
 
 def history(fiber_id: str) -> list[StepView]:

@@ -8,7 +8,7 @@ Time is the database's clock: nothing is frozen. What would have to be waited fo
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import NoReturn
 
@@ -18,6 +18,7 @@ from fibers import context as contexts
 from fibers import leases, recovery
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
+from fibers.inline import first_claimable, running
 from fibers.models import Fiber
 from fibers.runner import run_fiber
 from thinkproject.kernel.aio import db
@@ -53,30 +54,13 @@ async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = F
 @asynccontextmanager
 async def worker(*, look_seconds: float = 0.01) -> AsyncIterator[None]:
     """Run fibers in the background of this loop until the end of the block, side by side as a real worker would."""
-    task = asyncio.create_task(_work(look_seconds))
-    try:
+
+    def look() -> list[str]:
+        make_due()
+        return _claimable()
+
+    async with running(look, look_seconds):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _work(look_seconds: float) -> None:
-    running: dict[str, asyncio.Task[None]] = {}
-    try:
-        while True:
-            await db(make_due)
-            for fiber_id in await db(_claimable):
-                if fiber_id not in running:
-                    running[fiber_id] = asyncio.create_task(run_fiber(fiber_id))
-            await asyncio.sleep(look_seconds)
-            for fiber_id in [known for known, task in running.items() if task.done()]:
-                running.pop(fiber_id).result()
-    finally:
-        for task in running.values():
-            task.cancel()
-        await asyncio.gather(*running.values(), return_exceptions=True)
 
 
 @contextmanager
@@ -133,4 +117,4 @@ def _recover() -> None:
 
 
 def _claimable() -> list[str]:
-    return list(Fiber.objects.claimable().order_by("available_at", "pk").values_list("pk", flat=True)[:100])
+    return first_claimable(Fiber.objects.all())

@@ -1,15 +1,13 @@
 """Sessions and messages in the admin: to read and to remove. Nothing is edited, and no list counts a whole table."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.core.paginator import Paginator
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.functional import cached_property
 from django.utils.html import format_html
 from typing_extensions import override
 
@@ -17,31 +15,11 @@ from sessions_app import services
 from sessions_app.conversation_view import conversation_view
 from sessions_app.core.messages import is_message_id
 from sessions_app.models import Message, Session
-
-if TYPE_CHECKING:
-    _SessionAdmin = admin.ModelAdmin[Session]
-    _MessageAdmin = admin.ModelAdmin[Message]
-    _Paginator = Paginator[Any]
-else:
-    _SessionAdmin = admin.ModelAdmin
-    _MessageAdmin = admin.ModelAdmin
-    _Paginator = Paginator
-
-MOST_COUNTED = 5_000
-
-
-class CappedPaginator(_Paginator):
-    """Stops counting at a limit; people look at the first pages and search for the rest."""
-
-    @cached_property
-    def count(self) -> int:
-        """How many rows, or the limit."""
-        rows: Any = self.object_list  # a queryset, in the admin
-        return len(rows.order_by().values_list("pk")[:MOST_COUNTED])
+from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
 
 @admin.register(Session)
-class SessionAdmin(_SessionAdmin):
+class SessionAdmin(ReadOnlyAdmin):
     """Sessions; the page of one shows its conversation, newest messages first to hand, with its branches."""
 
     list_display = ("id", "name", "owner", "scope", "created_at", "updated_at")
@@ -49,9 +27,7 @@ class SessionAdmin(_SessionAdmin):
     search_fields = ("=id", "=scope", "^name", f"=owner__{get_user_model().USERNAME_FIELD}")
     search_help_text = "The exact id, scope or owner, or how the name begins."
     ordering = ("-id",)
-    paginator = CappedPaginator
-    show_full_result_count = False
-    list_per_page = 50
+    can_delete = True
     fields = ("id", "name", "owner", "scope", "forked", "change_seq", "created_at", "updated_at")
     readonly_fields = fields
 
@@ -63,16 +39,6 @@ class SessionAdmin(_SessionAdmin):
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:think_sessions_session_change", args=[row.parent_id]), row.parent_id
         )
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Sessions are made by services."""
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Sessions are changed by services."""
-        return False
 
     @override
     def change_view(
@@ -111,7 +77,7 @@ class SessionAdmin(_SessionAdmin):
 
 
 @admin.register(Message)
-class MessageAdmin(_MessageAdmin):
+class MessageAdmin(ReadOnlyAdmin):
     """Single messages, found by an exact id."""
 
     list_display = ("message_id", "role", "session", "depth", "byte_size", "turn_id", "created_at")
@@ -119,9 +85,6 @@ class MessageAdmin(_MessageAdmin):
     search_fields = ("=message_id",)
     search_help_text = "The exact id of a message, a turn or a session."
     ordering = ("-id",)
-    paginator = CappedPaginator
-    show_full_result_count = False
-    list_per_page = 50
     fields = (
         "message_id",
         "role",
@@ -164,21 +127,6 @@ class MessageAdmin(_MessageAdmin):
             return queryset.none(), False
         found = Q(message_id=search_term) | Q(turn_id=search_term) | Q(session_id=search_term)
         return queryset.filter(found), False
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Messages are written by services."""
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Messages are written by services."""
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Messages are removed by services."""
-        return False
 
 
 def _id_from(request: HttpRequest, name: str) -> str:

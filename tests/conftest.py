@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import redis
 from django.conf import settings as django_settings
@@ -20,7 +21,11 @@ NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 
 
 def pytest_configure() -> None:
-    """Make the data directory of this run."""
+    """Make the data directory of this run. Laws hold however busy the machine is."""
+    hypothesis.settings.register_profile(
+        "think", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("think")
     private_directory(django_settings.TEST_DIR)
 
 

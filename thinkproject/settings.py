@@ -191,7 +191,6 @@ CONTENT_SECURITY_POLICY = {
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = DATA_DIR / "files"  # never served by address: the API checks who asks
 _static_storage = (
     "whitenoise.storage.CompressedManifestStaticFilesStorage"

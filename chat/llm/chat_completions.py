@@ -1,21 +1,16 @@
 """Adapter for the Chat Completions wire, which nearly every model server speaks.
 
-Servers differ in many small ways; the tolerance is in `chat_reader`. Nothing here retries except one thing that is no
-failure: a server which does not know `stream_options` is asked again without it, and remembered.
+Servers differ in many small ways; the tolerance is in `chat_reader`. A server which does not know `stream_options` is
+asked again without it, and remembered: that is no failure.
 """
 
-import asyncio
-import contextlib
-from collections.abc import AsyncGenerator
-from typing import assert_never
+from contextlib import AbstractAsyncContextManager
+from typing import Any, assert_never
 
-import httpx2
 import openai
 
 from chat.core.language_model import (
     AssistantMessage,
-    ModelEvent,
-    ModelMessage,
     ModelRequest,
     ReasoningContent,
     TextContent,
@@ -24,108 +19,32 @@ from chat.core.language_model import (
     ToolSpec,
     UserMessage,
 )
-from chat.errors import ModelRejected, NetworkLost
+from chat.llm.adapter import HttpModel, known_call_ids
 from chat.llm.chat_reader import ChatReader
 from chat.llm.content import data_url, file_note, is_image, output_text, plain_text
-from chat.llm.errors import from_exception
-from chat.llm.redaction import redact_body
-from chat.llm.sse import SSEEvent, SSEOverflow
-from chat.llm.transport import TRANSPORT_ERRORS, Endpoint, client_for, drain, sse_batches
+from chat.llm.transport import client_for
 from thinkproject.kernel.jsonvalue import JSONObject, dump
-
-# How long to wait for the usage that follows the end of the answer.
-TAIL_SECONDS = 3.0
 
 _without_stream_options: set[str] = set()
 
 
-class ChatCompletionsModel:
-    """A model behind `POST {base_url}/chat/completions`. Stateless; share it between turns."""
+class ChatCompletionsModel(HttpModel):
+    """A model behind `POST {base_url}/chat/completions`."""
 
-    def __init__(self, endpoint: Endpoint, model: str) -> None:
-        self._endpoint = endpoint
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        """`provider/model`."""
-        return f"{self._endpoint.provider}/{self._model}"
-
-    @property
-    def accepts_images(self) -> bool:
-        """Whether pictures are sent."""
-        return self._endpoint.accepts_images
-
-    def describe(self, request: ModelRequest) -> JSONObject:
-        """The body `stream` would send; long data URLs shortened, anything like a credential out."""
-        return redact_body(self._body(request))
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Ask the model.
-
-        Errors: the `ModelError` family. Closing the generator, or cancelling the task in it, closes the connection.
-        """
-        try:
-            async with self._open(request) as response:
-                reader = ChatReader(self._endpoint.provider, self._secrets, known_call_ids(request.messages))
-                async with contextlib.aclosing(sse_batches(response)) as batches:
-                    async for batch in batches:
-                        for event in batch:
-                            for item in reader.feed(event.data):
-                                yield item
-                        if reader.finish_seen:
-                            break
-                    if not reader.is_done:
-                        await self._read_tail(batches, reader)
-                    for item in reader.end():
-                        yield item
-                    await drain(batches)
-        except TRANSPORT_ERRORS as error:
-            # Without the cause: its text quotes the provider's body, which is for the log alone.
-            raise from_exception(self._endpoint.provider, error, secrets=self._secrets) from None
-        except SSEOverflow as error:
-            raise ModelRejected(f"{self._endpoint.provider} sent more in one piece than can be held.") from error
-
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        return self._endpoint.secrets
-
-    @contextlib.asynccontextmanager
-    async def _open(self, request: ModelRequest) -> AsyncGenerator[httpx2.Response, None]:
-        body = self._body(request)
-        headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
-        async with contextlib.AsyncExitStack() as stack:
-            try:
-                response = await self._send(stack, body, headers)
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if "stream_options" not in body or "stream_options" not in error.response.text:
-                    raise
-                _without_stream_options.add(self._endpoint.base_url)
-                response = await self._send(stack, self._body(request), headers)
-            yield response
-
-    async def _send(
-        self, stack: contextlib.AsyncExitStack, body: JSONObject, headers: dict[str, str]
-    ) -> httpx2.Response:
-        # The body travels as `extra_body`: the client's walk over each message's type is slow on long histories.
+    def _call(
+        self, body: JSONObject, headers: dict[str, str]
+    ) -> AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]:
         create = client_for(self._endpoint).chat.completions.with_streaming_response.create
-        call = create(messages=[], model=self._model, stream=True, extra_body=body, extra_headers=headers)
-        return (await stack.enter_async_context(call)).http_response
+        return create(messages=[], model=self._model, stream=True, extra_body=body, extra_headers=headers)
 
-    async def _read_tail(self, batches: AsyncGenerator[list[SSEEvent], None], reader: ChatReader) -> None:
-        """Wait for usage after the finish. The answer is complete: nothing that goes wrong here matters."""
-        if not reader.finish_seen:
-            raise NetworkLost(
-                f"The connection to {self._endpoint.provider} ended in the middle of the answer.",
-                provider=self._endpoint.provider,
-            )
-        with contextlib.suppress(TimeoutError, SSEOverflow, *TRANSPORT_ERRORS):
-            async with asyncio.timeout(TAIL_SECONDS):
-                async for batch in batches:
-                    for event in batch:
-                        reader.feed_tail(event.data)
-                    if reader.is_done:
-                        return
+    def _reader(self, request: ModelRequest) -> ChatReader:
+        return ChatReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
+
+    def _gives_in(self, body: JSONObject, refusal: str) -> bool:
+        gives_in = "stream_options" in body and "stream_options" in refusal
+        if gives_in:
+            _without_stream_options.add(self._endpoint.base_url)
+        return gives_in
 
     def _body(self, request: ModelRequest) -> JSONObject:
         settings = request.settings
@@ -156,17 +75,6 @@ class ChatCompletionsModel:
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         body.update(settings.extra)
         return body
-
-
-def known_call_ids(messages: tuple[ModelMessage, ...]) -> set[str]:
-    """Call ids that the conversation has used: a server that counts from zero each time must not repeat one."""
-    return {
-        item.call_id
-        for message in messages
-        if isinstance(message, AssistantMessage)
-        for item in message.content
-        if isinstance(item, ToolCallContent)
-    }
 
 
 def chat_messages(request: ModelRequest, *, accepts_images: bool) -> list[JSONObject]:

@@ -4,17 +4,14 @@ Nothing is stored at the provider (`store` is false): the conversation is ours, 
 encrypted, in the `provider_metadata` of reasoning parts.
 """
 
-import contextlib
 import re
-from collections.abc import AsyncGenerator
-from typing import Final, assert_never
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, assert_never
 
-import httpx2
 import openai
 
 from chat.core.language_model import (
     AssistantMessage,
-    ModelEvent,
     ModelRequest,
     ReasoningContent,
     TextContent,
@@ -23,14 +20,10 @@ from chat.core.language_model import (
     ToolSpec,
     UserMessage,
 )
-from chat.errors import ModelRejected, NetworkLost
-from chat.llm.chat_completions import known_call_ids
+from chat.llm.adapter import HttpModel, known_call_ids
 from chat.llm.content import data_url, file_note, is_image, output_text
-from chat.llm.errors import from_exception
-from chat.llm.redaction import redact_body
 from chat.llm.responses_reader import METADATA_KEY, ResponsesReader
-from chat.llm.sse import SSEOverflow
-from chat.llm.transport import TRANSPORT_ERRORS, Endpoint, client_for, drain, sse_batches
+from chat.llm.transport import client_for
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 _REASONING_MODEL: Final = re.compile(r"^(?:o\d|gpt-[5-9]|gpt-\d{2}|codex|computer-use)(?!.*chat-latest)")
@@ -39,78 +32,24 @@ _REASONING_REFUSED: Final = re.compile(r"reasoning|encrypted_content", re.IGNORE
 _without_reasoning: set[tuple[str, str]] = set()
 
 
-class ResponsesModel:
-    """A model behind `POST {base_url}/responses`. Stateless; share it between turns."""
+class ResponsesModel(HttpModel):
+    """A model behind `POST {base_url}/responses`."""
 
-    def __init__(self, endpoint: Endpoint, model: str) -> None:
-        self._endpoint = endpoint
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        """`provider/model`."""
-        return f"{self._endpoint.provider}/{self._model}"
-
-    @property
-    def accepts_images(self) -> bool:
-        """Whether pictures are sent."""
-        return self._endpoint.accepts_images
-
-    def describe(self, request: ModelRequest) -> JSONObject:
-        """The body `stream` would send; long data URLs shortened, anything like a credential out."""
-        return redact_body(self._body(request))
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Ask the model.
-
-        Errors: the `ModelError` family. Closing the generator, or cancelling the task in it, closes the connection.
-        """
-        provider, secrets = self._endpoint.provider, self._endpoint.secrets
-        try:
-            async with self._open(request) as response:
-                reader = ResponsesReader(provider, secrets, known_call_ids(request.messages))
-                async with contextlib.aclosing(sse_batches(response)) as batches:
-                    async for batch in batches:
-                        for event in batch:
-                            for item in reader.feed(event.data):
-                                yield item
-                        if reader.is_done:
-                            break
-                    if not reader.is_done:
-                        raise NetworkLost(
-                            f"The connection to {provider} ended in the middle of the answer.", provider=provider
-                        )
-                    for item in reader.end():
-                        yield item
-                    await drain(batches)
-        except TRANSPORT_ERRORS as error:
-            # Without the cause: its text quotes the provider's body, which is for the log alone.
-            raise from_exception(provider, error, secrets=secrets) from None
-        except SSEOverflow as error:
-            raise ModelRejected(f"{provider} sent more in one piece than can be held.") from error
-
-    @contextlib.asynccontextmanager
-    async def _open(self, request: ModelRequest) -> AsyncGenerator[httpx2.Response, None]:
-        body = self._body(request)
-        headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
-        async with contextlib.AsyncExitStack() as stack:
-            try:
-                response = await self._send(stack, body, headers)
-            except openai.BadRequestError as error:
-                # A model that does not reason refuses to be asked for its reasoning; that is no failure.
-                if "include" not in body or not _REASONING_REFUSED.search(error.response.text):
-                    raise
-                _without_reasoning.add((self._endpoint.base_url, self._model))
-                response = await self._send(stack, self._body(request), headers)
-            yield response
-
-    async def _send(
-        self, stack: contextlib.AsyncExitStack, body: JSONObject, headers: dict[str, str]
-    ) -> httpx2.Response:
-        # The body travels as `extra_body`: the client's walk over each message's type is slow on long histories.
+    def _call(
+        self, body: JSONObject, headers: dict[str, str]
+    ) -> AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]:
         create = client_for(self._endpoint).responses.with_streaming_response.create
-        call = create(stream=True, extra_body=body, extra_headers=headers)
-        return (await stack.enter_async_context(call)).http_response
+        return create(stream=True, extra_body=body, extra_headers=headers)
+
+    def _reader(self, request: ModelRequest) -> ResponsesReader:
+        return ResponsesReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
+
+    def _gives_in(self, body: JSONObject, refusal: str) -> bool:
+        """A model that does not reason refuses to be asked for its reasoning; that is no failure."""
+        gives_in = "include" in body and _REASONING_REFUSED.search(refusal) is not None
+        if gives_in:
+            _without_reasoning.add((self._endpoint.base_url, self._model))
+        return gives_in
 
     def _body(self, request: ModelRequest) -> JSONObject:
         settings = request.settings

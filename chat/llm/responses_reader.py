@@ -93,6 +93,11 @@ class ResponsesReader:
         self._model_name = ""
         self.is_done = False
 
+    @property
+    def finish_seen(self) -> bool:
+        """Whether the answer is complete."""
+        return self.is_done
+
     def feed(self, data: bytes) -> list[ModelEvent]:
         """Take one event's data. Errors: what an error inside the stream means; `Overloaded` for garbage."""
         if data == DONE or self.is_done:
@@ -111,6 +116,9 @@ class ResponsesReader:
         if kind == "response.reasoning_summary_part.added" and event.summary_index:
             return [ReasoningDelta(text="\n\n")]
         return self._read_lifecycle(kind, event)
+
+    def feed_tail(self, _data: bytes) -> None:
+        """Nothing follows the end here."""
 
     def end(self) -> list[ModelEvent]:
         """Close what is open and say how the answer ended."""

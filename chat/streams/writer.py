@@ -274,5 +274,8 @@ async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait({task}, timeout=CLOSE_SECONDS)
+        done, _ = await asyncio.wait({task}, timeout=CLOSE_SECONDS)
+        for ended in done:
+            if not ended.cancelled():
+                ended.exception()  # looked at; the cancel is what the caller hears
         raise

@@ -22,7 +22,7 @@ from chat.think import Think
 from chat.turns.intake import Intake, Placement, adopt_files_of, resolve
 from chat.turns.originals import fit_intake
 from chat.turns.status import SKIPPED_REASON
-from fibers.core.states import TERMINAL
+from chat.turns.under_way import lane_of, turns_under_way
 from fibers.services import cancel_fiber, hold_fiber, start_fiber
 from sessions_app.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
@@ -69,7 +69,7 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     try:
         return _admit(key, request, file_ids)
     except IntegrityError:
-        # Somebody else made the instance or accepted the same request at the same moment; now it is there to be found.
+        # Somebody else accepted the same request at the same moment; now it is there to be found.
         return _admit(key, request, file_ids)
 
 
@@ -109,14 +109,19 @@ def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None
 
 
 def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placement) -> Turn:
-    turn_id = new_turn_id()
+    turn_id, request_id = new_turn_id(), request.request_id or new_id("req")
     fiber = start_fiber(
         TURN_FIBER,
         {"turn_id": turn_id},
-        lane=f"instance:{instance.pk}",
+        lane=lane_of(instance.pk),
         owner_id=instance.owner_id,
         max_retries=3,
-        metadata={"turn_id": turn_id, "instance_id": instance.pk, "address": group_of(key_of(instance))},
+        metadata={
+            "turn_id": turn_id,
+            "instance_id": instance.pk,
+            "address": group_of(key_of(instance)),
+            "request_id": request_id,
+        },
     )
     assert instance.session_id is not None
     if placement.new_messages:
@@ -127,7 +132,7 @@ def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placem
         session_id=instance.session_id,
         fiber=fiber,
         position=instance.turn_count,
-        request_id=request.request_id or new_id("req"),
+        request_id=request_id,
         idempotency_key=request.idempotency_key or None,
         trigger=placement.trigger,
         generation=instance.generation,
@@ -154,9 +159,7 @@ def cancel_turn(turn_id: str) -> bool:
 
 def cancel_all(instance: AgentInstance, *, queued_reason: str = "stopped") -> Sequence[Turn]:
     """Stop every turn of an instance that has not ended. `queued_reason` is for those that never began."""
-    turns = list(
-        Turn.objects.filter(instance=instance).exclude(fiber__status__in=TERMINAL).select_related("fiber", "instance")
-    )
+    turns = list(turns_under_way(instance.pk).select_related("fiber", "instance"))
     for turn in turns:
         reason = queued_reason if turn.started_at is None else "stopped"
         if cancel_fiber(turn.fiber_id, reason=reason):
@@ -198,8 +201,7 @@ def stopping(key: InstanceKey, *, queued_reason: str = "stopped") -> Iterator[Ag
 
 
 def _live_fibers(instance: AgentInstance) -> list[str]:
-    live = Turn.objects.filter(instance=instance).exclude(fiber__status__in=TERMINAL)
-    return list(live.order_by("fiber_id").values_list("fiber_id", flat=True))
+    return list(turns_under_way(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True))
 
 
 def _lock_live(instance: AgentInstance) -> set[str]:

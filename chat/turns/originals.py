@@ -59,6 +59,11 @@ def fit_message(owner_id: int | None, message: JSONObject, *, is_vital: bool) ->
     return fitting, [found for found in original.ids if found]
 
 
+def fit_answer(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
+    """Do so for what a model said: it is stored in any case, cut where its original could not be kept."""
+    return fit_message(owner_id, message, is_vital=False)
+
+
 def fit_intake(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]:
     """Do so for what a person wrote: nothing of it may be lost, so a failure refuses it.
 

@@ -3,9 +3,11 @@
 All functions are sync and run on the database bridge.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.db.models import F
 from django.utils import timezone
@@ -31,6 +33,12 @@ from thinkproject.kernel.jsonvalue import JSONObject
 RESPONSE_FIBER = "chat.response"
 BEGIN = "begin"
 FINAL = "final"
+_NOT_OVER: dict[str, Any] = {"finished_at": None, "error_text": "", "error_code": ""}
+
+
+def end_unrun(payload: JSONObject) -> None:
+    """Note the end of a turn that nobody began, in the transaction that stops it."""
+    Turn.objects.filter(pk=payload["turn_id"]).update(finished_at=timezone.now())
 
 
 def response_key(turn_id: str) -> str:
@@ -71,11 +79,25 @@ def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None)
     history = None
     if recorded is None:
         with context.fenced():
-            leaf_id, history = _place(turn)
-            Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now())
-            context.record_in(BEGIN, {"leaf": leaf_id})
+            was_cleared = not holds_generation(turn.instance_id, turn.generation)
+            if was_cleared:
+                end_unrun(context.payload)
+            else:
+                leaf_id, history = _place(turn)
+                Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now(), **_NOT_OVER)
+                context.record_in(BEGIN, {"leaf": leaf_id})
+        if was_cleared:
+            raise Cancelled(SKIPPED_REASON)
     else:
         leaf_id = recorded["leaf"]
+        if turn.finished_at is not None:  # it had been given up, and somebody had it run again
+            with context.fenced():
+                Turn.objects.filter(pk=turn.pk).update(**_NOT_OVER)
+    return facts_of(turn, leaf_id, history)
+
+
+def facts_of(turn: Turn, leaf_id: str | None, history: list[JSONObject] | None = None) -> TurnFacts:
+    """What there is to know of a turn whose answer hangs below this message. Needs its instance loaded."""
     return TurnFacts(
         turn_id=turn.pk,
         request_id=turn.request_id,
@@ -104,8 +126,6 @@ def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
 
 def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
-    if not holds_generation(turn.instance_id, turn.generation):
-        raise Cancelled(SKIPPED_REASON)
     left_behind = _left_behind(turn)
     if left_behind:
         place_messages(turn.session_id, left_behind, after=Leaf.ACTIVE)
@@ -166,8 +186,8 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     Runs inside the fenced transaction that also commits the last of the log. The message is not stored when the
     conversation was cleared meanwhile, nor when nothing was said.
     """
-    if has_content(end.message) and holds_generation(facts.key.instance_id, facts.generation):
-        _store_answer(facts, end)
+    if store_answer(facts, end.message, end.original_ids) and end.max_messages:
+        archive_beyond(facts.session_id, end.max_messages)
     Turn.objects.filter(pk=facts.turn_id).update(
         finished_at=timezone.now(),
         model_name=end.model_name,
@@ -184,12 +204,17 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})
 
 
-def _store_answer(facts: TurnFacts, end: TurnEnd) -> None:
-    put_assistant(facts.session_id, end.message, after=facts.leaf_id, turn_id=facts.turn_id)
-    if end.original_ids and facts.key.owner_id is not None:
-        bind(facts.key.owner_id, end.original_ids, AgentInstance.objects.get(pk=facts.key.instance_id))
-    if end.max_messages:
-        archive_beyond(facts.session_id, end.max_messages)
+def store_answer(facts: TurnFacts, message: JSONObject, original_ids: Sequence[str]) -> bool:
+    """Store what a turn said, fitted to its row; false when it said nothing or the conversation was cleared since.
+
+    `original_ids` names the attachments that hold what the message lost. Safe to call twice.
+    """
+    if not has_content(message) or not holds_generation(facts.key.instance_id, facts.generation):
+        return False
+    put_assistant(facts.session_id, message, after=facts.leaf_id, turn_id=facts.turn_id)
+    if original_ids and facts.key.owner_id is not None:
+        bind(facts.key.owner_id, original_ids, AgentInstance.objects.get(pk=facts.key.instance_id))
+    return True
 
 
 def start_response_hook(turn_id: str, key: InstanceKey, outcome: str, error_text: str) -> None:

@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from chat import policy
@@ -23,7 +22,7 @@ from chat.core.hooks import (
     StepRecord,
 )
 from chat.core.loop import TurnLoop, TurnTotals, recorded_outputs
-from chat.doorbell import group_of, ring
+from chat.doorbell import ring
 from chat.instance_rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
@@ -31,7 +30,7 @@ from chat.think import USE_LOOP, Think
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.calling import AgentCodeFailed, decide, is_overridden, iterate, observe
 from chat.turns.journal import TurnJournal
-from chat.turns.originals import fit_message
+from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
 from chat.turns.toolrun import TurnTools
@@ -170,7 +169,7 @@ class TurnRun:
             writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
         said = self._standing.fold.message
         kept = said if self._keeps_partial else without_partial(said)
-        message, original_ids = await db(partial(fit_message, self._facts.key.owner_id, kept, is_vital=False))
+        message, original_ids = await db(fit_answer, self._facts.key.owner_id, kept)
         end = TurnEnd(
             outcome=outcome,
             message=message,
@@ -207,8 +206,12 @@ class TurnRun:
         return error.message if said is None else str(said)
 
     def _ring_recovering(self, is_recovering: bool) -> None:
-        event = {"type": "turn.recovering", "recovering": is_recovering, "request_id": self._facts.request_id}
-        ring(group_of(self._facts.key), event)
+        self._ring({"type": "turn.recovering", "recovering": is_recovering})
+
+    def _ring(self, event: JSONObject) -> None:
+        # An attempt that only repeats the end has not read the facts.
+        known = self._context.metadata
+        ring(known["address"], {**event, "turn_id": self._turn_id, "request_id": known.get("request_id", "")})
 
     async def _announce(self, status: FiberStatus) -> None:
         """After the commit that ended this run: tell readers. A lost bell is covered by their own look-ups."""
@@ -217,7 +220,7 @@ class TurnRun:
         await close_stream(self._turn_id)
         if self._context.attempt > 1:
             self._ring_recovering(False)
-        ring(group_of(self._facts.key), {"type": "turn.settled", "turn_id": self._turn_id})
+        self._ring({"type": "turn.settled"})
 
 
 def _settle_as(final: JSONObject) -> JSONObject:

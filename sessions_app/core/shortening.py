@@ -88,7 +88,8 @@ def _shorten_array(items: list[JSONValue], max_chars: int, length: int, depth: i
         used += sizes[-1]
         if used > max_chars:
             break
-    if used <= max_chars:
+    # A lone surrogate in one item makes the whole plain ASCII, and longer than the sum of its items.
+    if used <= max_chars and json_length(result) <= max_chars:
         return result
     while len(result) > 1 and used + len(dump(note)) + 1 > max_chars:
         result.pop()

@@ -42,11 +42,18 @@ django.setup()
 from chat.models import AgentInstance
 from sessions_app.services import append_messages, create_session
 job = json.load(sys.stdin)
-instance = AgentInstance(owner_id=job["user"], agent="assistant", name=job["name"], title=job["title"])
+instance = AgentInstance(owner_id=job["user"], agent=job["agent"], name=job["name"], title=job["title"])
 instance.session = create_session(owner_id=job["user"], scope=instance.id)
 instance.save(force_insert=True)
 append_messages(instance.session_id, job["messages"])
 print(json.dumps(instance.id))
+"""
+
+_RUNNING = """
+import json, sys, django
+django.setup()
+from chat.models import Turn
+print(Turn.objects.filter(instance__owner_id=json.load(sys.stdin), finished_at=None).count())
 """
 
 
@@ -66,16 +73,37 @@ class LiveProduct:
     environ: dict[str, str]
     people: list[list[Any]] = field(default_factory=list)
     user_id: int = 0
+    supervisor_pid: int = 0
 
     def sign_in(self) -> list[dict[str, Any]]:
         """Cookies of a fresh user, who is `user_id` from now on."""
         self.user_id, name, key = self.people.pop()
         return [{"name": name, "value": key, "domain": "127.0.0.1", "path": "/", "httpOnly": True, "sameSite": "Lax"}]
 
-    def seed(self, title: str, messages: list[dict[str, Any]]) -> str:
+    def seed(self, title: str, messages: list[dict[str, Any]], *, agent: str = "assistant") -> str:
         """Store a conversation of the present user's; returns its id. Faster than chatting 400 times."""
-        job = {"user": self.user_id, "name": f"seeded-{time.time_ns()}", "title": title, "messages": messages}
+        job = {
+            "user": self.user_id,
+            "name": f"seeded-{time.time_ns()}",
+            "title": title,
+            "messages": messages,
+            "agent": agent,
+        }
         return str(self.run(_SEED, job))
+
+    def wait_until_idle(self) -> None:
+        """Wait until no turn of the present user's runs."""
+        deadline = time.monotonic() + 60
+        while self.run(_RUNNING, self.user_id):
+            assert time.monotonic() < deadline, "the turn does not end"
+            time.sleep(0.2)
+
+    def kill_worker(self) -> None:
+        """End the worker at once, as a crash does; the supervisor starts another."""
+        children = Path(f"/proc/{self.supervisor_pid}/task/{self.supervisor_pid}/children").read_text().split()
+        command = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in children}
+        (worker,) = [pid for pid, words in command.items() if b"celery" in words and b"worker" in words]
+        os.kill(worker, signal.SIGKILL)
 
     def run(self, code: str, job: object = None) -> Any:
         """Run Python beside the product, in its environment; its last line of output is JSON."""
@@ -114,7 +142,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
     try:
         processes.append(_start([sys.executable, "-m", "thinkproject.supervisor"], environ, folder / "product.log"))
         _wait(f"http://127.0.0.1:{port}/health/ready", processes, folder / "product.log")
-        product = LiveProduct(port, environ)
+        product = LiveProduct(port, environ, supervisor_pid=processes[-1].pid)
         product.people = product.run(_MAKE_PEOPLE)
         yield product
     finally:

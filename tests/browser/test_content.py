@@ -43,7 +43,7 @@ CORPUS = [
 ]
 
 SPLIT = """async ([texts, seeds]) => {
-    const { LiveText, renderMarkdown } = await import(new URL("/static/dist/testing.js", location));
+    const { LiveText, renderMarkdown } = await import(new URL("/static/think/testing.js", location));
     const results = [];
     for (const [index, text] of texts.entries()) {
         const whole = document.createElement("div");
@@ -151,7 +151,7 @@ def test_streamed_text_ends_as_the_whole_text_renders(tab: ChatPage, seed: int) 
 
 def test_finished_blocks_are_never_touched_again(tab: ChatPage) -> None:
     touched = tab.page.evaluate(
-        """() => import(new URL('/static/dist/testing.js', location)).then(async ({ LiveText }) => {
+        """() => import(new URL('/static/think/testing.js', location)).then(async ({ LiveText }) => {
             const root = document.createElement("div");
             document.body.append(root);
             const live = new LiveText(root);

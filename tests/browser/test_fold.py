@@ -7,7 +7,7 @@ from typing import Any
 from chat.core.accumulator import fold
 from tests.browser.chat_page import ChatPage
 
-FOLD = """([chunks, seed]) => import(new URL('/static/dist/testing.js', location)).then(({ applyChunk }) => {
+FOLD = """([chunks, seed]) => import(new URL('/static/think/testing.js', location)).then(({ applyChunk }) => {
     const message = seed ?? { id: "a", role: "assistant", parts: [] };
     for (const chunk of chunks) applyChunk(message, chunk);
     return message.parts;

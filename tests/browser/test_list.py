@@ -14,7 +14,7 @@ OpenTab = Callable[..., ChatPage]
 
 def rows(tab: ChatPage) -> list[str]:
     """Titles in the list, in order."""
-    return tab.page.locator("#conversations .row-title").all_inner_texts()
+    return tab.page.locator("#conversations .row-title").all_text_contents()
 
 
 def test_empty_product_invites(tab: ChatPage) -> None:
@@ -69,6 +69,38 @@ def test_search_finds_by_title_and_ctrl_k_leads_there(tab: ChatPage) -> None:
     expect(tab.page.locator("#no-conversations")).to_have_text("Nothing matches.")
     tab.page.locator("#search").press("Escape")
     expect(tab.page.locator("#conversations .row")).to_have_count(2)
+
+
+_MANY = """
+import json, sys, django
+from datetime import timedelta
+django.setup()
+from django.utils import timezone
+from chat.models import AgentInstance
+owner, now = json.load(sys.stdin), timezone.now()
+for number in range(270):
+    row = AgentInstance(owner_id=owner, agent="assistant", name=f"n{number}", title=f"Number {number}")
+    row.save(force_insert=True)
+    AgentInstance.objects.filter(pk=row.pk).update(active_at=now - timedelta(minutes=number // 2))
+print(0)
+"""
+
+
+def test_show_more_goes_on_to_the_end_and_keeps_what_it_showed(tab: ChatPage, live_product: LiveProduct) -> None:
+    live_product.run(_MANY, live_product.user_id)
+    tab.open("/")
+    for shown in (60, 120, 180, 240):
+        expect(tab.page.locator("#conversations .row")).to_have_count(shown)
+        tab.page.get_by_role("button", name="Show more").click()
+    expect(tab.page.locator("#conversations .row")).to_have_count(270)
+    expect(tab.page.get_by_role("button", name="Show more")).to_be_hidden()
+    everything = rows(tab)
+    assert sorted(everything) == sorted(f"Number {number}" for number in range(270))
+    with tab.page.expect_response("**/instances?**"):  # the look that the page takes now and then
+        tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    tab.page.wait_for_timeout(300)
+    assert rows(tab) == everything
+    expect(tab.page.get_by_role("button", name="Show more")).to_be_hidden()
 
 
 def test_rename_with_the_menu(tab: ChatPage) -> None:

@@ -6,7 +6,8 @@ from typing import Final
 
 from chat.core.language_model import ModelEvent, ModelRequest
 from chat.errors import NetworkLost
-from chat.llm.chat_completions import chat_messages, known_call_ids
+from chat.llm.adapter import known_call_ids
+from chat.llm.chat_completions import chat_messages
 from chat.llm.chat_reader import ChatReader
 from chat.llm.errors import Failure, classify, retry_after_seconds
 from chat.llm.redaction import redact_body

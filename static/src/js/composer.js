@@ -40,7 +40,7 @@ export class Composer {
 
   /** Make `element` a place to drop files on. */
   acceptDrops(element) {
-    const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+    const hasFiles = (event) => !this.elements.form.hidden && event.dataTransfer?.types.includes("Files");
     element.addEventListener("dragover", (event) => {
       if (!hasFiles(event)) return;
       event.preventDefault();

@@ -117,7 +117,7 @@ export class Conversation extends Transcript {
     if (message) message.parts = [];
     else {
       const parent = this.messages.at(-1);
-      message = { id, role: "assistant", parts: [], metadata: {}, parentId: parent?.id ?? null, siblings: [id], turn: null };
+      message = { id, role: "assistant", parts: [], metadata: {}, parentId: parent?.id ?? null, siblings: [id], turn: null, toolMs: {} };
       this.messages.push(message);
     }
     message.isLive = true;

@@ -40,4 +40,23 @@ export function fileSize(bytes) {
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
-export const count = (number) => new Intl.NumberFormat().format(number);
+const count = (number) => new Intl.NumberFormat().format(number);
+
+/** What a turn took: `short` for the line under an answer, `long` for whoever opens it. */
+export function turnFacts(turn) {
+  const read = turn.input_tokens ?? 0;
+  const written = turn.output_tokens ?? 0;
+  const short = [
+    ["cancelled", "aborted"].includes(turn.status) && "stopped",
+    turn.model,
+    read + written > 0 && `${count(read + written)} tokens`,
+    turn.duration_ms > 0 && duration(turn.duration_ms),
+  ];
+  const long = [
+    `${count(read)} tokens read${turn.cached_tokens ? `, ${count(turn.cached_tokens)} of them from the cache` : ""}`,
+    `${count(written)} written${turn.reasoning_tokens ? `, ${count(turn.reasoning_tokens)} of them thought` : ""}`,
+    turn.step_count > 1 && `${turn.step_count} steps`,
+    turn.finished_at && full.format(new Date(turn.finished_at)),
+  ];
+  return { short: short.filter(Boolean).join(" · "), long: long.filter(Boolean).join("; ") };
+}

@@ -2,6 +2,7 @@
 
 import { Api } from "./api.js";
 import { Composer } from "./composer.js";
+import { onContentClick } from "./copying.js";
 import { ConnectionBar } from "./connection.js";
 import { Page } from "./page.js";
 import { Sidebar } from "./sidebar.js";
@@ -43,7 +44,7 @@ function start(boot) {
     composer, timeline, sidebar,
     connection: new ConnectionBar(at("connection")),
     speaker: new Speaker(at("live")),
-    elements: { title: at("title"), welcome: at("welcome") },
+    elements: { title: at("title"), welcome: at("welcome"), readOnly: at("read-only") },
   });
   bindPage(page, composer, sidebar);
   showModel({ banner: at("banner"), name: at("model-name") }, boot.model);
@@ -54,7 +55,7 @@ function start(boot) {
 function bindPage(page, composer, sidebar) {
   composer.acceptDrops(at("main"));
   bindThemeButton(at("theme"));
-  at("messages").addEventListener("click", (event) => page.onContentClick(event));
+  at("messages").addEventListener("click", (event) => onContentClick(event, (text, button) => page.copy(text, button)));
   for (const link of document.querySelectorAll("[data-link=new]")) follow(link, () => page.newConversation());
   for (const link of document.querySelectorAll("[data-link=list]")) {
     follow(link, () => {

@@ -1,9 +1,12 @@
 // One message on the page: its parts, and under it what one can do with it.
 
-import { h, icon, iconButton, setChildren } from "./dom.js";
-import { count, duration, fullTime, timeLabel } from "./format.js";
+import { h, iconButton, setChildren, setText } from "./dom.js";
+import { fullTime, timeLabel, turnFacts } from "./format.js";
+import { isLongText } from "./long_text.js";
 import { isTool } from "./fold.js";
 import { FileView, PlainTextView, ReasoningView, SourcesView, TextView } from "./part_views.js";
+import { longRuns } from "./runs.js";
+import { ToolRunView } from "./tool_run.js";
 import { ToolView } from "./tool_view.js";
 
 const isSource = (part) => part.type === "source-url" || part.type === "source-document";
@@ -16,6 +19,8 @@ function viewFor(part, role, context) {
   return null; // steps, sources (listed together) and data for other clients
 }
 
+const keyOf = (part, index) => `${index} ${part.toolCallId ?? part.type}`;
+
 /** All text of a message, for copying and editing. */
 export const textOf = (message) =>
   message.parts
@@ -25,6 +30,7 @@ export const textOf = (message) =>
 
 export class MessageView {
   #views = new Map();
+  #runs = new Map();
 
   constructor(message, context) {
     this.context = context;
@@ -51,33 +57,46 @@ export class MessageView {
   }
 
   #updateParts(message) {
-    const wanted = [];
+    const views = new Map(); // by key, in order
     message.parts.forEach((part, index) => {
-      const key = `${index} ${part.toolCallId ?? part.type}`;
+      const key = keyOf(part, index);
       let view = this.#views.get(key);
-      if (view === undefined) this.#views.set(key, (view = viewFor(part, this.role, this.context)));
-      if (!view) return;
-      view.key_ = key;
-      view.update(part, message.isLive === true);
-      wanted.push(view);
+      if (view === undefined) view = viewFor(part, this.role, this.context);
+      views.set(key, view);
+      view?.update(part, message.isLive === true, message);
     });
+    for (const [key, view] of this.#views) if (!views.has(key)) view?.dispose?.();
+    this.#views = views;
+    const elements = this.#gathered(message);
     const sources = message.parts.filter(isSource);
     if (sources.length) {
       this.sources ??= new SourcesView();
       this.sources.update(sources);
-      wanted.push(this.sources);
+      elements.push(this.sources.element);
     }
-    this.#dropOthers(wanted);
-    setChildren(this.body, wanted.map((view) => view.element));
+    setChildren(this.body, elements);
   }
 
-  #dropOthers(wanted) {
-    const kept = new Set(wanted.map((view) => view.key_));
-    for (const [key, view] of this.#views) {
-      if (!view || kept.has(key)) continue;
-      view.dispose?.();
-      this.#views.delete(key);
-    }
+  /** Elements in order, those of a long run of tool calls inside one line. */
+  #gathered(message) {
+    const runs = longRuns(message.parts);
+    const first = new Map(runs.map((run) => [keyOf(run.parts[0], run.first), run]));
+    const inside = new Set(runs.flatMap((run) => run.parts));
+    const elements = [];
+    [...this.#views].forEach(([key, view], index) => {
+      const run = first.get(key);
+      if (run) elements.push(this.#runElement(key, run, message));
+      if (view && !inside.has(message.parts[index])) elements.push(view.element);
+    });
+    return elements;
+  }
+
+  #runElement(key, run, message) {
+    if (!this.#runs.has(key)) this.#runs.set(key, new ToolRunView());
+    const view = this.#runs.get(key);
+    const views = run.parts.map((part) => this.#views.get(keyOf(part, message.parts.indexOf(part))));
+    view.update(run.parts, views, message.isLive === true);
+    return view.element;
   }
 
   #updateFoot(message, extra) {
@@ -91,12 +110,25 @@ export class MessageView {
     if (extra.note) return this.#pendingNodes(extra);
     if (message.isLive) return [];
     const act = (name) => () => this.context.act(name, this.message);
-    const nodes = [siblingSwitch(message, this.context)];
+    const nodes = [this.#longSwitch(message), siblingSwitch(message, this.context)];
     if (textOf(message)) nodes.push(iconButton("copy", "Copy this message", act("copy")));
-    if (message.role === "assistant") nodes.push(iconButton("again", "Answer again", act("regenerate")));
-    if (message.role === "user") nodes.push(iconButton("edit", "Edit this message", act("edit")));
+    if (message.role === "assistant" && !this.context.isReadOnly) nodes.push(iconButton("again", "Answer again", act("regenerate")));
+    if (message.role === "user" && !this.context.isReadOnly) nodes.push(iconButton("edit", "Edit this message", act("edit")));
     nodes.push(...metaNodes(message));
     return nodes.filter(Boolean);
+  }
+
+  /** A pasted log is not in the way: its beginning is shown, the rest on demand. */
+  #longSwitch(message) {
+    if (message.role !== "user" || !isLongText(textOf(message))) return null;
+    const button = h("button", { type: "button", class: "quiet", onclick: () => show(this.element.classList.contains("is-cut")) });
+    const show = (isWhole) => {
+      this.element.classList.toggle("is-cut", !isWhole);
+      setText(button, isWhole ? "Show less" : "Show all");
+      button.setAttribute("aria-expanded", String(isWhole));
+    };
+    show(false);
+    return button;
   }
 
   #pendingNodes({ note, state }) {
@@ -132,38 +164,13 @@ function siblingSwitch(message, context) {
 }
 
 function metaNodes(message) {
-  const turn = message.turn;
   const nodes = [];
-  if (message.role === "assistant" && turn) {
-    const facts = [];
-    if (turn.status === "cancelled" || turn.status === "aborted") facts.push("stopped");
-    if (turn.model) facts.push(turn.model);
-    const tokens = (turn.input_tokens ?? 0) + (turn.output_tokens ?? 0);
-    if (tokens) facts.push(`${count(tokens)} tokens`);
-    if (turn.duration_ms) facts.push(duration(turn.duration_ms));
-    if (facts.length) nodes.push(h("span", { class: "meta", title: tokenTitle(turn), text: facts.join(" · ") }));
+  if (message.role === "assistant" && message.turn) {
+    const { short, long } = turnFacts(message.turn);
+    if (short) nodes.push(h("details", { class: "meta facts" }, h("summary", { text: short }), h("p", { text: long })));
   }
   if (message.createdAt) {
     nodes.push(h("time", { class: "meta when", datetime: message.createdAt, title: fullTime(message.createdAt), text: timeLabel(message.createdAt) }));
   }
   return nodes;
 }
-
-const tokenTitle = (turn) => `${count(turn.input_tokens ?? 0)} tokens read, ${count(turn.output_tokens ?? 0)} tokens written`;
-
-/** Say for a moment that something was copied. */
-export function flash(button, text) {
-  if (!button) return;
-  const old = button.dataset.flash ? null : [...button.childNodes];
-  if (!old) return;
-  button.dataset.flash = "1";
-  const isIcon = button.classList.contains("icon-button");
-  button.replaceChildren(isIcon ? icon("check") : text);
-  if (isIcon) button.setAttribute("data-note", text);
-  setTimeout(() => {
-    delete button.dataset.flash;
-    button.removeAttribute("data-note");
-    button.replaceChildren(...old);
-  }, 1400);
-}
-

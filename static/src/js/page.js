@@ -9,7 +9,8 @@ import { askTitle, confirmDelete, notice } from "./dialogs.js";
 import { fromInstance, titleOf } from "./sidebar.js";
 import { setText } from "./dom.js";
 import { titleFor } from "./titles.js";
-import { flash, textOf } from "./message_view.js";
+import { copyText } from "./copying.js";
+import { textOf } from "./message_view.js";
 
 const WIDE = matchMedia("(min-width: 760px)");
 
@@ -91,15 +92,22 @@ export class Page {
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
     this.outbox.on("change", () => this.#onStatus());
     this.timeline.show(conversation, this.outbox);
+    this.#showReadOnly(instance);
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
     this.sidebar.setCurrent(instance.id);
     this.#drawTitle();
-    if (!instance.isNew) this.#attach(conversation);
+    if (!instance.isNew && !instance.isReadOnly) this.#attach(conversation); // what nobody continues needs no line
     if (!instance.isNew && !page) conversation.refresh();
     this.#onStatus();
     this.#onMessages();
     this.#markSeen();
     if (document.body.dataset.view === "conversation") this.composer.focus();
+  }
+
+  #showReadOnly({ isReadOnly, agent }) {
+    this.composer.elements.form.hidden = Boolean(isReadOnly);
+    this.elements.readOnly.hidden = !isReadOnly;
+    if (isReadOnly) setText(this.elements.readOnly, `This conversation can be read and not continued: its agent, ${agent}, is not served any more.`);
   }
 
   #attach(conversation) {
@@ -154,15 +162,16 @@ export class Page {
     const body = { trigger: "regenerate-message", message_id: message.id, request_id: newId("req") };
     this.outbox.add({ requestId: body.request_id, body, shown: null });
     this.timeline.scroll.toEnd();
+    this.composer.focus(); // the button that was pressed is gone
   }
 
   /** What a button under a message, or in the status line, asks for. */
   act(name, message, detail) {
     const actions = {
-      copy: () => this.#copy(textOf(message), document.activeElement),
+      copy: () => this.copy(textOf(message), document.activeElement),
       regenerate: () => this.regenerate(message),
       edit: () => this.edit(message),
-      sibling: () => this.conversation.selectSibling(detail).catch((error) => notice(error.message)),
+      sibling: () => this.#selectSibling(detail),
       resend: () => this.outbox.retry(this.#entryOf(message).requestId),
       takeBack: () => this.#takeBack(message),
       unqueue: () => this.#unqueue(message),
@@ -170,6 +179,16 @@ export class Page {
       reload: () => this.conversation.refresh(),
     };
     return actions[name]?.();
+  }
+
+  async #selectSibling(id) {
+    const name = document.activeElement?.getAttribute("aria-label");
+    try {
+      await this.conversation.selectSibling(id);
+      this.timeline.focusSwitch(id, name);
+    } catch (error) {
+      notice(error.message);
+    }
   }
 
   edit(message) {
@@ -198,6 +217,7 @@ export class Page {
   }
 
   #unqueue(message) {
+    this.composer.focus();
     if (message.turn?.id) this.api.cancelTurn(message.turn.id).then(() => this.conversation.refresh(), (error) => notice(error.message));
   }
 
@@ -206,33 +226,16 @@ export class Page {
     if (message) this.regenerate(message);
   }
 
-  async #copy(text, button) {
-    try {
-      await navigator.clipboard.writeText(text);
-      flash(button, "Copied");
-    } catch {
-      notice("The browser does not allow copying here.");
-    }
-  }
-
-  /** Buttons inside rendered text are found by what they say they do, not by listeners of their own. */
-  onContentClick(event) {
-    const button = event.target.closest("[data-action]");
-    if (!button) return;
-    const figure = button.closest("figure.code");
-    if (button.dataset.action === "copy-code" && figure) this.#copy(figure.querySelector("code").textContent.replace(/\n$/, ""), button);
-    if (button.dataset.action === "wrap-code" && figure) {
-      const isWrapped = figure.dataset.keepWrap === "1";
-      if (isWrapped) delete figure.dataset.keepWrap;
-      else figure.dataset.keepWrap = "1";
-      button.setAttribute("aria-pressed", String(!isWrapped));
-    }
+  async copy(text, button) {
+    if (await copyText(text, button)) this.speaker.say("Copied.");
   }
 
   // --- what follows from the conversation's state -------------------------------------------------------------------
 
   #onStatus() {
     this.composer.setRunning(Boolean(this.conversation.running));
+    if (this.conversation.isRecovering && !this.saidRecovering) this.speaker.say("Picking up after an interruption.");
+    this.saidRecovering = this.conversation.isRecovering;
     const id = this.conversation.instance.id;
     if (id) this.sidebar.patch(id, { isRunning: Boolean(this.conversation.running) });
   }
@@ -249,7 +252,8 @@ export class Page {
   }
 
   #onEnd(outcome) {
-    this.speaker.finish({ completed: "Answer complete.", aborted: "Stopped.", error: "The answer failed." }[outcome] ?? "");
+    const failure = `The answer failed. ${this.conversation.failed?.error ?? ""}`.trim();
+    this.speaker.finish({ completed: "Answer complete.", aborted: "Stopped.", error: failure }[outcome] ?? "");
     this.sidebar.refreshSoon(800);
     this.#markSeen();
   }
@@ -269,6 +273,7 @@ export class Page {
   #drawTitle() {
     const title = titleOf(this.conversation?.instance);
     setText(this.elements.title, title);
+    this.elements.title.title = title;
     document.title = `${title} · ${this.boot.product}`;
   }
 
@@ -290,6 +295,7 @@ export class Page {
       await this.api.deleteInstance(item.id);
       this.sidebar.drop(item.id);
       if (this.conversation.instance.id === item.id) this.newConversation();
+      else this.sidebar.focusList();
     } catch (error) {
       notice(error.message);
     }

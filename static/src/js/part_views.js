@@ -74,11 +74,8 @@ export class ReasoningView {
   }
 }
 
-function reasoningTime(part) {
-  const told = part.providerMetadata?.think?.durationMs;
-  if (told) return told;
-  return part.startedAt && part.endedAt ? part.endedAt - part.startedAt : 0;
-}
+/** Known to a tab that watched; nothing is stored of it. */
+const reasoningTime = (part) => (part.startedAt && part.endedAt ? part.endedAt - part.startedAt : 0);
 
 const isOwnFile = (url, base) => new URL(url, location.href).origin === location.origin && new URL(url, location.href).pathname.startsWith(base);
 

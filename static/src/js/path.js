@@ -32,6 +32,7 @@ export function fromItem(item) {
     siblings: item.sibling_ids?.length ? item.sibling_ids : [item.id],
     createdAt: item.created_at ?? null,
     turn: item.turn ?? null,
+    toolMs: item.tool_ms ?? {},
     isLive: false,
   };
 }
@@ -52,7 +53,7 @@ export function mergeNewest(conversation, page, live) {
 function refreshed(old, item, live) {
   if (!old) return item;
   const isAhead = live && live.id === item.id && live !== item;
-  const { parts, ...rest } = item;
+  const { parts, isLive: _, ...rest } = item;
   Object.assign(old, rest);
   if (live === item) {
     // The page knows more than this browser had: its copy is the stream's from here on.

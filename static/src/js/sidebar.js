@@ -1,10 +1,12 @@
 // The list of conversations: grouped by day, searched on the server, marked while one answers or has something unread.
 
 import { h, icon, iconButton, setText } from "./dom.js";
+import { notice } from "./dialogs.js";
 import { dayGroup } from "./format.js";
 
 const SEARCH_PAUSE = 180;
 const POLL_VISIBLE = 12_000;
+const LONGEST_PAGE = 200; // of the API
 
 /** An instance of the API in this code's words. */
 export function fromInstance(raw) {
@@ -16,6 +18,7 @@ export function fromInstance(raw) {
     activeAt: raw.active_at ?? raw.created_at ?? new Date().toISOString(),
     isRunning: Boolean(raw.is_running),
     isUnread: Boolean(raw.is_unread),
+    isReadOnly: Boolean(raw.is_read_only),
   };
 }
 
@@ -26,6 +29,7 @@ export class Sidebar {
   #items = [];
   #currentId = "";
   #search = "";
+  #shownSearch = "";
   #searchTimer = 0;
   #abort = null;
   #cursor = "";
@@ -45,10 +49,6 @@ export class Sidebar {
     if (first) this.#take(first);
     setInterval(() => document.visibilityState === "visible" && this.refresh(), POLL_VISIBLE);
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.refresh());
-  }
-
-  get items() {
-    return this.#items;
   }
 
   find(id) {
@@ -74,9 +74,9 @@ export class Sidebar {
     this.#abort?.abort();
     this.#abort = new AbortController();
     try {
-      const limit = Math.min(200, Math.max(60, this.#items.length));
+      const limit = Math.min(LONGEST_PAGE, Math.max(60, this.#items.length));
       const page = await this.#api.instances({ search: this.#search, limit }, { signal: this.#abort.signal });
-      this.#take(page);
+      this.#take(page, this.#search === this.#shownSearch ? this.#items : []);
     } catch {
       // Unreachable or overtaken: what is shown stays, the line's own state tells about the connection.
     }
@@ -100,20 +100,37 @@ export class Sidebar {
     this.draw();
   }
 
-  #take(page) {
-    this.#items = (page.items ?? []).map(fromInstance);
-    this.#cursor = page.next_cursor ?? "";
+  /** Show the newest page. What of `before` is older than all of it, loaded by "Show more", stays with its cursor. */
+  #take(page, before = []) {
+    const fresh = page.items.map(fromInstance);
+    const ids = new Set(fresh.map((item) => item.id));
+    const end = fresh.at(-1)?.activeAt ?? "";
+    const older = page.next_cursor ? before.filter((item) => !ids.has(item.id) && new Date(item.activeAt) < new Date(end)) : [];
+    this.#items = [...fresh, ...older];
+    if (!older.length) this.#cursor = page.next_cursor ?? "";
+    this.#shownSearch = this.#search;
     this.draw();
     this.on.changed(this.#items);
   }
 
   async #loadMore() {
-    const page = await this.#api.instances({ search: this.#search, cursor: this.#cursor }).catch(() => null);
-    if (!page) return;
+    const search = this.#search;
+    let page;
+    try {
+      page = await this.#api.instances({ search, cursor: this.#cursor });
+    } catch (error) {
+      return notice(error.message);
+    }
+    if (search !== this.#search) return; // another list by now
     const known = new Set(this.#items.map((item) => item.id));
     this.#items.push(...page.items.map(fromInstance).filter((item) => !known.has(item.id)));
     this.#cursor = page.next_cursor ?? "";
     this.draw();
+  }
+
+  /** Put the focus into the list, or above it when it is empty. */
+  focusList() {
+    (this.elements.list.querySelector("a") ?? this.elements.search).focus();
   }
 
   draw() {
@@ -147,13 +164,9 @@ export class Sidebar {
       : item.isUnread && !isCurrent
         ? h("span", { class: "mark is-unread" }, h("span", { class: "visually-hidden", text: "(unread)" }))
         : null;
-    const link = h("a", { href: `${this.base}c/${item.id}`, "aria-current": isCurrent ? "page" : null }, h("span", { class: "row-title", dir: "auto", text: titleOf(item) }), mark);
+    const link = h("a", { href: `${this.on.base}c/${item.id}`, title: item.title || null, "aria-current": isCurrent ? "page" : null }, h("span", { class: "row-title", dir: "auto", text: titleOf(item) }), mark);
     const more = iconButton("more", `More for “${titleOf(item)}”`, null, { "data-action": "menu", "aria-haspopup": "menu" });
     return h("li", { class: "row", dataset: { instance: item.id } }, link, more);
-  }
-
-  get base() {
-    return this.on.base;
   }
 
   #onClick(event) {

@@ -1,12 +1,17 @@
 // What goes on, in one line under the conversation. Pure: state in, words out.
 
+// By the error codes of docs/reference/errors.md: what a person can do about it.
 const HINTS = {
   rate_limited: "The model's service asks for a pause. Wait a little, then try again.",
   context_overflow: "The conversation has become longer than this model can read. Start a new one, or edit an earlier message.",
-  auth: "The key for the model's service was refused. Whoever runs this server has to set it.",
-  model_unavailable: "The model's service does not answer. Try again in a moment.",
-  stalled: "The model stopped sending. What it had said is kept.",
+  model_auth: "The key for the model's service was refused. Whoever runs this server has to set it.",
+  model_not_configured: "Set OPENAI_API_KEY, or OPENAI_BASE_URL for any compatible server, and THINK_MODEL=provider/model, then start again. Your message is kept.",
+  model_rejected: "The model's service did not take this request. Editing the message, or another model, may help.",
+  overloaded: "The model's service is busy or failing. Try again in a moment.",
+  network_lost: "The model's service could not be reached. Try again in a moment.",
+  stream_stalled: "The model stopped sending. What it had said is kept.",
 };
+const QUIET_AFTER = 6_000;
 
 /** {kind, text, detail?, actions?} or null when there is nothing to say. */
 export function statusOf(conversation, outbox) {
@@ -18,7 +23,7 @@ export function statusOf(conversation, outbox) {
   if (!conversation.isLoaded && conversation.instance.id) return { kind: "wait", text: "Loading" };
   if (running) return runningStatus(conversation, running);
   if (outbox.entries.some((entry) => entry.state === "accepted")) return { kind: "wait", text: "Waiting for the model" };
-  if (failed) return failedStatus(failed);
+  if (failed) return failedStatus(failed, conversation.instance.isReadOnly);
   return null;
 }
 
@@ -27,12 +32,14 @@ function runningStatus(conversation, running) {
   if (running.phase === "waiting") return { kind: "wait", text: "Waiting for the model" };
   const part = running.message?.parts.at(-1);
   const isOpen = part && part.type !== "step-start" && part.state !== "done" && !part.state?.startsWith("output-");
-  return isOpen ? null : { kind: "wait", text: "Waiting for the model" }; // an open part shows by itself that it goes on
+  if (!isOpen) return { kind: "wait", text: "Waiting for the model" };
+  // An open part shows by itself that it goes on, as long as it does.
+  const isText = part.type === "text" || part.type === "reasoning";
+  return isText && Date.now() - running.heardAt > QUIET_AFTER ? { kind: "wait", text: "Nothing new for a while. Still waiting." } : null;
 }
 
-function failedStatus(failed) {
+function failedStatus(failed, isReadOnly) {
   const text = failed.error ? `The answer failed: ${failed.error}` : "The answer failed.";
-  const tried = failed.attempts > 1 ? `It was tried ${failed.attempts} times. ` : "";
-  const detail = tried + (HINTS[failed.code ?? failed.error_code] ?? "Your message, and what was said up to then, are kept.");
-  return { kind: "error", text, detail, actions: [{ name: "retryFailed", label: "Try again" }] };
+  const detail = HINTS[failed.code] ?? "Your message, and what was said up to then, are kept.";
+  return { kind: "error", text, detail, actions: isReadOnly ? [] : [{ name: "retryFailed", label: "Try again" }] };
 }

@@ -11,6 +11,7 @@ export class TurnStream {
     this.lastSeq = message ? nextOffset - 1 : -1;
     this.acceptedAt = acceptedAt;
     this.errorText = "";
+    this.heardAt = Date.now(); // when something last came
     this.isDone = false;
     this.wantsReplay = false;
   }
@@ -25,6 +26,7 @@ export class TurnStream {
    * "ignored". `openMessage(id)` gives the message to fold into when the stream names it.
    */
   take(chunk, seq, openMessage) {
+    this.heardAt = Date.now();
     if (Number.isInteger(seq)) {
       if (seq <= this.lastSeq) return "old";
       if (seq > this.lastSeq + 1) return "gap";

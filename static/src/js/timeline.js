@@ -6,6 +6,9 @@ import { Scroll } from "./scroll.js";
 import { statusOf } from "./status_line.js";
 
 const CHUNK_PAUSE = 40; // chunks come faster than eyes read
+const QUIET_LOOK = 2_000;
+const MOST_KEPT = 600; // messages in the page of somebody who reads its end
+const KEPT = 200;
 
 export class Timeline {
   #views = new Map();
@@ -21,7 +24,11 @@ export class Timeline {
     this.scroll = new Scroll(elements.scroller, (isFollowing) => this.#onFollow(isFollowing));
     this.scroll.watch(elements.list);
     this.context = { act, filesBase, onPaint: (change) => this.#paint(change) };
-    elements.down.addEventListener("click", () => this.scroll.toEnd());
+    elements.down.addEventListener("click", () => {
+      this.scroll.toEnd();
+      elements.scroller.focus({ preventScroll: true }); // the button goes away: the focus must not
+    });
+    setInterval(() => this.conversation?.running && this.#drawStatus(), QUIET_LOOK); // silence is no event
     elements.more.addEventListener("click", () => this.#older());
     this.#observer = new IntersectionObserver((entries) => entries[0].isIntersecting && this.#older(), {
       root: elements.scroller,
@@ -37,6 +44,7 @@ export class Timeline {
     this.#views.clear();
     this.conversation = conversation;
     this.outbox = outbox;
+    this.context.isReadOnly = conversation.instance.isReadOnly;
     const off = [
       conversation.on("messages", (detail) => this.#onMessages(detail)),
       conversation.on("message", (id) => this.#touch(id)),
@@ -95,6 +103,7 @@ export class Timeline {
   draw() {
     this.#isStale = false;
     const { conversation, outbox } = this;
+    if (this.scroll.isFollowing && conversation.messages.length > MOST_KEPT) conversation.forgetOlder(KEPT);
     const shown = [];
     const ids = new Set();
     const put = (message, extra) => {
@@ -125,6 +134,14 @@ export class Timeline {
     return view;
   }
 
+  /** Put the focus on the sibling switch of a message that has just taken another's place. */
+  focusSwitch(id, name) {
+    this.draw();
+    const element = this.#views.get(id)?.element;
+    const wanted = element?.querySelector(`.siblings [aria-label="${name}"]:enabled`) ?? element?.querySelector(".siblings button:enabled");
+    wanted?.focus();
+  }
+
   #drop(id, view) {
     view.dispose();
     this.#views.delete(id);
@@ -151,7 +168,9 @@ export class Timeline {
 
   #onFollow(isFollowing) {
     this.elements.down.hidden = isFollowing;
-    if (isFollowing) this.elements.down.classList.remove("has-news");
+    if (!isFollowing) return;
+    this.elements.down.classList.remove("has-news");
+    this.#later(); // what is far above may go
   }
 
   async #older() {

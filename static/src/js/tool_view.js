@@ -26,10 +26,10 @@ export class ToolView {
     this.fold.label.after(this.hint);
   }
 
-  update(part, isLive) {
+  update(part, isLive, message) {
     this.part = part;
     const state = this.#state(part, isLive);
-    const ms = toolTime(part);
+    const ms = toolTime(part, message.toolMs);
     setText(this.fold.label, part.title || toolName(part) || "Tool");
     setText(this.hint, hintOf(part));
     setText(this.fold.note, ms ? `${state}, ${duration(ms)}` : state);
@@ -63,9 +63,9 @@ function section(title, node) {
   return h("section", { class: "tool-section" }, h("h3", { text: title }), node);
 }
 
-function toolTime(part) {
-  const told = part.toolMetadata?.durationMs;
-  if (told) return told;
+/** What the server measured; until the page has been read again, what this tab saw. */
+function toolTime(part, told) {
+  if (told?.[part.toolCallId] !== undefined) return told[part.toolCallId];
   return part.startedAt && part.endedAt && isSettled(part) ? part.endedAt - part.startedAt : 0;
 }
 
@@ -75,6 +75,8 @@ function hintOf(part) {
   if (!input || typeof input !== "object") return "";
   const value = Object.values(input).find((item) => typeof item === "string" || typeof item === "number");
   const text = value === undefined ? "" : String(value).replace(/\s+/g, " ").trim();
+  const file = /^\S*\/([^/\s]+\/[^/\s]+)$/.exec(text);
+  if (file && text.length > 30) return `…/${file[1]}`; // of a path its end tells more
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
 

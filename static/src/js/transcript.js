@@ -142,6 +142,12 @@ export class Transcript extends Emitter {
     }
   }
 
+  /** Keep the newest messages only; the others are a page away. */
+  forgetOlder(kept) {
+    this.messages.splice(0, this.messages.length - kept);
+    this.hasMore = true;
+  }
+
   /** Show a branch as it will be after an edit or a regenerate: everything after `messageId` goes out of sight. */
   cutAfter(messageId) {
     const at = messageId === null ? -1 : this.messages.findIndex((item) => item.id === messageId);

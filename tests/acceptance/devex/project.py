@@ -1,11 +1,14 @@
 """A Django project of somebody's own, written into a folder, that has taken the agents in below a prefix.
 
+It finds them in this checkout, or where a wheel made of it was installed.
 `docs/howto/use-in-your-project.md` shows the same files; a test compares them.
 """
 
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = """\
 from pathlib import Path
 
-import chat
-
 BASE_DIR = Path(__file__).resolve().parent.parent
-THINK_DIR = Path(chat.__file__).resolve().parent.parent
 SECRET_KEY = "host"
 DEBUG = True
 ALLOWED_HOSTS = ["127.0.0.1"]
@@ -51,7 +51,6 @@ ASGI_APPLICATION = "host.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [THINK_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -72,7 +71,6 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [THINK_DIR / "static"]
 LOGIN_URL = "login"
 USE_TZ = True
 """
@@ -173,15 +171,16 @@ print(json.dumps({"cookie": client.cookies["sessionid"].value, "token": create_t
 
 @dataclass
 class Project:
-    """The project in its folder."""
+    """The project in its folder. `library`: where the agents are imported from."""
 
     folder: Path
+    library: Path = ROOT
 
     @property
     def environ(self) -> dict[str, str]:
         """Nothing of ours but the path."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        return {**kept, "PYTHONPATH": f"{self.folder}:{ROOT}", "DJANGO_SETTINGS_MODULE": "host.settings"}
+        return {**kept, "PYTHONPATH": f"{self.folder}:{self.library}", "DJANGO_SETTINGS_MODULE": "host.settings"}
 
     def write(self, files: Mapping[str, str]) -> None:
         """Write files below the folder."""
@@ -210,9 +209,30 @@ class Project:
         return done.stdout
 
 
-def make_project(folder: Path) -> Project:
+def install_wheel(folder: Path) -> Path:
+    """Do what `pip install .` does, in a copy of a checkout; returns the folder of the installed packages."""
+    source, site = folder / "source", folder / "site"
+    build = subprocess.run([sys.executable, str(ROOT / "static" / "build.py")], cwd=ROOT, check=False)
+    assert build.returncode == 0, "the page could not be built"
+    wanted = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject", "templates", "static", "requirements")
+    for name in wanted:
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source / name)
+    make = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", make, str(folder)], cwd=source, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(site)
+    return site
+
+
+def make_project(folder: Path, library: Path = ROOT) -> Project:
     """Write it."""
-    project = Project(folder)
+    project = Project(folder, library)
     packages = {f"{name}/__init__.py": "" for name in ("host", "people", "helpdesk", "people/migrations")}
     project.write(
         packages

@@ -1,4 +1,5 @@
-"""Agents in a Django project that somebody has: below a prefix, with a user model of its own, without our settings."""
+"""Agents in a Django project that somebody has: installed from a wheel, below a prefix, with a user model of its own,
+without our settings."""
 
 import asyncio
 import http.client
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.devex import project as written
-from tests.acceptance.devex.project import ROOT, Project, make_project
+from tests.acceptance.devex.project import ROOT, Project, install_wheel, make_project
 from tests.acceptance.product import wait_for
 from tests.acceptance.wire.client import Tab
 
@@ -24,7 +25,7 @@ from tests.acceptance.wire.client import Tab
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Migrated, with one person, after one turn."""
-    project = make_project(tmp_path_factory.mktemp("host"))
+    project = make_project(tmp_path_factory.mktemp("host"), install_wheel(tmp_path_factory.mktemp("wheel")))
     project.manage("makemigrations", "people")
     project.manage("migrate", "--verbosity", "0")
     make = "from people.models import Person; Person.objects.create_user('ann@example.com', 'x')"
@@ -107,6 +108,22 @@ def test_the_pages_live_below_the_prefix(port: int, ann: dict[str, str]) -> None
     ]
 
 
+def test_the_wheel_brings_what_the_pages_load(project: Project, port: int, ann: dict[str, str]) -> None:
+    where = project.run("-c", "import chat; print(chat.__file__)").stdout
+    assert where.startswith(str(project.library))
+    assert project.library != ROOT
+    page = get(port, "/desk/", Cookie=f"sessionid={ann['cookie']}")[2]
+    loaded = re.findall(r'(?:src|href)="/static/([^"]+)"', page)
+    assert sorted(loaded) == ["think/app.css", "think/icon.svg", "think/main.js"]
+    for name in [*loaded, "think/main.js.map", "think_sessions/admin.css"]:
+        assert (
+            project.manage("findstatic", "--first", "--verbosity", "0", name).strip().startswith(str(project.library))
+        )
+    tree = {path.relative_to(project.library).parts[0] for path in project.library.iterdir()}
+    assert not tree & {"templates", "static", "tests", "requirements"}
+    assert (project.library / "chat" / "py.typed").exists()
+
+
 def test_who_is_signed_in_lands_on_the_conversations(port: int, ann: dict[str, str]) -> None:
     assert get(port, "/desk/sign-in/", Cookie=f"sessionid={ann['cookie']}")[:2] == (302, "/desk/")
 
@@ -169,6 +186,6 @@ def test_the_how_to_shows_the_files_that_are_tested() -> None:
     page = (ROOT / "docs" / "howto" / "use-in-your-project.md").read_text(encoding="utf-8")
     for text in (written.URLS, written.ASGI):
         assert text.strip() in page
-    for line in ('"DIRS": [THINK_DIR / "templates"]', '"transaction_mode": "IMMEDIATE"', '"sessions_app"'):
+    for line in ('"APP_DIRS": True', '"transaction_mode": "IMMEDIATE"', '"sessions_app"'):
         assert line in page
         assert line in written.SETTINGS

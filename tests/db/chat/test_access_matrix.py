@@ -6,17 +6,19 @@ guarded operation is also called as Alice, so that a refusal is never a mistake 
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat import attachments, tokens
 from chat.models import AgentInstance, Attachment, Turn
+from chat.streams.log import close_logs
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
@@ -65,7 +67,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/turns/{turn_id}"): None,
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
-    ("GET", "/api/v1/turns/{turn_id}/stream"): None,  # more of it in api/test_stream.py: it crosses threads
+    ("GET", "/api/v1/turns/{turn_id}/stream"): None,
     ("GET", "/api/v1/files/{file_id}"): None,
     ("DELETE", "/api/v1/files/{file_id}"): None,
 }
@@ -110,9 +112,38 @@ def client_of(user: User | None) -> Client:
     return client
 
 
+@dataclass(frozen=True, kw_only=True)
+class Streamed:
+    """An event stream that was read to its end, as other replies are."""
+
+    status_code: int
+    content: bytes
+    headers: Any
+
+    def __getitem__(self, name: str) -> str:
+        return str(self.headers[name])
+
+
 def call(client: Client, method: str, path: str, body: Any) -> Any:
+    if path.endswith("/stream"):
+        return async_to_sync(_follow)(client, path)
     data = b"" if body is None else json.dumps(body).encode()
     return client.generic(method, path, data, content_type="application/json")
+
+
+async def _follow(client: Client, path: str) -> Streamed:
+    follower = AsyncClient()
+    follower.cookies = client.cookies
+    reply: Any = await follower.get(path)
+    content = b"".join([piece async for piece in reply.streaming_content]) if reply.streaming else reply.content
+    await close_logs()
+    return Streamed(status_code=reply.status_code, content=content, headers=reply.headers)
+
+
+def rows_of(operations: Iterable[tuple[str, str]]) -> list[Any]:
+    """Parameters of a test. An async operation asks the database on threads of its own, so its rows are committed."""
+    crosses = [pytest.mark.django_db(transaction=True)]
+    return [pytest.param(*row, marks=crosses if row[1].endswith("/stream") else []) for row in sorted(operations)]
 
 
 def routes(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]:
@@ -155,10 +186,8 @@ def test_every_route_has_a_row() -> None:
 # --- the API ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(GUARDED))
+@pytest.mark.parametrize(("method", "path"), rows_of(GUARDED))
 def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, method: str, path: str) -> None:
-    if path.endswith("/stream"):
-        pytest.skip("async; the same assertion is in api/test_stream.py")
     client = client_of(bob)
     before = all_rows()
     reply = call(client, method, hers.fill(path), GUARDED[method, path])
@@ -168,10 +197,8 @@ def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, method: s
 
 
 @pytest.mark.parametrize("power", ["is_staff", "is_superuser"])
-@pytest.mark.parametrize(("method", "path"), sorted(GUARDED))
+@pytest.mark.parametrize(("method", "path"), rows_of(GUARDED))
 def test_superusers_get_no_way_round(hers: Hers, bob: User, method: str, path: str, power: str) -> None:
-    if path.endswith("/stream"):
-        pytest.skip("async; open_turn has the same rule")
     User.objects.filter(pk=bob.pk).update(**{power: True})
     client = client_of(bob)
     before = all_rows()
@@ -179,20 +206,16 @@ def test_superusers_get_no_way_round(hers: Hers, bob: User, method: str, path: s
     assert all_rows() == before
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(GUARDED | OWN))
+@pytest.mark.parametrize(("method", "path"), rows_of(GUARDED | OWN))
 def test_nobody_gets_and_changes_nothing(hers: Hers, method: str, path: str) -> None:
-    if path.endswith("/stream"):
-        pytest.skip("async; the same assertion is in api/test_stream.py")
     before = all_rows()
     reply = call(client_of(None), method, hers.fill(path), (GUARDED | OWN)[method, path])
     assert (reply.status_code, reply["Content-Type"]) == (401, "application/problem+json")
     assert all_rows() == before
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(GUARDED))
+@pytest.mark.parametrize(("method", "path"), rows_of(GUARDED))
 def test_alice_herself_may(hers: Hers, alice: User, method: str, path: str) -> None:
-    if path.endswith("/stream"):
-        pytest.skip("async; in api/test_stream.py")
     assert call(client_of(alice), method, hers.fill(path), GUARDED[method, path]).status_code < 400
 
 

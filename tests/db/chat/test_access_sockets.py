@@ -151,3 +151,18 @@ async def test_authority_that_ends_closes_the_socket_at_the_next_frame(bob: User
     closed = await his_socket.receive_output(timeout=5)
     assert (closed["type"], closed["code"]) == ("websocket.close", 4401)
     assert await sync_to_async(AgentInstance.objects.count)() == before
+
+
+async def test_an_instance_whose_class_is_gone_keeps_its_socket(
+    alice: User, make_instance: Callable[..., AgentInstance]
+) -> None:
+    relic = await sync_to_async(make_instance)(alice, "old", agent="retired")
+    made = connection("/agents/retired/old", cookie=await sync_to_async(cookie_of)(alice))
+    connected, _ = await made.connect(timeout=5)
+    assert connected
+    kinds = [json.loads(await made.receive_from(timeout=5))["type"] for _ in range(3)]
+    assert kinds == ["cf_agent_chat_messages", "cf_agent_identity", "cf_agent_mcp_servers"]
+    await made.send_to(json.dumps({"type": "unheard-of"}))
+    assert await made.receive_nothing(timeout=0.5)  # it neither answers nor closes: a closed one would be retried
+    await made.disconnect()
+    assert relic.agent == "retired"

@@ -44,7 +44,10 @@ def test_a_post_signs_in_once(alice: User) -> None:
     reply = client.post(path, **LOCAL)  # type: ignore[arg-type]
     assert (reply.status_code, reply["Location"]) == (302, "/")
     assert is_signed_in(client)
-    assert second.post(path, **LOCAL).status_code == 403  # type: ignore[arg-type]
+    refused = second.post(path, **LOCAL)  # type: ignore[arg-type]
+    assert refused.status_code == 403
+    assert b"This link does not work any more" in refused.content
+    assert b"Welcome" not in refused.content
     assert not is_signed_in(second)
 
 

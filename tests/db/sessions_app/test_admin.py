@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app import selectors, services
-from sessions_app.admin import MOST_COUNTED, CappedPaginator
 from sessions_app.conversation_view import part_view
 from sessions_app.models import Message, Session
 from sessions_app.testing import make_message, make_session, text_message
+from thinkproject.kernel.read_only_admin import COUNT_LIMIT, BoundedPaginator
 
 pytestmark = pytest.mark.django_db
 
@@ -173,10 +173,10 @@ def test_a_message_links_to_its_conversation(staff: Client) -> None:
 
 
 def test_counting_stops_at_a_limit() -> None:
-    paginator = CappedPaginator(Message.objects.order_by("pk"), 50)
+    paginator = BoundedPaginator(Message.objects.order_by("pk"), 50)
     with CaptureQueriesContext(connection) as captured:
         assert paginator.count == 0
-    assert f"LIMIT {MOST_COUNTED}" in captured[0]["sql"]
+    assert f"LIMIT {COUNT_LIMIT}" in captured[0]["sql"]
 
 
 def test_a_long_block_is_cut() -> None:

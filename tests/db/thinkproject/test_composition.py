@@ -130,11 +130,11 @@ async def _fetch(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]
 
 
 async def test_a_static_file_is_served_where_it_is_edited(live_file: Path) -> None:
-    status, headers, body = await _fetch("/static/dist/zz-test.js")
+    status, headers, body = await _fetch("/static/think/zz-test.js")
     assert (status, body) == (200, b"export default 1;\n")
     assert headers["content-type"].startswith("text/javascript")
     assert headers["x-content-type-options"] == "nosniff"
-    again = await _fetch("/static/dist/zz-test.js", **{"if-modified-since": headers["last-modified"]})
+    again = await _fetch("/static/think/zz-test.js", **{"if-modified-since": headers["last-modified"]})
     assert again[0] == 304
 
 

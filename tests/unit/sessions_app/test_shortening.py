@@ -23,6 +23,12 @@ def test_a_head_never_splits_a_character() -> None:
     assert text_head("é🙂", 0) == ""
 
 
+def test_a_lone_surrogate_beside_other_letters_keeps_the_budget() -> None:
+    short = shorten(["\ud800", "é" * 2_000], 93)
+    assert isinstance(short, list)
+    assert json_length(short) <= 93
+
+
 def test_what_fits_comes_back_as_the_same_object() -> None:
     value = {"a": [1, {"b": "text"}]}
     assert shorten(value, 1000) is value

@@ -160,6 +160,9 @@ def test_a_user_keeps_a_bounded_number(as_alice: ApiClient, alice: User, make_in
 def test_an_instance_whose_class_is_gone_opens_read_only(as_alice: ApiClient, alice: User, make_instance: Make) -> None:
     relic = make_instance(alice, "old", agent="retired")
     say(relic, "q", "a")
+    alive = make_instance(alice, "new")
+    flags = {item["id"]: item["is_read_only"] for item in as_alice.get("/instances").json()["items"]}
+    assert flags == {relic.id: True, alive.id: False}
     assert [m["id"] for m in as_alice.get(f"/instances/{relic.id}/messages").json()["items"]] == ["q", "a"]
     body = {"message": {"parts": [{"type": "text", "text": "hi"}]}}
     assert as_alice.send("POST", f"/instances/{relic.id}/turns", body).status_code == 404

@@ -167,7 +167,7 @@ async def test_an_unwanted_partial_is_dropped_but_for_settled_calls(make_room: M
         await room.say("stream 12 words")
     assert [role for role, _ in await room.texts()] == ["user"]
     room = make_room("thrifty", name="calls")
-    with crash_after("call:two"):
+    with crash_after("model:1"):  # both calls are settled by then, in whatever order
         await room.say(TWO_CALLS)
     parts = (await room.transcript())[-1]["parts"]
     assert [part["state"] for part in parts] == ["output-available"] * 2

@@ -9,7 +9,7 @@ import pytest
 
 from chat.core.language_model import Finish, FinishReason, LanguageModel
 from chat.errors import ModelRejected, NetworkLost
-from chat.llm import chat_completions, transport
+from chat.llm import adapter, transport
 from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.testing import collect, collect_until_error, make_request, text_of
 from chat.llm.transport import Endpoint, close_clients, is_loopback
@@ -74,7 +74,7 @@ async def test_an_answer_that_was_finished_is_whole_however_the_connection_ends(
 
 
 async def test_a_server_that_neither_closes_nor_says_done_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_completions, "TAIL_SECONDS", 0.2)
+    monkeypatch.setattr(adapter, "TAIL_SECONDS", 0.2)
     start = time.monotonic()
     async with serve(HEAD + TEXT, STOP, stay=True) as model:
         assert isinstance((await collect(model, make_request("x")))[-1], Finish)

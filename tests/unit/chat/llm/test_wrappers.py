@@ -180,7 +180,7 @@ async def test_a_stall_closes_the_connection(http_model: LanguageModel, server: 
 async def test_silence_before_the_first_event_has_its_own_limit_and_is_retried(
     http_model: LanguageModel, server: ScriptedServer
 ) -> None:
-    model = Retrying(StallGuard(http_model, gap_seconds=30, first_seconds=0.3), policy=QUICK)
+    model = Retrying(StallGuard(http_model, gap_seconds=30, first_seconds=1.5), policy=QUICK)
     assert text_of(await collect(model, make_request("hang\nsay: here"))) == "here"
     assert sent(server) == 2
 

@@ -1,0 +1,17 @@
+"""The turns of an instance that have not ended, found through the lane of their fibers: whatever was said before."""
+
+from django.db.models import QuerySet
+
+from chat.models import Turn
+from fibers.models import Fiber
+
+
+def lane_of(instance_id: str) -> str:
+    """Name of the lane in which an instance's turns run, one at a time."""
+    return f"instance:{instance_id}"
+
+
+def turns_under_way(instance_id: str) -> QuerySet[Turn]:
+    """Turns that wait or run, in order, their fibers loaded. One query, which costs what it finds."""
+    fibers = Fiber.objects.live_in(lane_of(instance_id)).order_by()
+    return Turn.objects.filter(fiber__in=fibers).select_related("fiber").order_by("position")

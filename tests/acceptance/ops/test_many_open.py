@@ -1,0 +1,124 @@
+"""Many things held open at once: streams do not keep other requests waiting, and the database sees few connections."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+
+from tests.acceptance.product import Product, wait_for
+from tests.acceptance.wire.client import Tab
+
+STREAMS = 60
+SOCKETS = 200
+TURNS = 50
+POOL = 12
+UNLIMITED = {"THINK_TURNS_PER_MINUTE": "0", "THINK_INSTANCES_PER_USER": "0"}
+
+
+class Caller:
+    """Requests of one person's to the first web server, each on a connection of its own."""
+
+    def __init__(self, product: Product, name: str) -> None:
+        self._port = product.webs[0].port
+        self._headers = {"Authorization": f"Bearer {product.token(name)}", "Content-Type": "application/json"}
+
+    def open(self, method: str, path: str, body: object = None) -> http.client.HTTPResponse:
+        """Send a request; the answer's body may go on for ever."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        connection.request(method, path, None if body is None else json.dumps(body), self._headers)
+        return connection.getresponse()
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """Send a request and return its JSON."""
+        with self.open(method, path, body) as reply:
+            text = reply.read()
+            assert reply.status < 300, text
+            return json.loads(text)
+
+    def ask(self, name: str, text: str) -> str:
+        """Have a turn run in a conversation; returns its id."""
+        instance = self.call("POST", "/api/v1/instances", {"agent": "assistant", "name": name})
+        body = {"message": {"parts": [{"type": "text", "text": text}]}}
+        turn: str = self.call("POST", f"/api/v1/instances/{instance['id']}/turns", body)["id"]
+        return turn
+
+
+@contextlib.contextmanager
+def many_streams(caller: Caller, turn: str, count: int) -> Iterator[list[http.client.HTTPResponse]]:
+    """So many open event streams of one turn, each with its first bytes read."""
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(caller.open("GET", f"/api/v1/turns/{turn}/stream")) for _ in range(count)]
+        assert [reply.status for reply in opened] == [200] * count
+        assert {reply.readline() for reply in opened} == {b": open\n"}
+        yield opened
+
+
+def test_open_streams_do_not_keep_other_requests_waiting(product: Product) -> None:
+    alice, bob = Caller(product, "alice"), Caller(product, "bob")
+    turn = alice.ask("slow", "wait 120 s\nsay: late")
+    with many_streams(alice, turn, STREAMS) as streams:
+        for _ in range(3):
+            assert bob.call("GET", "/api/v1/instances")["items"] == []
+            assert alice.call("GET", f"/api/v1/turns/{turn}")["status"] in {"pending", "running"}
+        done = bob.ask("quick", "say: at once")
+        wait_for(lambda: bob.call("GET", f"/api/v1/turns/{done}")["status"] == "completed", what="another's turn")
+        assert alice.call("POST", f"/api/v1/turns/{turn}/cancel") == {"cancelled": True}
+        for reply in streams:
+            assert b"event: end" in reply.read()
+
+
+class Census(threading.Thread):
+    """Counts the connections of a database until it is stopped."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self._url = url
+        self._stopped = threading.Event()
+        self.counts: list[int] = []
+
+    def run(self) -> None:
+        """Count every tenth of a second."""
+        question = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            while not self._stopped.wait(0.1):
+                row = connection.execute(question).fetchone()
+                assert row is not None
+                self.counts.append(row[0])
+
+    def stop(self) -> int:
+        """Stop; returns the most there were."""
+        self._stopped.set()
+        self.join(10)
+        return max(self.counts)
+
+
+async def test_the_database_sees_few_connections(make_product: Callable[..., Product]) -> None:
+    product = make_product(
+        database="postgres", worker_threads=TURNS, environ={**UNLIMITED, "THINK_DATABASE_POOL_SIZE": str(POOL)}
+    )
+    census = Census(product.environ["DATABASE_URL"])
+    token = product.token("alice")
+    base = product.url("", web=0).replace("http", "ws", 1)
+    census.start()
+    async with contextlib.AsyncExitStack() as stack:
+        tabs = [
+            await stack.enter_async_context(Tab.open(f"{base}/agents/assistant/room{number}?token={token}"))
+            for number in range(SOCKETS)
+        ]
+        requests = await asyncio.gather(*(tab.chat("stream 60 words at 20/s") for tab in tabs[:TURNS]))
+        ends = await asyncio.gather(
+            *(tab.done(request, seconds=120) for tab, request in zip(tabs[:TURNS], requests, strict=True))
+        )
+        most = census.stop()
+    assert [end["outcome"] for end in ends] == ["completed"] * TURNS
+    assert 0 < most <= 2 * POOL  # one web server, one worker
+    for process in (*product.webs, *product.workers):
+        assert "PoolTimeout" not in process.log
+        assert "lease renewal failed" not in process.log

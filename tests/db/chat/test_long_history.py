@@ -1,0 +1,148 @@
+"""What is done for a turn costs what is under way, not what was ever said: rows read, compared at 20 and 20,000 turns.
+
+PostgreSQL counts the rows that a transaction read, SQLite the steps of its machine (by tens). Nobody looks at a clock.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.utils import timezone
+
+from chat import policy
+from chat.instance_rows import key_of
+from chat.live import snapshot
+from chat.models import AgentInstance, Turn, new_turn_id
+from chat.transcripts import transcript
+from chat.turns.admission import TurnRequest, admit, clear_instance
+from chat.turns.intake import Submit
+from fibers import leases
+from fibers.models import Fiber, new_fiber_id
+from thinkproject.kernel.ids import new_id
+
+SHORT, LONG = 20, 20_000
+MakeInstance = Callable[..., AgentInstance]
+
+
+def fill(instance: AgentInstance, count: int) -> None:
+    """So many turns that ended well, long ago."""
+    assert instance.session is not None
+    ended = timezone.now() - timedelta(days=1)
+    fibers = [
+        Fiber(
+            id=new_fiber_id(),
+            name="chat.turn",
+            status="completed",
+            attempt=1,
+            lane=f"instance:{instance.pk}",
+            lane_position=number * 10,
+            owner_id=instance.owner_id,
+            available_at=ended,
+            created_at=ended,
+            updated_at=ended,
+            finished_at=ended,
+        )
+        for number in range(1, count + 1)
+    ]
+    Fiber.objects.bulk_create(fibers, batch_size=1_000)
+    turns = [
+        Turn(
+            id=new_turn_id(),
+            instance=instance,
+            session=instance.session,
+            fiber=fiber,
+            position=number,
+            request_id=new_id("req"),
+            trigger="submit-message",
+            generation=0,
+            assistant_id=new_id("msg"),
+            started_at=ended,
+            finished_at=ended,
+        )
+        for number, fiber in enumerate(fibers, 1)
+    ]
+    Turn.objects.bulk_create(turns, batch_size=1_000)
+    Turn.objects.filter(instance=instance).update(accepted_at=ended)
+    AgentInstance.objects.filter(pk=instance.pk).update(turn_count=count)
+
+
+@contextmanager
+def cost() -> Iterator[Callable[[], int]]:
+    """What the statements of the block read."""
+    if connection.vendor == "postgresql":
+        before = _rows_read()
+        yield lambda: _rows_read() - before
+        return
+    steps = 0
+
+    def step() -> None:
+        nonlocal steps
+        steps += 1
+
+    connection.ensure_connection()
+    connection.connection.set_progress_handler(step, 10)
+    try:
+        yield lambda: steps
+    finally:
+        connection.connection.set_progress_handler(None, 10)
+
+
+def _rows_read() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) FROM pg_stat_xact_user_tables"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _admit(instance: AgentInstance) -> str:
+    message = {"role": "user", "parts": [{"type": "text", "text": "more"}]}
+    return admit(key_of(instance), TurnRequest(intake=Submit(message=message))).turn.fiber_id
+
+
+def _claim(instance: AgentInstance) -> None:
+    found = leases.next_in_lane(f"instance:{instance.pk}")
+    assert found is not None
+    assert leases.claim(found, "w1") is not None
+
+
+def _snapshot(instance: AgentInstance, under_way: int) -> None:
+    assert instance.owner_id is not None
+    assert len(snapshot(key_of(instance), instance.owner_id).turns) == under_way
+
+
+STEPS: dict[str, Callable[[AgentInstance], object]] = {
+    "look at an idle conversation": lambda instance: _snapshot(instance, 0),
+    "may another turn be asked for": lambda instance: policy.check_admission(instance),
+    "accept a turn": _admit,
+    "accept another turn": _admit,
+    "claim the first": _claim,
+    "look at a busy conversation": lambda instance: _snapshot(instance, 2),
+    "open it": lambda instance: transcript(instance),
+    "clear it": lambda instance: clear_instance(key_of(instance)),
+    "look at a cleared conversation": lambda instance: _snapshot(instance, 1),  # the running one has to hear of it
+}
+
+
+@pytest.mark.django_db
+def test_a_turn_costs_the_same_after_20_000_others(alice: User, bob: User, make_instance: MakeInstance) -> None:
+    short, long = make_instance(bob, "short"), make_instance(alice, "long")
+    fill(short, SHORT)
+    fill(long, LONG)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+    costs: dict[str, tuple[int, int]] = {}
+    for name, step in STEPS.items():
+        found = []
+        for instance in (short, long):
+            instance.refresh_from_db()
+            with transaction.atomic(), cost() as read:
+                step(instance)
+                found.append(read())
+        costs[name] = (found[0], found[1])
+    slow = {name: pair for name, pair in costs.items() if pair[1] > 2 * pair[0] + SHORT}
+    assert slow == {}

@@ -1,0 +1,36 @@
+"""The page's modules that touch no document, checked without a browser; and its hints name real error codes."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from deno import find_deno_bin
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+
+
+def test_pure_modules() -> None:
+    command = [find_deno_bin(), "test", "--no-config", "--no-lock", "--no-check", "--no-remote", "--quiet"]
+    done = subprocess.run(
+        [*command, str(HERE / "pure.test.js")],
+        env={**os.environ, "NO_COLOR": "1", "DENO_NO_UPDATE_CHECK": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"[1-9]\d* passed", done.stdout), done.stdout
+
+
+def test_hints_name_error_codes_that_exist() -> None:
+    source = (ROOT / "static" / "src" / "js" / "status_line.js").read_text(encoding="utf-8")
+    block = source.partition("const HINTS = {")[2].partition("};")[0]
+    hinted = set(re.findall(r"^  (\w+):", block, re.MULTILINE))
+    documented = set(
+        re.findall(r"^\| `(\w+)`", (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert hinted
+    assert hinted <= documented, hinted - documented

@@ -1,0 +1,53 @@
+"""The base of what the admin shows: rows to look at, bounded counts, and actions instead of forms."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[Any]
+    _Paginator = Paginator[Any]
+else:
+    _ModelAdmin = admin.ModelAdmin
+    _Paginator = Paginator
+
+COUNT_LIMIT = 10_000
+
+
+class BoundedPaginator(_Paginator):
+    """Counts up to a limit: COUNT over a large table costs seconds. People look at the first pages, then search."""
+
+    @cached_property
+    def count(self) -> int:
+        """Rows, at most the limit."""
+        rows: Any = self.object_list
+        return rows.order_by()[:COUNT_LIMIT].count() if isinstance(rows, QuerySet) else len(rows)
+
+
+class ReadOnlyAdmin(_ModelAdmin):
+    """A list and details that nobody edits: services write these rows. What may be done is an action."""
+
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    list_per_page = 50
+    can_delete = False
+
+    @override
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Rows are made by services."""
+        return False
+
+    @override
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Rows are changed by services."""
+        return False
+
+    @override
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Rows are removed by services; where the admin calls them, by those who hold Django's permission."""
+        return self.can_delete and super().has_delete_permission(request, obj)
