@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('think_chat', '0002_recent_turns'),
+        ("think_chat", "0002_recent_turns"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='streamsegment',
-            name='epoch',
-            field=models.CharField(blank=True, default='', max_length=32),
+            model_name="streamsegment",
+            name="epoch",
+            field=models.CharField(blank=True, default="", max_length=32),
         ),
     ]
