@@ -6,7 +6,7 @@ from playwright.sync_api import Route, expect
 
 from tests.browser.chat_page import ChatPage
 
-OUTBOX = """(steps) => import(new URL('/static/dist/testing.js', location)).then(async ({ Outbox }) => {
+OUTBOX = """(steps) => import(new URL('/static/think/testing.js', location)).then(async ({ Outbox }) => {
     const away = Object.assign(new Error('away'), { isTemporary: true });
     const outbox = new Outbox('a test', async () => { if (!steps.isHeard) throw away; });
     outbox.add({ requestId: 'r1', body: {}, shown: { id: 'm1' } });
