@@ -65,7 +65,7 @@ class Play:
     started: int = 0
 
     def marker(self) -> str:
-        """A new marker; counts the turn."""
+        """A new marker."""
         self.started += 1
         return f"t{self.started:04d}-{secrets.token_hex(3)}"
 
@@ -84,6 +84,10 @@ class Play:
     def viewers(self) -> list[Viewer]:
         """Everybody."""
         return [*self.all_lines, *self.pages.values(), *self.published.values()]
+
+    async def turns(self) -> int:
+        """How many turns were accepted."""
+        return len(await asyncio.to_thread(query, database_of(self.product), TURNS_OF_ROOMS))
 
     async def turns_of(self, room: str) -> int:
         """How many turns were accepted in a room."""
@@ -221,7 +225,7 @@ async def recite(product: Product, texts: Sequence[str], *, web: int = 0) -> JSO
 
 async def _play_room(run: Play, room: str, dice: random.Random, faults: Faults) -> None:
     actors = itertools.cycle([run.published.get(room), run.pages.get(room), None])
-    while run.started < run.score.turns or (not run.score.is_calm and len(faults.kills) < run.score.min_kills):
+    while await run.turns() < run.score.turns or (not run.score.is_calm and len(faults.kills) < run.score.min_kills):
         match next(actors):
             case PageTab() as tab:
                 await acts.on_page(run, dice, tab)
