@@ -198,11 +198,12 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
             await self.send_text(frames.error(frame.id, BUSY))
             return
         turn = live.turn_ref(admission.turn)
+        assert self.delivery is not None
         if not admission.is_new:
-            if turn.is_final:
+            # Sent again over a new line. Where its delivery is still to come or at work, that ends it, and once.
+            if turn.is_final and not self.delivery.is_delivering(turn):
                 await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
             return
-        assert self.delivery is not None
         await self.hear_before(turn.position)
         await self.delivery.accepted(turn)
 

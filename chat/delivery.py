@@ -62,6 +62,7 @@ class Delivery:
         self._turns: dict[int, TurnRef] = {}
         self._own: set[str] = set()  # requests that this connection sent
         self._ended: set[str] = set()
+        self._ending: set[str] = set()  # of those, the ones whose end is being sent out of turn
         self._changed = asyncio.Event()
         self._current: TurnRef | None = None
         self._restart = asyncio.Event()
@@ -98,13 +99,15 @@ class Delivery:
     def is_delivering(self, turn: TurnRef) -> bool:
         """Whether the end of this turn is still to be sent, or being sent."""
         current = self._current
-        return turn.position in self._turns or (current is not None and current.turn_id == turn.turn_id)
+        is_current = current is not None and current.turn_id == turn.turn_id
+        return is_current or turn.position in self._turns or turn.turn_id in self._ending
 
     def acknowledged(self, turn: TurnRef) -> None:
         """The client wants the replay of a turn that runs: once more from the beginning, then live."""
         self.tell(turn)
         self._acknowledged.add(turn.request_id)
-        self._restart.set()
+        if self._current is not None and self._current.turn_id == turn.turn_id:
+            self._restart.set()  # another one goes on: it must not be said twice
 
     async def settle(self, turn_id: str) -> None:
         """A turn ended. One that waits behind another is ended here; the current one by its own delivery."""
@@ -114,7 +117,9 @@ class Delivery:
             ended = await self.outbox.find_turn(turn_id)
             if ended is not None and ended.is_final and not ended.has_begun:
                 self._forget(waiting)
+                self._ending.add(turn_id)
                 await self.outbox.end(ended)
+                self._ending.discard(turn_id)
 
     async def clear(self, before: Snapshot, *, is_own: bool = False) -> None:
         """The conversation was cleared: nothing of its turns may follow but their `done` frames.

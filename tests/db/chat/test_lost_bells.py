@@ -60,15 +60,27 @@ def accept(instance: AgentInstance, request: str) -> Turn:
     return turn
 
 
-def answer(turn: Turn) -> None:
-    """Run a turn to its end, as a worker does; no bell rings."""
+def begin(turn: Turn) -> None:
+    """Begin a turn and say what it says, as a worker does; no bell rings."""
     chunks = [f'{{"type":"start","messageId":"{turn.assistant_id}"}}', '{"type":"start-step"}', '{"type":"finish"}']
     question = turn.input_ids[0]
     place_messages(turn.session_id, [question], after=Leaf.ACTIVE)
     write_segments(turn.pk, [Record(offset, text) for offset, text in enumerate(chunks)])
     put_assistant(turn.session_id, text_message(turn.assistant_id, "assistant"), after=question, turn_id=turn.pk)
+    Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now())
+    Fiber.objects.filter(pk=turn.fiber_id).update(status="running")
+
+
+def answer(turn: Turn) -> None:
+    """Run a turn to its end; no bell rings."""
+    begin(turn)
+    end(turn)
+
+
+def end(turn: Turn) -> None:
+    """End a turn; no bell rings."""
     now = timezone.now()
-    Turn.objects.filter(pk=turn.pk).update(started_at=now, finished_at=now)
+    Turn.objects.filter(pk=turn.pk).update(finished_at=now)
     Fiber.objects.filter(pk=turn.fiber_id).update(status="completed", finished_at=now)
 
 
@@ -79,12 +91,18 @@ def ring_for(instance: AgentInstance, turn: Turn) -> None:
 async def told(socket: Any, *, dones: int) -> list[tuple[str, str]]:
     """What was told of turns, in order: each request with its offset, or `done`."""
     found: list[tuple[str, str]] = []
-    async with asyncio.timeout(20):
-        while sum(what == "done" for _, what in found) < dones:
-            frame = json.loads(await socket.receive_from(timeout=15))
-            if frame["type"] == "cf_agent_use_chat_response":
-                found.append((frame["id"], "done" if frame["done"] else str(frame["seq"])))
+    while sum(what == "done" for _, what in found) < dones:
+        found.append(await told_one(socket))
     return found
+
+
+async def told_one(socket: Any) -> tuple[str, str]:
+    """The next of these."""
+    async with asyncio.timeout(20):
+        while True:
+            frame = json.loads(await socket.receive_from(timeout=15))
+            if frame["type"] == "cf_agent_use_chat_response" and (frame["done"] or "seq" in frame):
+                return frame["id"], "done" if frame["done"] else str(frame["seq"])
 
 
 IN_ORDER = [(request, what) for request in REQUESTS for what in ("0", "1", "2", "done")]
@@ -132,3 +150,21 @@ async def test_own_request_waits_for_one_whose_bell_is_late(instance: AgentInsta
     await sync_to_async(answer)(await Turn.objects.aget(request_id="r2"))
     assert await told(socket, dones=2) == [pair for pair in IN_ORDER if pair[0] != "r3"]
     assert await socket.receive_nothing(timeout=1)
+
+
+async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_told(
+    instance: AgentInstance, socket: Any, settings: Any
+) -> None:
+    settings.THINK_STREAM_IDLE_SECONDS = 3  # the first one's end is noticed after the acknowledgement
+    first, second = [await sync_to_async(accept)(instance, request) for request in REQUESTS[:2]]
+    ring_for(instance, first)
+    await asyncio.sleep(0.2)
+    await sync_to_async(begin)(first)
+    while (await told_one(socket)) != ("r1", "2"):
+        pass
+    await sync_to_async(end)(first)
+    await sync_to_async(begin)(second)
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r2"}))
+    assert (await told(socket, dones=1)) == [("r1", "done")]
+    await sync_to_async(end)(second)
+    assert await told(socket, dones=1) == [("r2", what) for what in ("0", "1", "2", "done")]

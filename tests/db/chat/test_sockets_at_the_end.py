@@ -79,6 +79,22 @@ async def test_turn_that_ends_before_its_acknowledgement_is_told_once(socket: An
     assert await socket.receive_nothing(timeout=2.5)
 
 
+async def test_request_that_is_sent_again_as_its_turn_ends_is_ended_once(socket: Any, running: Turn) -> None:
+    await frames_until(socket, "cf_agent_mcp_servers")
+    await asyncio.sleep(0.5)
+    await sync_to_async(put_assistant)(
+        running.session_id, text_message("a1", "assistant"), after=None, turn_id=running.pk
+    )
+    await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="completed")
+    body = json.dumps({"messages": [text_message("q1", "user")]})
+    request = {"type": "cf_agent_use_chat_request", "id": "r1", "init": {"method": "POST", "body": body}}
+    await socket.send_to(json.dumps(request))
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+    found = await frames_until(socket, "done")
+    assert found[-2]["type"] == "cf_agent_chat_messages"
+    assert await socket.receive_nothing(timeout=2.5)
+
+
 async def test_answer_that_is_not_stored_is_taken_from_the_client_after_the_end(socket: Any, running: Turn) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
     await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="completed")
