@@ -82,12 +82,12 @@ def test(rest: list[str]) -> int:
         if any(word.startswith("-n") for word in rest)
         else ["-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadgroup"]
     )
-    command = [str(PYTHON), "-X", "dev", "-m", "pytest", *several, *rest]
-    first = _call(command, TEST_DATABASE="sqlite")
+    command = ["-m", "pytest", "--durations=15", "--durations-min=5", *several, *rest]
+    first = _call([str(PYTHON), "-X", "dev", *command], TEST_DATABASE="sqlite")
     if first not in {0, 5}:
         return first
     say("Again on PostgreSQL: what depends on the database")
-    second = _call([*command, "-m", "database"], TEST_DATABASE="postgres")
+    second = _call([str(PYTHON), *command, "-m", "database"], TEST_DATABASE="postgres")
     return 0 if second == 5 and first == 0 else second  # 5: no test was collected
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -78,6 +79,7 @@ def test_ctrl_c_stops_the_answer_and_the_next_one_leaves(
     assert len(screen.split()) < 500
     terminal.keys("say: Still here.\r")
     terminal.wait_for(r"\nStill here\.\n> ")
+    time.sleep(0.5)  # readline shows its prompt a moment before it listens for signals
     terminal.keys("\x03")
     assert terminal.end() == 0
 
