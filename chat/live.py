@@ -161,13 +161,20 @@ def mark_seen(turn_id: str, user_id: int) -> None:
 
 
 def transcript(session_id: str | None) -> list[JSONObject]:
-    """The window of the shown path, then the queued user messages, marked."""
+    """The window of the shown path, then the queued user messages, marked; also those that wait for nothing any more.
+
+    A message whose turn was stopped before it began gets its place with the next turn.
+    """
     if session_id is None:
         return []
     found = selectors.window(
         session_id, max_messages=chat_settings.window_messages, max_bytes=chat_settings.window_bytes
     )
-    return [message.to_ui() if message.placed else _queued(message.to_ui()) for message in found]
+    stopped = _stopped([message.turn_id for message in found if not message.placed])
+    return [
+        message.to_ui() if message.placed else _queued(message.to_ui(), is_stopped=message.turn_id in stopped)
+        for message in found
+    ]
 
 
 def current_transcript(key: InstanceKey) -> list[JSONObject]:
@@ -176,8 +183,14 @@ def current_transcript(key: InstanceKey) -> list[JSONObject]:
     return [] if instance is None else transcript(instance.session_id)
 
 
-def _queued(message: JSONObject) -> JSONObject:
-    return {**message, "metadata": {**(message.get("metadata") or {}), "queued": True}}
+def _stopped(turn_ids: list[str]) -> set[str]:
+    ended = Turn.objects.filter(pk__in=turn_ids, fiber__status__in=TERMINAL)
+    return set(ended.values_list("pk", flat=True)) if turn_ids else set()
+
+
+def _queued(message: JSONObject, *, is_stopped: bool) -> JSONObject:
+    marks = {"queued": True, "stopped": True} if is_stopped else {"queued": True}
+    return {**message, "metadata": {**(message.get("metadata") or {}), **marks}}
 
 
 def turn_ref(turn: Turn) -> TurnRef:

@@ -18,6 +18,8 @@ export function fromItem(item) {
   return {
     id: item.id,
     role: item.role,
+    // Its turn was stopped before it began: it waits for nothing, and gets its place with the next turn.
+    isStopped: item.metadata?.stopped === true || (item.queued === true && item.turn?.finished_at != null),
     parts: item.parts ?? [],
     metadata: item.metadata ?? {},
     parentId: item.parent_id ?? null,

@@ -119,7 +119,9 @@ export class Timeline {
       if (asked && message === running.message) put(asked.shown, pendingNote(asked));
       put(message);
     }
-    for (const message of queued) put(message, { note: "Queued behind the answer above", state: "queued" });
+    for (const message of queued) {
+      put(message, message.isStopped ? undefined : { note: "Queued behind the answer above", state: "queued" });
+    }
     for (const entry of outbox.entries) if (entry.shown) put(entry.shown, pendingNote(entry));
     for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
     setChildren(this.elements.list, shown.map((view) => view.element));

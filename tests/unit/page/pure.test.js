@@ -82,6 +82,12 @@ Deno.test("a transcript frame keeps older pages and lists queued messages apart"
   const conversation = listed("a", "b");
   mergeTranscript(conversation, [item("b"), item("c"), item("q", null, { metadata: { queued: true } })]);
   same([idsOf(conversation), conversation.queued.map((message) => message.id)], [["a", "b", "c"], ["q"]]);
+  same(conversation.queued[0].isStopped, false);
+  mergeTranscript(conversation, [item("c"), item("q", null, { metadata: { queued: true, stopped: true } })]);
+  same(conversation.queued[0].isStopped, true);
+  const ended = { finished_at: "2026-05-20T12:00:00Z" };
+  const page = fromPage({ queued: [item("q", null, { queued: true, turn: ended }), item("r", null, { queued: true, turn: { finished_at: null } })] });
+  same(page.queued.map((message) => message.isStopped), [true, false]);
 });
 
 Deno.test("a stream takes each offset once and notices a gap", () => {

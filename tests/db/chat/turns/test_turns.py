@@ -125,7 +125,10 @@ async def test_a_cancelled_queued_turn_is_aborted_and_its_message_stays(make_roo
     second = await room.admit("say: two")
     assert await db(cancel_turn, second.turn.pk) is True
     third = await room.admit("say: three")
+    marks = [message.get("metadata", {}).get("stopped", False) for message in await room.transcript()]
+    assert marks == [False, True, False]  # it waits for nothing, and clients do not say that it does
     await run_until_idle()
+    assert all("metadata" not in m or "queued" not in m["metadata"] for m in await room.transcript())
     assert status_of(await room.turn(second.turn.pk)) == "aborted"
     assert status_of(await room.turn(third.turn.pk)) == "completed"
     # The model sees both unanswered messages, in order.
