@@ -10,6 +10,12 @@ from tests.browser.proxy import Proxy
 
 OpenTab = Callable[..., ChatPage]
 
+STOP_QUEUED = """async () => {
+  const headers = {"x-csrftoken": document.querySelector('meta[name="csrf-token"]').content};
+  const page = await (await fetch(`/api/v1/instances/${location.pathname.split("/").at(-1)}/messages`)).json();
+  for (const message of page.queued) await fetch(`/api/v1/turns/${message.turn.id}/cancel`, {method: "POST", headers});
+}"""
+
 
 def words(text: str) -> list[str]:
     """Words of an answer, whatever the line breaks."""
@@ -107,6 +113,20 @@ def test_message_sent_meanwhile_waits_its_turn(tab: ChatPage) -> None:
     kinds = [("user" if "is-user" in (m.get_attribute("class") or "") else "answer") for m in tab.messages.all()]
     assert kinds == ["user", "answer", "user", "answer"]
     assert tab.text_of_last() == "The second answer."
+
+
+def test_message_whose_turn_is_stopped_elsewhere_no_longer_waits(tab: ChatPage) -> None:
+    tab.write("First\nrate 20/s\nstream 60 words")
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
+    tab.write("Second\nsay: Never said.")
+    expect(tab.page.locator(".message.is-pending", has_text="Second")).to_contain_text("Queued")
+    tab.page.evaluate(STOP_QUEUED)
+    tab.rest()
+    expect(tab.page.locator(".message.is-pending")).to_have_count(0)
+    expect(tab.messages.last).to_contain_text("Second")
+    tab.open(tab.page.url.removeprefix(tab.base_url))
+    expect(tab.messages.last).to_contain_text("Second")
+    expect(tab.page.locator(".message.is-pending")).to_have_count(0)
 
 
 def test_question_stands_above_its_answer_before_the_page_was_read_again(tab: ChatPage) -> None:
