@@ -192,6 +192,7 @@ def test_focus_is_never_lost(tab: ChatPage) -> None:
     expect(tab.page.get_by_role("button", name="Next version")).to_be_focused()  # the first has no former one
     tab.page.keyboard.press("Enter")
     expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2")
+    expect(tab.page.get_by_role("button", name="Previous version")).to_be_focused()
 
 
 def test_forced_colours_leave_focus_and_marks_visible(open_tab: OpenTab) -> None:

@@ -103,7 +103,9 @@ export class MessageView {
     const key = message.isLive && !extra.note ? "live" : JSON.stringify([message.isLive, message.siblings, message.turn, extra, message.createdAt, textOf(message) !== ""]);
     if (key === this.footKey) return;
     this.footKey = key;
+    const name = this.foot.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     this.foot.replaceChildren(...this.#footNodes(message, extra));
+    if (name) this.foot.querySelector(`[aria-label="${CSS.escape(name)}"]:enabled`)?.focus({ preventScroll: true });
   }
 
   #footNodes(message, extra) {
