@@ -128,6 +128,7 @@ export class Timeline {
     this.#dirty.clear();
     this.elements.more.hidden = !conversation.hasMore;
     this.#drawStatus();
+    if (this.switched && document.activeElement === document.body) this.#focusSwitched();
     this.scroll.follow();
   }
 
@@ -144,7 +145,15 @@ export class Timeline {
 
   /** Put the focus on the sibling switch of a message that has just taken another's place. */
   focusSwitch(id, name) {
+    this.switched = { id, name };
+    addEventListener("pointerdown", () => (this.switched = null), { once: true });
     this.draw();
+    this.#focusSwitched();
+  }
+
+  /** A page or transcript that was under way may draw the message anew, once or twice: the focus comes along. */
+  #focusSwitched() {
+    const { id, name } = this.switched;
     const element = this.#views.get(id)?.element;
     const wanted = element?.querySelector(`.siblings [aria-label="${name}"]:enabled`) ?? element?.querySelector(".siblings button:enabled");
     wanted?.focus();
