@@ -84,8 +84,7 @@ class InstanceBells:
         """Somebody cleared the conversation."""
         if self.delivery is None or event["origin"] == self.channel_name:
             return
-        await self.send_text(frames.clear())
-        await self.delivery.clear(await self.snapshot())
+        await self.delivery.clear(event["generation"])
 
     async def transcript_changed(self, _event: JSONObject) -> None:
         """The shown path changed outside a turn, for instance to a sibling."""

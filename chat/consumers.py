@@ -208,10 +208,9 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         await self.delivery.accepted(turn)
 
     async def _clear(self) -> None:
-        before = await self.snapshot()
-        await db(clear_instance, self.key, origin=self.channel_name)
+        generation = await db(clear_instance, self.key, origin=self.channel_name)
         assert self.delivery is not None
-        await self.delivery.clear(before, is_own=True)
+        await self.delivery.clear(generation, is_own=True)
 
     async def _acknowledge(self, request_id: str) -> None:
         snapshot = await self.snapshot()

@@ -14,7 +14,7 @@ from django.db import DatabaseError
 
 from chat import live
 from chat.core.handshake import Handshake
-from chat.live import Snapshot, TurnRef
+from chat.live import TurnRef
 from chat.models import TurnTrigger
 from chat.outbox import Outbox
 from chat.streams.reader import follow
@@ -121,19 +121,23 @@ class Delivery:
                 await self.outbox.end(ended)
                 self._ending.discard(turn_id)
 
-    async def clear(self, before: Snapshot, *, is_own: bool = False) -> None:
-        """The conversation was cleared: nothing of its turns may follow but their `done` frames.
+    async def clear(self, generation: int, *, is_own: bool = False) -> None:
+        """The conversation was cleared, and is of this generation now; turns of earlier ones end here.
 
-        A client that clears in mid-stream gets the empty transcript too: chunks that were under way to it then have
-        brought the message back.
+        Nothing of them may follow but their `done` frames. A client that clears in mid-stream gets the empty transcript
+        too: chunks that were under way to it then have brought the message back.
         """
-        turns = sorted(self._turns.values(), key=lambda turn: turn.position)
+        gone = (turn for turn in self._turns.values() if turn.generation < generation)
+        turns = sorted(gone, key=lambda turn: turn.position)
         current = self._current
         self.outbox.clear(turns)
         for turn in turns:
             self._forget(turn)  # before anything is awaited: each of them ends here and nowhere else
         self._restart.set()
-        await self.outbox.actions(self._handshake.cleared(before.view()))
+        released = self._handshake.cleared(turn.request_id for turn in turns)
+        if not is_own:
+            await self.outbox.cleared()
+        await self.outbox.actions(released)
         for turn in turns:
             await self.outbox.done(turn, TurnStatus.ABORTED if turn is current else TurnStatus.SKIPPED)
         if is_own and turns:

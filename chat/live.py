@@ -24,6 +24,7 @@ class TurnRef:
     turn_id: str
     request_id: str
     position: int
+    generation: int  # of the conversation; a clear begins the next one
     trigger: TurnTrigger
     status: TurnStatus
     has_begun: bool
@@ -200,6 +201,7 @@ def turn_ref(turn: Turn) -> TurnRef:
         turn_id=turn.pk,
         request_id=turn.request_id,
         position=turn.position,
+        generation=turn.generation,
         trigger=TurnTrigger(turn.trigger),
         status=status,
         has_begun=turn.started_at is not None,

@@ -50,6 +50,10 @@ class Outbox:
         self._clears += 1
         self._cleared.update(turn.turn_id for turn in turns)
 
+    async def cleared(self) -> None:
+        """Say that somebody cleared the conversation."""
+        await self._send(frames.clear())
+
     async def chunks(self, turn: TurnRef, records: list[Record], *, is_replay: bool) -> None:
         """Send records of a log; live frames are built once per process and shared by its sockets."""
         for record in records:

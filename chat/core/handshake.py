@@ -7,7 +7,7 @@ The gate: a connection that was offered a stream gets nothing of it live until i
 replay and the rest live. A connection that was there before the stream began gets it live from the start.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never
 
@@ -205,11 +205,9 @@ class Handshake:
         self._is_parked = False
         return [SendNone()]
 
-    def cleared(self, view: InstanceView) -> list[Action]:
-        """Close the gate for good for what ran or waited before the clear. `view` is the one before it."""
-        self._cleared.update(view.accepted)
-        if view.active is not None:
-            self._cleared.add(view.active)
+    def cleared(self, request_ids: Iterable[str]) -> list[Action]:
+        """Close the gate for good for the requests that ran or waited before the clear."""
+        self._cleared.update(request_ids)
         self._offered -= self._cleared
         was_parked, self._is_parked = self._is_parked, False
         return [SendNone()] if was_parked else []

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
 
 from chat import attachments, policy
 from chat.agent import InstanceKey
@@ -167,15 +166,17 @@ def cancel_all(instance: AgentInstance, *, queued_reason: str = "stopped") -> Se
     return turns
 
 
-def clear_instance(key: InstanceKey, *, origin: str = "") -> None:
+def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
     """Empty the current session: stop the running turn, skip the queued ones, forget the messages.
 
-    A turn of the old generation writes nothing afterwards, whatever it was doing.
+    A turn of the old generation writes nothing afterwards, whatever it was doing. Returns the new generation.
     """
     with stopping(key, queued_reason=SKIPPED_REASON) as instance:
         assert instance.session_id is not None
         clear_session(instance.session_id)
-        ring_on_commit(group_of(key), {"type": "chat.cleared", "origin": origin})
+        cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
+        ring_on_commit(group_of(key), cleared)
+    return instance.generation
 
 
 @contextmanager
@@ -193,7 +194,8 @@ def stopping(key: InstanceKey, *, queued_reason: str = "stopped") -> Iterator[Ag
             if not set(_live_fibers(instance)) <= held:
                 transaction.set_rollback(True)
                 continue
-            AgentInstance.objects.filter(pk=instance.pk).update(generation=F("generation") + 1)
+            instance.generation += 1
+            instance.save(update_fields=["generation"])
             cancel_all(instance, queued_reason=queued_reason)
             yield instance
             return

@@ -15,6 +15,7 @@ from chat.doorbell import group_of, ring
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.streams.cold import write_segments
+from chat.streams.reader import close_stream
 from chat.streams.records import Record
 from fibers.models import Fiber
 from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages
@@ -155,16 +156,19 @@ async def test_own_request_waits_for_one_whose_bell_is_late(instance: AgentInsta
 async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_told(
     instance: AgentInstance, socket: Any, settings: Any
 ) -> None:
-    settings.THINK_STREAM_IDLE_SECONDS = 3  # the first one's end is noticed after the acknowledgement
+    settings.THINK_STREAM_IDLE_SECONDS = 60  # an end is noticed when it is told, and not before
     first, second = [await sync_to_async(accept)(instance, request) for request in REQUESTS[:2]]
-    ring_for(instance, first)
-    await asyncio.sleep(0.2)
     await sync_to_async(begin)(first)
+    ring_for(instance, first)
     while (await told_one(socket)) != ("r1", "2"):
         pass
     await sync_to_async(end)(first)
     await sync_to_async(begin)(second)
     await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r2"}))
-    assert (await told(socket, dones=1)) == [("r1", "done")]
+    await socket.send_to(json.dumps({"type": "rpc", "id": "after", "method": "none", "args": []}))
+    await frames_until(socket, "rpc")  # frames are handled one after another
+    await close_stream(first.pk)
+    assert await told(socket, dones=1) == [("r1", "done")]
     await sync_to_async(end)(second)
+    await close_stream(second.pk)
     assert await told(socket, dones=1) == [("r2", what) for what in ("0", "1", "2", "done")]

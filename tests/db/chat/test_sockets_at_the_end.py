@@ -13,11 +13,14 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 
 from chat import live
+from chat.doorbell import group_of, ring
+from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.streams.cold import write_segments
 from chat.streams.hot import keys_of
 from chat.streams.log import get_log
 from chat.streams.records import Append, Record
+from chat.turns.admission import clear_instance
 from fibers.models import Fiber
 from sessions_app.services import put_assistant
 from tests.db.chat.conftest import make_turn, text_message
@@ -122,6 +125,53 @@ async def test_stream_that_began_a_new_life_is_replayed_from_its_beginning(socke
     found = await chunks_until(socket, texts[-1])
     assert [(frame["seq"], frame["body"]) for frame in found] == list(enumerate(CHUNKS + texts))
     assert all(frame.get("replay") for frame in found), "a client would add live chunks to what it has"
+
+
+async def test_nothing_of_a_cleared_turn_follows_the_clear(socket: Any, running: Turn) -> None:
+    log = get_log()
+    opened = await log.open(running.id, fence=1, floor=len(CHUNKS))
+    await frames_until(socket, "cf_agent_mcp_servers")
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+    await chunks_until(socket, CHUNKS[-1])
+
+    async def go_on() -> None:
+        for offset in range(3, 1_000):
+            text = '{"type":"start-step"}'
+            await log.append([Append(stream=running.id, fence=1, epoch=opened.epoch, first=offset, texts=[text])])
+
+    writing = asyncio.create_task(go_on())
+    await chunks_until(socket, '{"type":"start-step"}')
+    instance = await AgentInstance.objects.aget(pk=running.instance_id)
+    await sync_to_async(clear_instance)(key_of(instance))
+    await frames_until(socket, "cf_agent_chat_clear")
+    found = await frames_until(socket, "done")
+    assert [frame for frame in found if "seq" in frame] == []
+    writing.cancel()
+    assert await socket.receive_nothing(timeout=0.5)
+
+
+async def test_turn_accepted_after_a_clear_outlives_a_late_bell_of_it(
+    socket: Any, running: Turn, settings: Any
+) -> None:
+    settings.THINK_STREAM_IDLE_SECONDS = 0.1
+    await frames_until(socket, "cf_agent_mcp_servers")
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+    await chunks_until(socket, CHUNKS[-1])
+    instance = await AgentInstance.objects.aget(pk=running.instance_id)
+    instance.generation += 1
+    await instance.asave(update_fields=["generation"])
+    options = {"status": "pending", "request_id": "r2", "assistant_id": "a2", "started_at": None}
+    later = await sync_to_async(make_turn)(instance, **options)
+    group = group_of(await sync_to_async(key_of)(instance))
+    await sync_to_async(ring)(group, {"type": "turn.accepted", "turn_id": later.pk, "origin": "somebody else"})
+    await frames_until(socket, "cf_agent_chat_messages")
+    cleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
+    await sync_to_async(ring)(group, cleared)
+    assert [frame["id"] for frame in await frames_until(socket, "done") if frame.get("done")] == ["r1"]
+    await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="cancelled")
+    await sync_to_async(write_segments)(later.id, [Record(offset, text) for offset, text in enumerate(CHUNKS)])
+    await Fiber.objects.filter(pk=later.fiber_id).aupdate(status="running")
+    assert [frame["body"] for frame in await chunks_until(socket, CHUNKS[-1])] == CHUNKS
 
 
 async def test_delivery_that_fails_closes_the_socket(socket: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,20 +186,20 @@ def test_offer_of_a_failed_turn_waits_for_nothing() -> None:
 
 def test_clear_closes_the_gate_for_good() -> None:
     handshake = Handshake()
-    assert handshake.cleared(InstanceView(active="R", accepted=("Q",))) == []
+    assert handshake.cleared(["R", "Q"]) == []
     handshake.settled("R", IDLE)
     assert [handshake.may_get_live(request_id) for request_id in ("R", "Q", "N")] == [False, False, True]
 
 
 def test_clear_releases_a_waiting_connection() -> None:
     handshake = parked()
-    assert handshake.cleared(WAITING) == [SendNone()]
-    assert handshake.cleared(IDLE) == []
+    assert handshake.cleared(["R"]) == [SendNone()]
+    assert handshake.cleared([]) == []
 
 
 def test_requests_after_a_clear_are_live() -> None:
     handshake = offered()
-    handshake.cleared(ACTIVE)
+    handshake.cleared(["R"])
     assert handshake.may_get_live("R2")
     assert handshake.resume_requested("p", IDLE) == [SendNone("idle", "p")]
 
