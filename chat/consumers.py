@@ -34,6 +34,7 @@ from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
 from chat.outbox import Outbox
 from chat.registry import is_served
+from chat.told import client_label
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.calling import is_overridden, observe
 from chat.turns.intake import ClientArray
@@ -84,16 +85,17 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         self._frame_times = (0.0, 0)
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
-        outbox = Outbox(self.send_text, key, credential.user_id)
+        outbox = Outbox(self.send_text, key, credential.user_id, label=client_label(self.scope))
         self.delivery = Delivery(outbox, self._handshake, give_up=self._give_up)
         # Listen first, look second: what happens in between is heard, and hearing it twice does no harm.
         await self.channel_layer.group_add(group_of(key), self.channel_name)
         await self.channel_layer.group_add(user_group(credential.user_id), self.channel_name)
-        connections.add(self)
         snapshot = await self.snapshot()
+        await outbox.end_what_was_left(snapshot.failed)
         self.delivery.heard.add_up_to(snapshot.last_position)
         for turn in snapshot.turns:
             self.delivery.tell(turn)
+        connections.add(self)  # not before it is known what was heard: a look would tell the whole history
         await self._act(self._handshake.connected(snapshot.view()))
         has_state = snapshot.state is not None
         await self.send_text(frames.identity(key.name, key.agent, state_follows=has_state))

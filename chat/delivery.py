@@ -212,6 +212,8 @@ class Delivery:
             await self._wait_for_ack(turn)
             return
         is_replay = turn.request_id in self._acknowledged
+        if is_replay:
+            await self.outbox.path_to(turn)
         async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
             async for event in events:
                 if self.outbox.is_cleared(turn.turn_id):

@@ -14,6 +14,7 @@ from chat.live import Snapshot, TurnRef
 from chat.streams.frame_cache import FrameCache
 from chat.streams.reader import read
 from chat.streams.records import Record
+from chat.told import Told
 from chat.turns.status import TurnStatus
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -27,10 +28,14 @@ IN_FLIGHT_SECONDS = 3.0
 class Outbox:
     """Sends to one connection. Nothing of a turn that was cleared away goes out but its `done` frame."""
 
-    def __init__(self, send: Callable[[str], Awaitable[None]], key: InstanceKey, user_id: int) -> None:
+    def __init__(
+        self, send: Callable[[str], Awaitable[None]], key: InstanceKey, user_id: int, *, label: str = ""
+    ) -> None:
         self._send = send
         self._key = key
         self._user_id = user_id
+        self._told = Told(key, user_id, label)
+        self._has_path_to: set[str] = set()  # requests whose question this client has in its place
         self._stopped: set[str] = set()  # requests that this connection stopped
         self._cleared: set[str] = set()  # turns that were cleared away
         self._clears = 0
@@ -63,6 +68,7 @@ class Outbox:
                 await self._send(frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True))
             else:
                 await self._send(_shared_frames.frame(turn.turn_id, record, _live_frame(turn.request_id)))
+        await self._told.note(turn.request_id)
 
     async def replay(self, turn: TurnRef) -> None:
         """Send the log of a turn that is over from its beginning."""
@@ -81,6 +87,28 @@ class Outbox:
                 self._transcript_at = time.monotonic()
             await self._send(frames.messages(messages, connect=connect))
         return messages
+
+    async def path_to(self, turn: TurnRef) -> None:
+        """Send the transcript before the replay of a turn whose path this client may not show.
+
+        Another tab may have asked, edited or asked again while this one was away. One that was told the beginning of
+        the same answer has the path, and would see what it has of the answer vanish for a moment.
+        """
+        if turn.request_id not in self._has_path_to:
+            self._has_path_to.add(turn.request_id)
+            await self.transcript(connect=True)
+
+    async def end_what_was_left(self, unseen_failure: TurnRef | None) -> None:
+        """Tell the end of the answer that this client was being told when its line was cut, if it has ended.
+
+        A failure that the user has not seen is told by the handshake, with its text.
+        """
+        request_id = await self._told.last()
+        self._has_path_to.add(request_id)
+        turn = await db(live.find_turn, self._key, request_id=request_id) if request_id else None
+        is_told_elsewhere = turn is not None and unseen_failure is not None and turn.turn_id == unseen_failure.turn_id
+        if turn is not None and turn.is_final and not is_told_elsewhere:
+            await self._send(frames.done(request_id, turn.status, message_ids=turn.message_ids, replay=True))
 
     async def done(self, turn: TurnRef, outcome: TurnStatus) -> None:
         """End a turn."""

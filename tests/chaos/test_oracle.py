@@ -331,27 +331,3 @@ def test_oracle_imports_nothing_of_the_product(name: str) -> None:
     assert not [module for module in imported if module.partition(".")[0] in PRODUCT]
     ours = {module for module in imported if module.startswith("tests")}
     assert ours <= {f"tests.chaos.{name}" for name in OURS}
-
-
-class TestLeftOver:
-    """What is let pass of published clients, and how narrow that is."""
-
-    @pytest.mark.parametrize(
-        ("state", "is_known", "view", "passes"),
-        [
-            ("streaming", True, 2, True),
-            ("done", True, 2, False),
-            ("streaming", False, 2, False),
-            ("streaming", True, 3, False),
-        ],
-    )
-    def test_half_an_answer_of_another_path(
-        self, world: dict[str, Any], state: str, is_known: bool, view: int, passes: bool
-    ) -> None:
-        half = {"id": "half", "role": "assistant", "parts": [{"type": "text", "text": "word0 ", "state": state}]}
-        stored = {**world["rooms"]["room"]["messages"][-1], "pk": 99, "id": "half"}
-        if is_known:
-            world["rooms"]["room"]["messages"].append(stored)
-        world["views"][view]["messages"].append(half)
-        places = {found.place for found in oracle.compare(world)}
-        assert (VIEWS[view] not in places) is passes

@@ -6,7 +6,7 @@ from tests.acceptance.product import wait_for
 from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room, outline
-from tests.clients.tab import text_of
+from tests.clients.tab import Tab, text_of
 
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 LONG = "stream 300 words at 50/s"
@@ -146,3 +146,58 @@ def test_worker_killed_in_mid_answer(room: Room) -> None:
     assert tab.statuses() == ["ready", "submitted", "streaming", "ready"]
     for watcher in (observer, late):
         assert watcher.status == "ready"
+
+
+def leave_in_mid_answer(
+    room: Room, proxy: CuttingProxy, *, is_asking: bool, first: str = "say: First."
+) -> tuple[Tab, Tab]:
+    """A tab is away from the middle of the second answer until after its end; returns it and the other one."""
+    observer = room.open("observer")
+    room.ask_and_rest(observer, first)
+    tab = room.open("first", port=proxy.port)
+    room.ask(tab if is_asking else observer, "stream 60 words at 40/s")
+    tab.wait("harness.seen.at(-1)?.messages.length === 4")
+    tab.wait_text(60)
+    proxy.go_offline()
+    observer.wait("harness.events.filter(event => event.kind === 'turn-end').length === 2")
+    return tab, observer
+
+
+@pytest.mark.parametrize("is_asking", [True, False])
+@pytest.mark.parametrize(("line", "is_edit"), [("sdk7", True), ("sdk6", False)])
+def test_back_while_another_path_is_answered(
+    make_room: MakeRoom, proxy: CuttingProxy, line: str, is_edit: bool, is_asking: bool
+) -> None:
+    room = make_room(line=line)
+    first = "say: First." if is_edit else "stream 200 words at 50/s"
+    tab, observer = leave_in_mid_answer(room, proxy, is_asking=is_asking, first=first)
+    [question, answer, *_] = observer.messages
+    if is_edit:
+        room.ask(observer, "stream 200 words at 40/s", question["id"])
+    else:
+        observer.do(f"harness.chat.regenerate({{ messageId: {answer['id']!r} }})")
+    observer.wait("harness.chat.status === 'streaming'")
+    proxy.go_online()
+    tab.wait("harness.events.filter(event => event.kind === 'open').length === 2")
+    assert len(room.rest()) == 2
+    ends = tab.events("turn-end")  # of the answer that was cut, and of the next if it ran until the line was back
+    assert ends[0]["replay"], "the end of the answer that was cut"
+    assert {end["outcome"] for end in ends} == {"completed"}
+
+
+def test_back_after_another_path_was_answered(room: Room, proxy: CuttingProxy) -> None:
+    tab, observer = leave_in_mid_answer(room, proxy, is_asking=False)
+    room.ask(observer, "say: Second.", observer.messages[0]["id"])
+    observer.wait("harness.events.filter(event => event.kind === 'turn-end').length === 3")
+    proxy.go_online()
+    tab.wait("harness.events.filter(event => event.kind === 'open').length === 2")
+    assert len(room.rest()) == 2
+
+
+def test_back_while_somebody_else_is_answered(room: Room, proxy: CuttingProxy) -> None:
+    tab, observer = leave_in_mid_answer(room, proxy, is_asking=True)
+    room.ask(observer, "stream 200 words at 40/s")
+    observer.wait("harness.chat.status === 'streaming'")
+    proxy.go_online()
+    tab.wait("harness.events.filter(event => event.kind === 'open').length === 2")
+    assert len(room.rest()) == 6

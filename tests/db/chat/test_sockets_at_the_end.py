@@ -160,8 +160,9 @@ async def test_turn_accepted_after_a_clear_outlives_a_late_bell_of_it(
     instance = await AgentInstance.objects.aget(pk=running.instance_id)
     instance.generation += 1
     await instance.asave(update_fields=["generation"])
-    options = {"status": "pending", "request_id": "r2", "assistant_id": "a2", "started_at": None}
-    later = await sync_to_async(make_turn)(instance, **options)
+    later = await sync_to_async(make_turn)(
+        instance, status="pending", request_id="r2", assistant_id="a2", started_at=None
+    )
     group = group_of(await sync_to_async(key_of)(instance))
     await sync_to_async(ring)(group, {"type": "turn.accepted", "turn_id": later.pk, "origin": "somebody else"})
     await frames_until(socket, "cf_agent_chat_messages")

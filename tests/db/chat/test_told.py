@@ -1,0 +1,156 @@
+"""A client whose line was cut in mid-answer: what it is told when it comes back, and who is not told anything."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.core.cache.backends.redis import RedisCache
+from django.utils import timezone
+from redis.exceptions import ConnectionError as RedisAway
+
+from chat.consumers import AgentConsumer
+from chat.live import Snapshot
+from chat.models import AgentInstance, Turn
+from chat.streams.cold import write_segments
+from chat.streams.records import Record
+from chat.told import MAX_LABEL, client_label
+from chat.watch import connections
+from fibers.models import Fiber
+from tests.db.chat.conftest import make_turn, say
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_sockets_at_the_end import frames_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CHUNKS = ['{"type":"start","messageId":"a1"}', '{"type":"start-step"}', '{"type":"finish-step"}']
+Frames = list[dict[str, Any]]
+Connect = Callable[..., Awaitable[Frames]]
+
+
+@pytest.fixture
+def running(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
+    """A turn in the middle of its answer."""
+    turn = make_turn(make_instance(alice, "talk"), status="running", request_id="r1", assistant_id="a1")
+    write_segments(turn.id, [Record(offset, text) for offset, text in enumerate(CHUNKS)])
+    return turn
+
+
+@pytest.fixture
+async def connect(alice: User, running: Turn) -> AsyncIterator[Connect]:
+    """Connect as alice with a label, acknowledge the turn if asked, leave again; returns the frames that came."""
+    cookie = await sync_to_async(cookie_of)(alice)
+
+    async def go(label: str, *, acknowledges: bool = False) -> Frames:
+        socket = connection(f"/agents/assistant/talk?_pk={label}", cookie=cookie)
+        connected, _ = await socket.connect(timeout=5)
+        assert connected
+        found = await frames_until(socket, "cf_agent_mcp_servers")
+        if acknowledges:
+            await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+            while not found[-1].get("replayComplete"):
+                found.append(json.loads(await socket.receive_from(timeout=10)))
+        await socket.disconnect()
+        return found
+
+    yield go
+    await sync_to_async(cache.clear)()
+
+
+def end(turn: Turn, status: str = "completed") -> None:
+    """End the turn while nobody looks."""
+    Fiber.objects.filter(pk=turn.fiber_id).update(status=status)
+    Turn.objects.filter(pk=turn.pk).update(finished_at=timezone.now())
+
+
+def ends(found: Frames) -> list[tuple[str, str, bool]]:
+    return [(frame["id"], frame["outcome"], frame["replay"]) for frame in found if frame.get("done")]
+
+
+@pytest.mark.parametrize(("status", "outcome"), [("completed", "completed"), ("cancelled", "aborted")])
+async def test_who_was_cut_is_told_the_end_before_anything_else(
+    connect: Connect, running: Turn, status: str, outcome: str
+) -> None:
+    await connect("mine", acknowledges=True)
+    await sync_to_async(end)(running, status)
+    found = await connect("mine")
+    assert ends(found[:1]) == [("r1", outcome, True)]
+    assert ends(found[1:]) == []
+    assert found[1]["type"] == "cf_agent_chat_messages"
+
+
+async def test_others_are_not_told(connect: Connect, running: Turn) -> None:
+    await connect("mine", acknowledges=True)
+    await connect("looked away")
+    await sync_to_async(end)(running)
+    for label in ("another", "looked away", "", "x" * (MAX_LABEL + 1)):
+        assert ends(await connect(label)) == []
+
+
+async def test_the_same_label_of_somebody_else_says_nothing(
+    connect: Connect, running: Turn, bob: User, make_instance: Callable[..., AgentInstance]
+) -> None:
+    await connect("mine", acknowledges=True)
+    await sync_to_async(end)(running)
+    await sync_to_async(make_instance)(bob, "talk")
+    socket = connection("/agents/assistant/talk?_pk=mine", cookie=await sync_to_async(cookie_of)(bob))
+    await socket.connect(timeout=5)
+    assert ends(await frames_until(socket, "cf_agent_mcp_servers")) == []
+    await socket.disconnect()
+
+
+async def test_what_still_runs_is_offered_and_not_ended(connect: Connect) -> None:
+    await connect("mine", acknowledges=True)
+    found = await connect("mine", acknowledges=True)
+    assert ends(found) == []
+    assert found[0]["type"] == "cf_agent_stream_resuming"
+
+
+async def test_the_path_comes_before_a_replay_but_not_to_those_who_have_it(connect: Connect) -> None:
+    kinds = [frame["type"] for frame in await connect("mine", acknowledges=True)]
+    assert kinds.index("cf_agent_chat_messages") < kinds.index("cf_agent_use_chat_response")
+    again = [frame["type"] for frame in await connect("mine", acknowledges=True)]
+    assert "cf_agent_chat_messages" not in again  # what it has of the answer would vanish for a moment
+
+
+async def test_a_cache_that_is_away_costs_nobody_the_chat(
+    connect: Connect, running: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_arguments: object) -> None:
+        raise RedisAway("no Redis")
+
+    monkeypatch.setattr(RedisCache, "set", away)
+    monkeypatch.setattr(RedisCache, "get", away)
+    found = await connect("mine", acknowledges=True)
+    assert [frame["body"] for frame in found if "seq" in frame] == CHUNKS
+    await sync_to_async(end)(running)
+    assert ends(await connect("mine")) == []
+
+
+@pytest.mark.parametrize("query", [b"", b"_pk", b"_pk=" + b"x" * 65, b"&".join([b"a=b"] * 101) + b"&_pk=y"])
+def test_labels_that_are_not_believed(query: bytes) -> None:
+    assert client_label({"query_string": query}) == ""
+
+
+async def test_a_look_at_the_rows_while_somebody_comes_in_does_not_tell_the_history(
+    alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = await sync_to_async(make_instance)(alice, "talk")
+    await sync_to_async(say)(instance, "Hello?", "Hello.", request_id="r0")
+    read = AgentConsumer.snapshot
+
+    async def slowly(consumer: AgentConsumer) -> Snapshot:
+        await connections._look()
+        return await read(consumer)
+
+    monkeypatch.setattr(AgentConsumer, "snapshot", slowly)
+    socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
+    await socket.connect(timeout=5)
+    kinds = [frame["type"] for frame in await frames_until(socket, "cf_agent_mcp_servers")]
+    await asyncio.sleep(0.3)
+    assert kinds == ["cf_agent_chat_messages", "cf_agent_identity", "cf_agent_mcp_servers"]
+    assert await socket.receive_nothing(timeout=0.3)
+    await socket.disconnect()
