@@ -6,16 +6,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-import psycopg
 
 from tests.acceptance.product import ROOT, Plan, Product, base_environ, start_product
-from thinkproject.postgres_for_tests import shared_postgres_url
 
 SAMPLE_SECONDS = 0.2
 LOG_TAIL = 3_000
@@ -31,28 +28,17 @@ class Options:
     database: str = "sqlite"
 
 
-def new_postgres() -> str:
-    """Make an empty PostgreSQL database, on a server that ends with this process."""
-    base = shared_postgres_url()
-    name = f"bench_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(base, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    head, _, query = base.partition("?")
-    return f"{head.rpartition('/')[0]}/{name}?{query}"
-
-
 @contextlib.contextmanager
 def running(
     options: Options, *, webs: int = 1, workers: int = 1, environ: Mapping[str, str] | None = None
 ) -> Iterator[Product]:
     """Start the product in a folder of its own; everything ends with the block."""
     folder = Path(tempfile.mkdtemp(prefix="thkb"))
-    url = new_postgres() if options.database == "postgres" else ""
     plan = Plan(
         webs=webs,
         workers=workers,
         worker_threads=200,
-        database_url=url,
+        database=options.database,
         provider_options=["--no-bodies"],
         environ={**ENVIRON, **(environ or {})},
     )

