@@ -18,6 +18,13 @@ from tests.acceptance import prepared
 from thinkproject.kernel.conf import registry
 from thinkproject.places import private_directory
 
+SHARED = {  # the fixture that takes long to start, and what its tests are called together
+    "live_product": "browser",
+    "_shared_product": "clients",
+    "_kept_product": "shared-product",
+    "_rows_of": "bench",
+    "project": "existing-project",
+}
 NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 
 
@@ -92,9 +99,16 @@ def _refuse_foreign(sock: socket.socket, address: Any) -> None:
         raise RuntimeError(f"a test tried to reach {address[0]}: tests have no network")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What depends on the database comes in a run of its own on PostgreSQL: `-m database`."""
+    """What depends on the database comes in a run of its own on PostgreSQL: `-m database`.
+
+    Tests that share what is expensive to start run in one process, one after the other.
+    """
     for item in items:
+        for fixture, group in SHARED.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(group))
         folder = Path(item.path).relative_to(item.config.rootpath).as_posix()
         if folder.startswith(("tests/db/", "tests/wire/")) or item.get_closest_marker("django_db"):
             item.add_marker("database")

@@ -26,11 +26,20 @@ def make_product() -> Iterator[Callable[..., Product]]:
         yield make
 
 
-@pytest.fixture(scope="module")
-def module_product() -> Iterator[Product]:
-    """One product for all tests of a module that kill nothing: starting one takes seconds."""
+@pytest.fixture(scope="session")
+def _kept_product() -> Iterator[Product]:
     with _products() as make:
         yield make()
+
+
+@pytest.fixture
+def shared_product(_kept_product: Product) -> Product:
+    """One product for all tests with conversations (or people) of their own: starting one takes seconds.
+
+    Whatever a test killed runs again.
+    """
+    _kept_product.revive()
+    return _kept_product
 
 
 @contextlib.contextmanager

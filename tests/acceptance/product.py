@@ -181,6 +181,13 @@ class Product:
         for worker in self.workers:
             wait_for(partial(_is_connected, worker), what=f"{worker.name} being ready")
 
+    def revive(self) -> None:
+        """Start again what does not run, and wait until all is ready."""
+        for process in [self.redis, *self.webs, *self.workers]:
+            if not process.is_running:
+                process.start()
+        self.wait_until_ready()
+
     def _answers(self, web: Process) -> bool:
         assert web.is_running, f"{web.name} ended:\n{web.log[-3000:]}"
         connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=1)
