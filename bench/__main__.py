@@ -5,18 +5,20 @@ Each runs in a process of its own. Nothing is asserted: a goal that is missed is
 
 import argparse
 import asyncio
+import contextlib
 import importlib
 import inspect
 import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import uvloop
 
 from bench import machine
-from bench.rig import Options
+from bench.rig import Kept, Options
 from bench.rows import Row, from_json, table, to_json
 
 TITLES = {
@@ -51,7 +53,10 @@ def main() -> int:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; known are {', '.join(TITLES)}")
     if options.rows:
         wanted = Options(seconds=options.seconds, is_smoke=options.smoke, database=options.database)
-        print(MARK + to_json(run_here(options.names[0], wanted)))
+        with contextlib.closing(Kept()) as kept:
+            for name in options.names:
+                rows = run_here(name, replace(wanted, kept=kept if options.smoke else None))
+                print(MARK + to_json(rows), flush=True)
         return 0
     return report(options)
 

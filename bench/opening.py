@@ -66,8 +66,7 @@ async def interleaved(calls: dict[str, Callable[[], Awaitable[float]]], rounds: 
 async def measure(product: Product, echo_url: str, options: Options, label: str) -> list[Row]:
     """Measure one database."""
     sizes = SMOKE_SIZES if options.is_smoke else SIZES
-    product.token("alice")
-    made = product.run_json("-m", "bench.seed", *map(str, sizes))
+    made = product.call("bench.seed:make_conversations", sizes)
     api = Api(product)
 
     def by_api(size: int) -> Callable[[], Awaitable[float]]:

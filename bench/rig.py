@@ -6,16 +6,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-import psycopg
 
 from tests.acceptance.product import ROOT, Plan, Product, base_environ, start_product
-from thinkproject.postgres_for_tests import shared_postgres_url
 
 SAMPLE_SECONDS = 0.2
 LOG_TAIL = 3_000
@@ -24,38 +21,57 @@ ENVIRON = {"THINK_TURNS_PER_MINUTE": "0", "THINK_LOG_LEVEL": "WARNING"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How long and how much. `is_smoke`: as little as shows that it works."""
+    """How long and how much. `is_smoke`: as little as shows that it works. `kept`: products that several share."""
 
     seconds: float = 60.0
     is_smoke: bool = False
     database: str = "sqlite"
+    kept: "Kept | None" = None
 
 
-def new_postgres() -> str:
-    """Make an empty PostgreSQL database, on a server that ends with this process."""
-    base = shared_postgres_url()
-    name = f"bench_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(base, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    head, _, query = base.partition("?")
-    return f"{head.rpartition('/')[0]}/{name}?{query}"
+class Kept:
+    """Products that outlive their block, for a run that compares no times: one of each plan."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self._products: list[tuple[Plan, Product]] = []
+
+    def product(self, plan: Plan) -> Product:
+        """The product of a plan, started when first asked for."""
+        found = next((product for known, product in self._products if known == plan), None)
+        if found is None:
+            found = self._stack.enter_context(_started(plan))
+            self._products.append((plan, found))
+        return found
+
+    def close(self) -> None:
+        """End them all."""
+        self._stack.close()
 
 
 @contextlib.contextmanager
 def running(
     options: Options, *, webs: int = 1, workers: int = 1, environ: Mapping[str, str] | None = None
 ) -> Iterator[Product]:
-    """Start the product in a folder of its own; everything ends with the block."""
-    folder = Path(tempfile.mkdtemp(prefix="thkb"))
-    url = new_postgres() if options.database == "postgres" else ""
+    """Start the product in a folder of its own; everything ends with the block, unless the options keep it."""
     plan = Plan(
         webs=webs,
         workers=workers,
         worker_threads=200,
-        database_url=url,
+        database=options.database,
         provider_options=["--no-bodies"],
         environ={**ENVIRON, **(environ or {})},
     )
+    if options.kept is not None:
+        yield options.kept.product(plan)
+        return
+    with _started(plan) as product:
+        yield product
+
+
+@contextlib.contextmanager
+def _started(plan: Plan) -> Iterator[Product]:
+    folder = Path(tempfile.mkdtemp(prefix="thkb"))
     try:
         product = start_product(folder, plan)
         try:

@@ -1,42 +1,32 @@
-"""`python -m bench.seed COUNT ...`: store straight conversations of so many messages; prints names and ids as JSON.
+"""Stores straight conversations of so many messages. Runs within an installation, called by a `Hand`.
 
-Runs within an installation, as `tests.acceptance.people` does. Rows are written as the services would leave them.
+Rows are written as the services would leave them.
 """
 
-import json
-import os
-import sys
-from typing import TYPE_CHECKING
+from django.contrib.auth.models import User
+from django.core.management.color import no_style
+from django.db import connection
+from django.utils import timezone
 
-import django
-
-if TYPE_CHECKING:
-    from sessions_app.models import Message
+from chat.agent import InstanceKey
+from chat.instance_rows import ensure_instance
+from sessions_app.models import Message, Session
+from thinkproject.kernel.jsonvalue import JSONObject, byte_size
 
 TEXT = "A sentence of an ordinary length, as people and models write them all day long. " * 4
 USER = "alice"
 
 
-def main(counts: list[int]) -> None:
-    """Write to the database of the installation that the environment names."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
-    django.setup()
-    from django.db import connection  # noqa: PLC0415 - after the set-up
-
+def make_conversations(counts: list[int]) -> dict[str, dict[str, str]]:
+    """Store a conversation of each length; returns their names and ids."""
     made = {str(count): make_conversation(count) for count in counts}
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    print(json.dumps(made))
+    return made
 
 
 def make_conversation(count: int) -> dict[str, str]:
     """Store one conversation of the user's."""
-    from django.contrib.auth.models import User  # noqa: PLC0415 - after the set-up
-
-    from chat.agent import InstanceKey  # noqa: PLC0415 - after the set-up
-    from chat.instance_rows import ensure_instance  # noqa: PLC0415 - after the set-up
-    from sessions_app.models import Message, Session  # noqa: PLC0415 - after the set-up
-
     owner = User.objects.get(username=USER)
     key = InstanceKey(owner_id=owner.pk, agent="assistant", name=f"long-{count}")
     instance = ensure_instance(key)
@@ -49,13 +39,8 @@ def make_conversation(count: int) -> dict[str, str]:
     return {"name": key.name, "id": instance.pk}
 
 
-def new_message(first: int, index: int, session_id: str) -> "Message":
+def new_message(first: int, index: int, session_id: str) -> Message:
     """One row of the conversation."""
-    from django.utils import timezone  # noqa: PLC0415 - after the set-up
-
-    from sessions_app.models import Message  # noqa: PLC0415 - after the set-up
-    from thinkproject.kernel.jsonvalue import JSONObject, byte_size  # noqa: PLC0415 - after the set-up
-
     message: JSONObject = {
         "id": f"{session_id}-{index}",
         "role": ("user", "assistant")[index % 2],
@@ -76,13 +61,6 @@ def new_message(first: int, index: int, session_id: str) -> "Message":
 
 def reset_sequence(model: type) -> None:
     """Have the next row numbered after those that came with numbers."""
-    from django.core.management.color import no_style  # noqa: PLC0415 - after the set-up
-    from django.db import connection  # noqa: PLC0415 - after the set-up
-
     with connection.cursor() as cursor:
         for sql in connection.ops.sequence_reset_sql(no_style(), [model]):
             cursor.execute(sql)
-
-
-if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]])

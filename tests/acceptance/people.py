@@ -1,33 +1,30 @@
-"""`python -m tests.acceptance.people NAME`: make a user with a session and a token; print them as JSON."""
+"""Makes people with a session and a token. Runs within an installation, called by a `Hand`."""
 
-import json
-import os
-import sys
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
 
-import django
+from chat.tokens import create_token
 
 
-def main(name: str) -> None:
-    """Write to the database of the installation that the environment names."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
-    django.setup()
-    from django.conf import settings
-    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-    from django.contrib.auth.models import User
-    from django.contrib.sessions.backends.db import SessionStore
-
-    from chat.tokens import create_token
-
+def make_person(name: str) -> dict[str, str]:
+    """Make a user with a session and a token; returns them."""
     user, _ = User.objects.get_or_create(username=name)
+    _, secret = create_token(user, name="acceptance")
+    return {"name": name, "session": session_of(user), "token": secret}
+
+
+def session_of(user: User) -> str:
+    """The key of a new session of the user's."""
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    session.save()
-    _, secret = create_token(user, name="acceptance")
-    cookie = f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
-    sys.stdout.write(json.dumps({"name": name, "cookie": cookie, "token": secret}) + "\n")
+    session.create()
+    return str(session.session_key)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
+def make_many(count: int) -> list[tuple[int, str]]:
+    """Make people that only have a session; returns their ids and its keys."""
+    users = [User.objects.create(username=f"person{number}") for number in range(count)]
+    return [(user.pk, session_of(user)) for user in users]

@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.acceptance import prepared
+from tests.acceptance.hand import Hand
 from tests.acceptance.proxy import CuttingProxy
 from thinkproject import embedded, places
 from thinkproject.processes import die_with_parent
@@ -132,6 +134,7 @@ class Product:
     environ: dict[str, str]
     redis: Process
     provider: Process
+    hand: Hand
     webs: list[Process] = field(default_factory=list)
     workers: list[Process] = field(default_factory=list)
     proxy: CuttingProxy | None = None
@@ -159,22 +162,17 @@ class Product:
     def person(self, name: str) -> Person:
         """Return somebody with an account."""
         if name not in self.people:
-            self.people[name] = Person(**self.run_json("-m", "tests.acceptance.people", name))
+            self.meet(self.call("tests.acceptance.people:make_person", name))
         return self.people[name]
 
-    def run_json(self, *words: str) -> Any:
-        """Run Python within this installation and return the JSON of its last line."""
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=ROOT,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout.strip().splitlines()[-1])
+    def meet(self, found: Mapping[str, str]) -> None:
+        """Take in somebody who is in the database."""
+        cookie = f"{session_cookie(self.folder)}={found['session']}"
+        self.people[found["name"]] = Person(found["name"], cookie, found["token"])
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Call `module:function` within this installation and return its answer, which is JSON as the arguments are."""
+        return self.hand.call(function, *arguments)
 
     def wait_until_ready(self) -> None:
         """Wait until every web server answers and every worker has connected."""
@@ -182,6 +180,13 @@ class Product:
             wait_for(partial(self._answers, web), what=f"{web.name} answering")
         for worker in self.workers:
             wait_for(partial(_is_connected, worker), what=f"{worker.name} being ready")
+
+    def revive(self) -> None:
+        """Start again what does not run, and wait until all is ready."""
+        for process in [self.redis, *self.webs, *self.workers]:
+            if not process.is_running:
+                process.start()
+        self.wait_until_ready()
 
     def _answers(self, web: Process) -> bool:
         assert web.is_running, f"{web.name} ended:\n{web.log[-3000:]}"
@@ -198,6 +203,7 @@ class Product:
         """End everything."""
         if self.proxy is not None:
             self.proxy.close()
+        self.hand.close()
         for process in [*self.webs, *self.workers, self.provider, self.redis]:
             if process.is_running:
                 process.kill()
@@ -217,7 +223,7 @@ class Plan:
     webs: int = 1
     workers: int = 1
     worker_threads: int = 50
-    database_url: str = ""
+    database: str = "sqlite"
     is_proxied: bool = False
     provider_options: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -240,13 +246,11 @@ def base_environ(folder: Path) -> dict[str, str]:
 def start_product(folder: Path, plan: Plan) -> Product:
     """Start an installation in an empty folder and wait until it is ready."""
     environ = base_environ(folder) | dict(plan.environ)
-    if plan.database_url:
-        environ["DATABASE_URL"] = plan.database_url
     python = [sys.executable, "-m"]
     redis = Process("redis", embedded.redis_command(folder), environ, folder)
     provider_command = [*python, "chat.llm.scripted", "--port", "0", "--log", str(folder / "provider.jsonl")]
     provider = Process("provider", [*provider_command, *plan.provider_options], environ, folder)
-    product = Product(folder, environ, redis, provider)
+    product = Product(folder, environ, redis, provider, Hand(environ, folder / "hand.log"))
     try:
         _start(product, plan)
     except BaseException:
@@ -264,7 +268,7 @@ def _start(product: Product, plan: Plan) -> None:
     defaults = {"OPENAI_BASE_URL": product.provider_url, "OPENAI_API_KEY": "scripted", "THINK_MODEL": "openai/scripted"}
     for name, value in defaults.items():
         environ.setdefault(name, value)
-    product.run_json("-m", "thinkproject.prepare")
+    _add_database(product, plan)
     assert embedded.wait_until(True, folder, seconds=START_SECONDS), product.redis.log
     for number in range(plan.webs):
         listener = listen("127.0.0.1", 0)
@@ -292,6 +296,28 @@ def _start(product: Product, plan: Plan) -> None:
     if plan.is_proxied:
         product.proxy = CuttingProxy([web.port for web in product.webs])
     product.wait_until_ready()
+
+
+def _add_database(product: Product, plan: Plan) -> None:
+    """A copy of a prepared one, with people, unless it has to be made with what the plan says."""
+    folder, environ = product.folder, product.environ
+    if prepared.OWN_DATABASE & plan.environ.keys():
+        if plan.database == "postgres":
+            environ["DATABASE_URL"] = prepared.new_postgres()
+        prepared.prepare(environ)
+        return
+    plain = base_environ(folder)
+    if plan.database == "postgres":
+        environ["DATABASE_URL"], people = prepared.copy_postgres(plain)
+    else:
+        people = prepared.copy_sqlite(plain, folder / "think.sqlite3")
+    for found in people:
+        product.meet(found)
+
+
+def session_cookie(folder: Path) -> str:
+    """What the settings call the session's cookie: copies of the product on one machine must not share it."""
+    return f"think_session_{places.directory_hash(folder)}"
 
 
 def redis_socket(folder: Path) -> Path:

@@ -1,6 +1,5 @@
 """The product as processes: what `make run` starts, in a directory of the run, answered by the scripted provider."""
 
-import json
 import os
 import signal
 import socket
@@ -14,47 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.acceptance.hand import Hand
+from tests.acceptance.product import ROOT, session_cookie
+
 PEOPLE = 200
 START_SECONDS = 90
-
-_MAKE_PEOPLE = f"""
-import json, sys, django
-django.setup()
-from django.conf import settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
-from importlib import import_module
-store = import_module(settings.SESSION_ENGINE).SessionStore
-people = []
-for number in range({PEOPLE}):
-    user = get_user_model().objects.create(username=f"person{{number}}")
-    session = store()
-    session.update({{SESSION_KEY: str(user.pk), BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
-                    HASH_SESSION_KEY: user.get_session_auth_hash()}})
-    session.create()
-    people.append([user.pk, settings.SESSION_COOKIE_NAME, session.session_key])
-print(json.dumps(people))
-"""
-
-_SEED = """
-import json, sys, django
-django.setup()
-from chat.models import AgentInstance
-from sessions_app.services import append_messages, create_session
-job = json.load(sys.stdin)
-instance = AgentInstance(owner_id=job["user"], agent=job["agent"], name=job["name"], title=job["title"])
-instance.session = create_session(owner_id=job["user"], scope=instance.id)
-instance.save(force_insert=True)
-append_messages(instance.session_id, job["messages"])
-print(json.dumps(instance.id))
-"""
-
-_RUNNING = """
-import json, sys, django
-django.setup()
-from chat.models import Turn
-print(Turn.objects.filter(instance__owner_id=json.load(sys.stdin), finished_at=None).count())
-"""
 
 
 def free_port() -> int:
@@ -70,7 +33,7 @@ class LiveProduct:
     """A running product. `people`: rows of [user id, cookie name, session key] that no test has used yet."""
 
     port: int
-    environ: dict[str, str]
+    hand: Hand
     people: list[list[Any]] = field(default_factory=list)
     user_id: int = 0
     supervisor_pid: int = 0
@@ -89,12 +52,12 @@ class LiveProduct:
             "messages": messages,
             "agent": agent,
         }
-        return str(self.run(_SEED, job))
+        return str(self.call("seed", job))
 
     def wait_until_idle(self) -> None:
         """Wait until no turn of the present user's runs."""
         deadline = time.monotonic() + 60
-        while self.run(_RUNNING, self.user_id):
+        while self.call("running", self.user_id):
             assert time.monotonic() < deadline, "the turn does not end"
             time.sleep(0.2)
 
@@ -105,20 +68,9 @@ class LiveProduct:
         (worker,) = [pid for pid, words in command.items() if b"celery" in words and b"worker" in words]
         os.kill(worker, signal.SIGKILL)
 
-    def run(self, code: str, job: object = None) -> Any:
-        """Run Python beside the product, in its environment; its last line of output is JSON."""
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            input=json.dumps(job),
-            cwd=ROOT,
-            env=self.environ,
-            text=True,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout.strip().splitlines()[-1])
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a function of `beside.py` in the product's environment; arguments and answer are JSON."""
+        return self.hand.call(f"tests.browser.beside:{name}", *arguments)
 
 
 def start_product(folder: Path) -> Iterator[LiveProduct]:
@@ -137,15 +89,19 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
         environ.pop(name, None)
     build = subprocess.run([sys.executable, str(ROOT / "static" / "build.py")], cwd=ROOT, check=False)
     assert build.returncode == 0, "the page could not be built"
+    hand = Hand(environ, folder / "hand.log")
     scripted = [sys.executable, "-m", "chat.llm.scripted", "--port", str(provider_port), "--rate", "60"]
     processes = [_start(scripted, environ, folder / "provider.log")]
     try:
         processes.append(_start([sys.executable, "-m", "thinkproject.supervisor"], environ, folder / "product.log"))
         _wait(f"http://127.0.0.1:{port}/health/ready", processes, folder / "product.log")
-        product = LiveProduct(port, environ, supervisor_pid=processes[-1].pid)
-        product.people = product.run(_MAKE_PEOPLE)
+        product = LiveProduct(port, hand, supervisor_pid=processes[-1].pid)
+        cookie = session_cookie(folder / "var")
+        people = hand.call("tests.acceptance.people:make_many", PEOPLE)
+        product.people = [[user, cookie, key] for user, key in people]
         yield product
     finally:
+        hand.close()
         for process in reversed(processes):
             _end(process)
 

@@ -71,23 +71,8 @@ def test_search_finds_by_title_and_ctrl_k_leads_there(tab: ChatPage) -> None:
     expect(tab.page.locator("#conversations .row")).to_have_count(2)
 
 
-_MANY = """
-import json, sys, django
-from datetime import timedelta
-django.setup()
-from django.utils import timezone
-from chat.models import AgentInstance
-owner, now = json.load(sys.stdin), timezone.now()
-for number in range(270):
-    row = AgentInstance(owner_id=owner, agent="assistant", name=f"n{number}", title=f"Number {number}")
-    row.save(force_insert=True)
-    AgentInstance.objects.filter(pk=row.pk).update(active_at=now - timedelta(minutes=number // 2))
-print(0)
-"""
-
-
 def test_show_more_goes_on_to_the_end_and_keeps_what_it_showed(tab: ChatPage, live_product: LiveProduct) -> None:
-    live_product.run(_MANY, live_product.user_id)
+    live_product.call("make_many", live_product.user_id, 270)
     tab.open("/")
     for shown in (60, 120, 180, 240):
         expect(tab.page.locator("#conversations .row")).to_have_count(shown)
@@ -103,18 +88,10 @@ def test_show_more_goes_on_to_the_end_and_keeps_what_it_showed(tab: ChatPage, li
     expect(tab.page.get_by_role("button", name="Show more")).to_be_hidden()
 
 
-_RENAME = """
-import json, sys, django
-django.setup()
-from chat.models import AgentInstance
-print(AgentInstance.objects.filter(owner_id=json.load(sys.stdin)).update(title="Beta"))
-"""
-
-
 def test_focus_in_the_list_survives_a_look_at_the_server(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.ask("Alpha\nsay: a.")
     tab.page.get_by_role("button", name="More for “Alpha”").focus()
-    live_product.run(_RENAME, live_product.user_id)
+    live_product.call("rename", live_product.user_id, "Beta")
     tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     expect(tab.page.get_by_role("button", name="More for “Beta”")).to_be_focused()
 

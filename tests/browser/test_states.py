@@ -189,17 +189,9 @@ def test_durations_of_tool_calls_are_there_after_a_reload(tab: ChatPage, live_pr
         "async () => (await (await fetch('/api/v1/instances/' + location.pathname.split('/').pop() + '/messages'))"
         ".json()).items.at(-1).parts.find((part) => part.toolCallId).toolCallId"
     )
-    live_product.run(_SLOW, call_id)
+    live_product.call("set_duration", call_id, 4200)
     tab.page.reload()
     expect(answer.locator("details.tool .fold-note")).to_have_text("Done, 4.2 s")
-
-
-_SLOW = """
-import json, sys, django
-django.setup()
-from tools_app.models import ToolCallRecord
-print(ToolCallRecord.objects.filter(call_id=json.load(sys.stdin)).update(duration_ms=4200))
-"""
 
 
 # --- read-only ------------------------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import make_product, new_postgres
+from tests.acceptance.conftest import make_product
 from tests.acceptance.product import ROOT
 from tests.clients.bundle import BundleFailed, served_bundles
 
-__all__ = ["make_product", "new_postgres"]
+__all__ = ["make_product"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

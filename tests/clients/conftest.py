@@ -81,10 +81,7 @@ def _shared_product(pages: str) -> Iterator[Product]:
 @pytest.fixture
 def product(_shared_product: Product) -> Product:
     """One web server, one worker, the scripted provider, Redis; whatever a test killed runs again."""
-    for process in [_shared_product.redis, *_shared_product.webs, *_shared_product.workers]:
-        if not process.is_running:
-            process.start()
-    _shared_product.wait_until_ready()
+    _shared_product.revive()
     return _shared_product
 
 

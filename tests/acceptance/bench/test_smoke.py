@@ -10,25 +10,48 @@ from bench.rows import Row, from_json
 from tests.acceptance.product import ROOT
 
 FAULTS = ("refused, cut", "differ", "lost or doubled")  # rows that count faults, whatever the time
+ON_A_PRODUCT = ("first_chunk", "delivery", "opening", "idle", "reconnect", "recovery")  # in one run they share it
+SECONDS = 170
+
+Rows = dict[str, list[Row]]
 
 
-def rows_of(name: str) -> list[Row]:
-    command = [sys.executable, "-m", "bench", name, "--rows", "--smoke"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=170)
-    found = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert len(found) == 1, done.stdout
-    return from_json(found[0].removeprefix(MARK))
+def run(*names: str, seconds: float = SECONDS) -> tuple[Rows, str]:
+    """The rows of each benchmark, as far as they came, and what was said about errors."""
+    command = [sys.executable, "-m", "bench", *names, "--rows", "--smoke"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds)
+    found = [from_json(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
+    assert (done.returncode == 0) == (len(found) == len(names)), done.stdout + done.stderr[-3000:]
+    return dict(zip(names, found, strict=False)), done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("name", TITLES)
-def test_benchmark_gives_its_rows(name: str) -> None:
-    rows = rows_of(name)
+@pytest.fixture(scope="module")
+def rows_on_a_product() -> tuple[Rows, str]:
+    """Rows of the benchmarks that run on a product, all from one process."""
+    return run(*ON_A_PRODUCT, seconds=SECONDS * 2)
+
+
+def check(name: str, rows: list[Row]) -> None:
     assert rows
     assert all(row.what and row.unit is not None for row in rows)
     faults = [row for row in rows if any(word in row.what for word in FAULTS)]
     assert [row.what for row in faults if row.median] == []
     assert bool(faults) == (name in {"delivery", "reconnect", "recovery"})
+
+
+@pytest.mark.timeout(SECONDS * 2 + 30)
+@pytest.mark.parametrize("name", ON_A_PRODUCT)
+def test_benchmark_of_the_product_gives_its_rows(rows_on_a_product: tuple[Rows, str], name: str) -> None:
+    found, said = rows_on_a_product
+    assert name in found, said
+    check(name, found[name])
+
+
+@pytest.mark.parametrize("name", sorted(TITLES.keys() - set(ON_A_PRODUCT)))
+def test_benchmark_of_a_part_gives_its_rows(name: str) -> None:
+    found, said = run(name)
+    assert name in found, said
+    check(name, found[name])
 
 
 def test_an_unknown_benchmark_is_named() -> None:

@@ -42,8 +42,8 @@ def through_pipe(product: Product, lines: str, *words: str) -> "subprocess.Compl
     )
 
 
-def test_an_answer_streams_onto_the_terminal(module_product: Product, sit_down: Callable[..., Terminal]) -> None:
-    terminal = sit_down(module_product, "--name", "streams")
+def test_an_answer_streams_onto_the_terminal(shared_product: Product, sit_down: Callable[..., Terminal]) -> None:
+    terminal = sit_down(shared_product, "--name", "streams")
     terminal.keys("stream 60 words at 20/s\r")
     first = terminal.wait_for(r"(\w+ ){5}")
     whole = terminal.wait_for(r"\n> .*\n> ")
@@ -55,9 +55,9 @@ def test_an_answer_streams_onto_the_terminal(module_product: Product, sit_down: 
 
 
 def test_reasoning_is_dimmed_and_a_tool_call_is_a_line(
-    module_product: Product, sit_down: Callable[..., Terminal]
+    shared_product: Product, sit_down: Callable[..., Terminal]
 ) -> None:
-    terminal = sit_down(module_product, "--name", "tools")
+    terminal = sit_down(shared_product, "--name", "tools")
     terminal.keys("reason: Let me see.  \r")
     terminal.wait_for(r"\n> .*\n> ")
     assert "\x1b[2mLet me see." in terminal.raw
@@ -69,9 +69,9 @@ def test_reasoning_is_dimmed_and_a_tool_call_is_a_line(
 
 
 def test_ctrl_c_stops_the_answer_and_the_next_one_leaves(
-    module_product: Product, sit_down: Callable[..., Terminal]
+    shared_product: Product, sit_down: Callable[..., Terminal]
 ) -> None:
-    terminal = sit_down(module_product, "--name", "stops")
+    terminal = sit_down(shared_product, "--name", "stops")
     terminal.keys("stream 1000 words at 20/s\r")
     terminal.wait_for(r"(\w+ ){5}")
     terminal.keys("\x03")
@@ -85,9 +85,9 @@ def test_ctrl_c_stops_the_answer_and_the_next_one_leaves(
 
 
 def test_a_failed_turn_is_said_and_the_sitting_goes_on(
-    module_product: Product, sit_down: Callable[..., Terminal]
+    shared_product: Product, sit_down: Callable[..., Terminal]
 ) -> None:
-    terminal = sit_down(module_product, "--name", "fails")
+    terminal = sit_down(shared_product, "--name", "fails")
     terminal.keys("error 401\r")
     terminal.wait_for(r"error: [^\n]+\n> ")
     terminal.keys("/clear\r")
@@ -96,10 +96,10 @@ def test_a_failed_turn_is_said_and_the_sitting_goes_on(
     terminal.wait_for(r"\nWell\.\n> ")
 
 
-def test_a_pipe_gets_answers_and_an_exit_code(module_product: Product) -> None:
-    done = through_pipe(module_product, "say: One.\nsay: Two.\n", "--name", "pipe")
+def test_a_pipe_gets_answers_and_an_exit_code(shared_product: Product) -> None:
+    done = through_pipe(shared_product, "say: One.\nsay: Two.\n", "--name", "pipe")
     assert (done.returncode, done.stdout, done.stderr) == (0, "One.\nTwo.\n", "")
-    failed = through_pipe(module_product, "error 401\nsay: never\n", "--name", "pipe")
+    failed = through_pipe(shared_product, "error 401\nsay: never\n", "--name", "pipe")
     assert failed.returncode == 1
     assert failed.stdout == ""
     assert failed.stderr.count("\n") == 1

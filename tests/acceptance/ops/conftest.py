@@ -1,5 +1,6 @@
 """One installed copy of the tree for all tests here; each `make run` has a data directory of its own."""
 
+import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.ops.tree import Run, make_copy
+from tests.acceptance.product import wait_for
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +25,29 @@ def tree() -> Iterator[Path]:
 @pytest.fixture
 def make_run(tree: Path) -> Iterator[Callable[..., Run]]:
     """Prepare a `make run` (not started): `make_run(data_dir=…, port=…, THINK_X="…")`."""
+    with _runs(tree) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def _kept_runs(tree: Path) -> Iterator[list[Run]]:
+    with _runs(tree) as make:
+        yield [make()]
+
+
+@pytest.fixture
+def running(_kept_runs: list[Run]) -> Run:
+    """One `make run` that is ready, for tests that leave it running or ended: its start takes seconds."""
+    [run] = _kept_runs
+    if not run.is_running:
+        run.start()
+    run.wait_until_ready(seconds=200)
+    wait_for(run.is_healthy, seconds=60, what="readiness")
+    return run
+
+
+@contextlib.contextmanager
+def _runs(tree: Path) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
     folder = Path(tempfile.mkdtemp(prefix="thkd"))
 

@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.ops.tree import Run, pids_of
 from tests.acceptance.product import wait_for
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("make_run")]
+pytestmark = pytest.mark.timeout(300)
 
 OFFLINE = {
     "UV_OFFLINE": "1",
@@ -61,8 +61,8 @@ def test_a_second_start_needs_no_network_takes_seconds_and_finds_the_data(make_r
     database.close()
 
 
-def test_two_copies_run_side_by_side_with_cookies_of_their_own(make_run: Callable[..., Run]) -> None:
-    runs = [make_run().start(), make_run().start()]
+def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, make_run: Callable[..., Run]) -> None:
+    runs = [running, make_run().start()]
     names = set()
     for run in runs:
         run.wait_until_ready(seconds=200)
@@ -72,62 +72,51 @@ def test_two_copies_run_side_by_side_with_cookies_of_their_own(make_run: Callabl
     assert all(_has_all_services(run) for run in runs)
 
 
-def test_a_killed_child_is_started_again(make_run: Callable[..., Run]) -> None:
-    run = make_run().start()
-    run.wait_until_ready(seconds=200)
+def test_a_killed_child_is_started_again(running: Run) -> None:
+    kills = running.output.count("ended (SIGKILL)")
     for word in ("valkey-server", "thinkproject.server", " worker ", " beat "):
-        before = run.child(word)
+        before = running.child(word)
         os.kill(before, signal.SIGKILL)
-        wait_for(partial(_is_new, run, word, before), seconds=20, what=f"a new {word}")
-    wait_for(lambda: run.get("/health/ready")[0] == 200, seconds=60, what="readiness")
-    assert run.output.count("ended (SIGKILL)") == 4
+        wait_for(partial(_is_new, running, word, before), seconds=20, what=f"a new {word}")
+    wait_for(lambda: running.get("/health/ready")[0] == 200, seconds=60, what="readiness")
+    assert running.output.count("ended (SIGKILL)") == kills + 4
 
 
-def test_children_die_with_a_killed_supervisor_and_the_next_start_works(make_run: Callable[..., Run]) -> None:
-    run = make_run().start()
-    run.wait_until_ready(seconds=200)
+def test_children_die_with_a_killed_supervisor_and_the_next_start_works(running: Run) -> None:
+    os.kill(running.child("thinkproject.supervisor"), signal.SIGKILL)
 
-    os.kill(run.child("thinkproject.supervisor"), signal.SIGKILL)
-
-    wait_for(lambda: pids_of(run.data_dir) == {}, seconds=20, what="the end of all children")
-    make_run(data_dir=run.data_dir, port=run.port).start().wait_until_ready()
+    wait_for(lambda: pids_of(running.data_dir) == {}, seconds=20, what="the end of all children")
+    running.start().wait_until_ready()
 
 
-def test_what_was_left_by_a_power_cut_does_not_stop_the_next_start(make_run: Callable[..., Run]) -> None:
-    run = make_run().start()
-    run.wait_until_ready(seconds=200)
-    for pid in sorted(pids_of(run.data_dir)):
+def test_what_was_left_by_a_power_cut_does_not_stop_the_next_start(running: Run) -> None:
+    for pid in sorted(pids_of(running.data_dir)):
         os.kill(pid, signal.SIGKILL)
-    assert (run.data_dir / "redis" / "redis.sock").exists()
-    wait_for(lambda: pids_of(run.data_dir) == {}, seconds=10, what="the end of all processes")
+    assert (running.data_dir / "redis" / "redis.sock").exists()
+    wait_for(lambda: pids_of(running.data_dir) == {}, seconds=10, what="the end of all processes")
 
-    make_run(data_dir=run.data_dir, port=run.port).start().wait_until_ready()
+    running.start().wait_until_ready()
 
 
-def test_an_edit_restarts_web_and_worker_and_nothing_else(make_run: Callable[..., Run], tree: Path) -> None:
-    run = make_run().start()
-    run.wait_until_ready(seconds=200)
-    before = {word: run.child(word) for word in ("valkey-server", "thinkproject.server", " worker ", " beat ")}
+def test_an_edit_restarts_web_and_worker_and_nothing_else(running: Run, tree: Path) -> None:
+    before = {word: running.child(word) for word in ("valkey-server", "thinkproject.server", " worker ", " beat ")}
 
     agents = tree / "chat" / "apps.py"
     agents.write_text(agents.read_text(encoding="utf-8") + "\n", encoding="utf-8")
 
-    wait_for(lambda: "apps.py changed" in run.output, seconds=10, what="noticing the edit")
+    wait_for(lambda: "apps.py changed" in running.output, seconds=10, what="noticing the edit")
     for word in ("thinkproject.server", " worker "):
-        wait_for(partial(_is_new, run, word, before[word]), seconds=20, what=f"a new {word}")
+        wait_for(partial(_is_new, running, word, before[word]), seconds=20, what=f"a new {word}")
     for word in ("valkey-server", " beat "):
-        assert run.child(word) == before[word]
-    wait_for(lambda: _answers(run), seconds=20, what="the page")
+        assert running.child(word) == before[word]
+    wait_for(lambda: _answers(running), seconds=20, what="the page")
 
 
-def test_a_second_start_on_the_same_data_says_so(make_run: Callable[..., Run]) -> None:
-    run = make_run().start()
-    run.wait_until_ready(seconds=200)
-
-    second = make_run(data_dir=run.data_dir).start()
+def test_a_second_start_on_the_same_data_says_so(running: Run, make_run: Callable[..., Run]) -> None:
+    second = make_run(data_dir=running.data_dir).start()
 
     assert second.wait() != 0
-    assert f"error: already running on {run.data_dir} (process " in second.output
+    assert f"error: already running on {running.data_dir} (process " in second.output
 
 
 def _answers(run: Run) -> bool:

@@ -58,16 +58,16 @@ def many_streams(caller: Caller, turn: str, count: int) -> Iterator[list[http.cl
         yield opened
 
 
-def test_open_streams_do_not_keep_other_requests_waiting(product: Product) -> None:
-    alice, bob = Caller(product, "alice"), Caller(product, "bob")
-    turn = alice.ask("slow", "wait 120 s\nsay: late")
-    with many_streams(alice, turn, STREAMS) as streams:
+def test_open_streams_do_not_keep_other_requests_waiting(shared_product: Product) -> None:
+    reader, other = Caller(shared_product, "reader"), Caller(shared_product, "other")
+    turn = reader.ask("slow", "wait 120 s\nsay: late")
+    with many_streams(reader, turn, STREAMS) as streams:
         for _ in range(3):
-            assert bob.call("GET", "/api/v1/instances")["items"] == []
-            assert alice.call("GET", f"/api/v1/turns/{turn}")["status"] in {"pending", "running"}
-        done = bob.ask("quick", "say: at once")
-        wait_for(lambda: bob.call("GET", f"/api/v1/turns/{done}")["status"] == "completed", what="another's turn")
-        assert alice.call("POST", f"/api/v1/turns/{turn}/cancel") == {"cancelled": True}
+            assert other.call("GET", "/api/v1/instances")["items"] == []
+            assert reader.call("GET", f"/api/v1/turns/{turn}")["status"] in {"pending", "running"}
+        done = other.ask("quick", "say: at once")
+        wait_for(lambda: other.call("GET", f"/api/v1/turns/{done}")["status"] == "completed", what="another's turn")
+        assert reader.call("POST", f"/api/v1/turns/{turn}/cancel") == {"cancelled": True}
         for reply in streams:
             assert b"event: end" in reply.read()
 

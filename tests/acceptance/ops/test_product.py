@@ -69,8 +69,8 @@ def test_the_proxy_cuts_refuses_and_serves_again(make_product: Callable[..., Pro
     assert _get(f"{product.proxy.url}/health/live")[0] == 200
 
 
-def test_a_killed_web_process_refuses_nobody(product: Product) -> None:
-    web = product.webs[0]
+def test_a_killed_web_process_refuses_nobody(shared_product: Product) -> None:
+    web = shared_product.webs[0]
     os.kill(web.pid, signal.SIGKILL)
     wait_for(lambda: not web.is_running, what="the end")
     with socket.create_connection(("127.0.0.1", web.port), timeout=5) as waiting:  # the listener is ours
@@ -80,10 +80,12 @@ def test_a_killed_web_process_refuses_nobody(product: Product) -> None:
         assert waiting.recv(100).startswith(b"HTTP/1.1 200")
 
 
-def test_the_provider_keeps_the_log_of_what_it_sent(product: Product) -> None:
-    body = json.dumps({"model": "scripted", "messages": [{"role": "user", "content": "hi"}]}).encode()
+def test_the_provider_keeps_the_log_of_what_it_sent(shared_product: Product) -> None:
+    text = "marker: kept\nsay: This was sent."
+    body = json.dumps({"model": "scripted", "messages": [{"role": "user", "content": text}]}).encode()
     headers = {"Content-Type": "application/json", "Authorization": "Bearer scripted"}
-    request = urllib.request.Request(f"{product.provider_url}/chat/completions", body, headers)
+    request = urllib.request.Request(f"{shared_product.provider_url}/chat/completions", body, headers)
     with urllib.request.urlopen(request, timeout=20) as response:
         assert response.status == 200
-    wait_for(lambda: product.provider_log.exists() and product.provider_log.read_text(encoding="utf-8"), seconds=5)
+    log = shared_product.provider_log
+    wait_for(lambda: log.exists() and '"marker":"kept"' in log.read_text(encoding="utf-8"), seconds=5, what="the log")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.acceptance.ops.tree import Run, pids_of
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("make_run")]
+pytestmark = pytest.mark.timeout(300)
 
 
 def _error_of(run: Run) -> str:

@@ -81,6 +81,11 @@ class Run:
         }
 
     @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self.popen is not None and self.popen.poll() is None
+
+    @property
     def output_path(self) -> Path:
         """What it printed."""
         return self.tree.with_name(f"{id(self)}.out")
@@ -91,7 +96,9 @@ class Run:
         return self.output_path.read_text(encoding="utf-8", errors="replace")
 
     def start(self) -> "Run":
-        """Say `make run`."""
+        """Say `make run`, for the first time or where it has ended."""
+        if self.popen is not None:
+            self.popen.wait(10)
         with self.output_path.open("w", encoding="utf-8") as out:
             self.popen = subprocess.Popen(
                 ["make", f"PYTHON={base_python()}", "run"],
@@ -136,6 +143,13 @@ class Run:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
+    def is_healthy(self) -> bool:
+        """Whether it says that all its parts are there."""
+        try:
+            return self.get("/health/ready")[0] == 200
+        except OSError:
+            return False
+
     def child(self, word: str) -> int:
         """Return the process id of the child whose command line holds the word."""
         found = [pid for pid, command in pids_of(self.data_dir).items() if word in command]
@@ -144,7 +158,7 @@ class Run:
 
     def end(self) -> None:
         """Leave nothing behind, whatever the test did."""
-        if self.popen is not None and self.popen.poll() is None:
+        if self.popen is not None and self.is_running:
             try:
                 self.ctrl_c()
             except subprocess.TimeoutExpired:

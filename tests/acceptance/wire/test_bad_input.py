@@ -10,8 +10,6 @@ from tests.acceptance.wire.client import Tab
 
 from .test_turns import socket_url
 
-pytestmark = pytest.mark.xdist_group("bad-input")
-
 IGNORED = [
     "not json",
     "[1, 2]",
@@ -43,8 +41,8 @@ async def _serves(product: Product, name: str) -> None:
         assert (await tab.done(request))["outcome"] == "completed"
 
 
-async def test_frames_that_are_none_are_ignored(module_product: Product) -> None:
-    async with Tab.open(socket_url(module_product, "ignored")) as tab:
+async def test_frames_that_are_none_are_ignored(shared_product: Product) -> None:
+    async with Tab.open(socket_url(shared_product, "ignored")) as tab:
         await tab.wait(lambda f: f["type"] == "cf_agent_mcp_servers")
         before = len(tab.frames)
         for text in IGNORED:
@@ -56,8 +54,8 @@ async def test_frames_that_are_none_are_ignored(module_product: Product) -> None
         assert [m["role"] for m in tab.transcript()] == ["user", "assistant"]
 
 
-async def test_broken_requests_end_with_an_error_and_change_nothing(module_product: Product) -> None:
-    async with Tab.open(socket_url(module_product, "broken")) as tab:
+async def test_broken_requests_end_with_an_error_and_change_nothing(shared_product: Product) -> None:
+    async with Tab.open(socket_url(shared_product, "broken")) as tab:
         for frame, request_id in ENDED:
             await tab.send_text(json.dumps(frame))
             end = await tab.done(request_id)
@@ -68,9 +66,9 @@ async def test_broken_requests_end_with_an_error_and_change_nothing(module_produ
         assert [m["role"] for m in tab.transcript()] == ["user", "assistant"]
 
 
-async def test_a_frame_of_64_megabytes_closes_its_socket_alone(module_product: Product) -> None:
-    async with Tab.open(socket_url(module_product, "big")) as other:
-        async with Tab.open(socket_url(module_product, "big")) as tab:
+async def test_a_frame_of_64_megabytes_closes_its_socket_alone(shared_product: Product) -> None:
+    async with Tab.open(socket_url(shared_product, "big")) as other:
+        async with Tab.open(socket_url(shared_product, "big")) as tab:
             sending = asyncio.create_task(tab.send_text("x" * (64 * 1024 * 1024)))
             assert await tab.closed(seconds=30) == 1009
             await asyncio.gather(sending, return_exceptions=True)
@@ -78,8 +76,8 @@ async def test_a_frame_of_64_megabytes_closes_its_socket_alone(module_product: P
         assert (await other.done(request))["outcome"] == "completed"
 
 
-async def test_a_flood_closes_its_socket_alone(module_product: Product) -> None:
-    async with Tab.open(socket_url(module_product, "flood")) as tab:
+async def test_a_flood_closes_its_socket_alone(shared_product: Product) -> None:
+    async with Tab.open(socket_url(shared_product, "flood")) as tab:
 
         async def flood() -> None:
             for _ in range(10_000):
@@ -89,27 +87,27 @@ async def test_a_flood_closes_its_socket_alone(module_product: Product) -> None:
         assert await tab.closed(seconds=60) == 4429
         flooding.cancel()
         await asyncio.gather(flooding, return_exceptions=True)
-    await _serves(module_product, "flood")
+    await _serves(shared_product, "flood")
 
 
-async def test_invalid_utf8_closes_its_socket_alone(module_product: Product) -> None:
-    async with Tab.open(socket_url(module_product, "utf8")) as tab:
+async def test_invalid_utf8_closes_its_socket_alone(shared_product: Product) -> None:
+    async with Tab.open(socket_url(shared_product, "utf8")) as tab:
         await tab.wait(lambda f: f["type"] == "cf_agent_mcp_servers")
         await tab.send_raw_text(b"\xff\xff")
         assert await tab.closed(seconds=30) in {1007, 1002}
-    await _serves(module_product, "utf8")
+    await _serves(shared_product, "utf8")
 
 
 @pytest.mark.parametrize(
     ("path", "code"), [("/agents/nobody/room", 4404), ("/agents/assistant", 4404), ("/elsewhere", 4404)]
 )
-async def test_an_address_that_names_nothing_is_closed_for_good(module_product: Product, path: str, code: int) -> None:
-    url = module_product.url(f"{path}?token={module_product.token('alice')}").replace("http", "ws", 1)
+async def test_an_address_that_names_nothing_is_closed_for_good(shared_product: Product, path: str, code: int) -> None:
+    url = shared_product.url(f"{path}?token={shared_product.token('alice')}").replace("http", "ws", 1)
     async with Tab.open(url) as tab:
         assert await tab.closed() == code
 
 
-async def test_a_wrong_token_is_closed_for_good(module_product: Product) -> None:
-    url = module_product.url("/agents/assistant/room?token=wrong").replace("http", "ws", 1)
+async def test_a_wrong_token_is_closed_for_good(shared_product: Product) -> None:
+    url = shared_product.url("/agents/assistant/room?token=wrong").replace("http", "ws", 1)
     async with Tab.open(url) as tab:
         assert await tab.closed() == 4401

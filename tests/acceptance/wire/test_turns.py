@@ -9,8 +9,11 @@ def socket_url(product: Product, name: str, *, agent: str = "assistant", web: in
     return product.url(f"/agents/{agent}/{name}?token={token}", web=web).replace("http", "ws", 1)
 
 
-async def test_socket_chat(product: Product) -> None:
-    async with Tab.open(socket_url(product, "room")) as tab, Tab.open(socket_url(product, "room")) as other:
+async def test_socket_chat(shared_product: Product) -> None:
+    async with (
+        Tab.open(socket_url(shared_product, "chat")) as tab,
+        Tab.open(socket_url(shared_product, "chat")) as other,
+    ):
         await tab.wait(lambda f: f["type"] == "cf_agent_mcp_servers")
         await other.wait(lambda f: f["type"] == "cf_agent_mcp_servers")
         assert tab.kinds() == ["cf_agent_chat_messages", "cf_agent_identity", "cf_agent_mcp_servers"]
@@ -28,11 +31,11 @@ async def test_socket_chat(product: Product) -> None:
         assert other.offsets(request) == tab.offsets(request) == sorted(set(tab.offsets(request)))
 
 
-async def test_reconnect_mid_stream_loses_and_repeats_nothing(product: Product) -> None:
-    async with Tab.open(socket_url(product, "room")) as tab:
+async def test_reconnect_mid_stream_loses_and_repeats_nothing(shared_product: Product) -> None:
+    async with Tab.open(socket_url(shared_product, "reconnect")) as tab:
         request = await tab.chat("stream 120 words at 60/s")
         await tab.wait(lambda f: f.get("seq", 0) > 20)
-        async with Tab.open(socket_url(product, "room")) as late:
+        async with Tab.open(socket_url(shared_product, "reconnect")) as late:
             await late.wait(lambda f: f["type"] == "cf_agent_stream_resuming")
             assert "cf_agent_chat_messages" not in late.kinds()
             await late.send(type="cf_agent_stream_resume_request", probeId="p1")
@@ -45,8 +48,8 @@ async def test_reconnect_mid_stream_loses_and_repeats_nothing(product: Product) 
             assert late.text(request) == tab.text(request) != ""
 
 
-async def test_cancel_mid_stream_keeps_the_partial(product: Product) -> None:
-    async with Tab.open(socket_url(product, "room")) as tab:
+async def test_cancel_mid_stream_keeps_the_partial(shared_product: Product) -> None:
+    async with Tab.open(socket_url(shared_product, "cancel")) as tab:
         request = await tab.chat("stream 500 words at 50/s")
         await tab.wait(lambda f: f.get("seq", 0) > 10)
         await tab.send(type="cf_agent_chat_request_cancel", id=request)
@@ -58,11 +61,11 @@ async def test_cancel_mid_stream_keeps_the_partial(product: Product) -> None:
         assert (await tab.done(second))["outcome"] == "completed"
 
 
-async def test_kill_the_worker_mid_answer(product: Product) -> None:
-    async with Tab.open(socket_url(product, "room")) as tab:
+async def test_kill_the_worker_mid_answer(shared_product: Product) -> None:
+    async with Tab.open(socket_url(shared_product, "killed-worker")) as tab:
         request = await tab.chat("stream 200 words at 50/s")
         await tab.wait(lambda f: f.get("seq", 0) > 40)
-        product.workers[0].restart()
+        shared_product.workers[0].restart()
         done = await tab.done(request, seconds=60)
         assert done["outcome"] == "completed"
         offsets = tab.offsets(request)

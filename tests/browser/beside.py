@@ -1,0 +1,44 @@
+"""What a browser test needs done beside the product. Runs within it, called by a `Hand`."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from chat.models import AgentInstance, Turn
+from sessions_app.services import append_messages, create_session
+from tools_app.models import ToolCallRecord
+
+
+def seed(job: dict[str, Any]) -> str:
+    """Store a conversation; returns its id."""
+    instance = AgentInstance(owner_id=job["user"], agent=job["agent"], name=job["name"], title=job["title"])
+    session = create_session(owner_id=job["user"], scope=instance.id)
+    instance.session = session
+    instance.save(force_insert=True)
+    append_messages(session.pk, job["messages"])
+    return str(instance.id)
+
+
+def running(user_id: int) -> int:
+    """How many turns of somebody's have not ended."""
+    return Turn.objects.filter(instance__owner_id=user_id, finished_at=None).count()
+
+
+def make_many(user_id: int, count: int) -> None:
+    """Store conversations without messages, two of each minute."""
+    now = timezone.now()
+    for number in range(count):
+        row = AgentInstance(owner_id=user_id, agent="assistant", name=f"n{number}", title=f"Number {number}")
+        row.save(force_insert=True)
+        AgentInstance.objects.filter(pk=row.pk).update(active_at=now - timedelta(minutes=number // 2))
+
+
+def rename(user_id: int, title: str) -> None:
+    """Give all conversations of somebody's a title."""
+    AgentInstance.objects.filter(owner_id=user_id).update(title=title)
+
+
+def set_duration(call_id: str, milliseconds: int) -> None:
+    """Have a tool call have taken so long."""
+    ToolCallRecord.objects.filter(call_id=call_id).update(duration_ms=milliseconds)
