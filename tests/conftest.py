@@ -1,6 +1,7 @@
 """Fixtures that several kinds of tests share. Doubles ship with the product; here are only servers and people."""
 
 import ipaddress
+import os
 import shutil
 import socket
 from collections.abc import Iterator
@@ -36,8 +37,10 @@ TOGETHER = (
 NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Make the data directory of this run. Laws hold however busy the machine is."""
+    if not config.getoption("numprocesses", None):  # the one that starts the others hands it on to them
+        os.environ.pop("PYTHONDEVMODE", None)  # ours; servers that tests start are as they are in production
     hypothesis.settings.register_profile(
         "think", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )

@@ -83,7 +83,7 @@ def test(rest: list[str]) -> int:
         else ["-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadgroup"]
     )
     command = ["-m", "pytest", "--durations=15", "--durations-min=5", *several, *rest]
-    first = _call([str(PYTHON), "-X", "dev", *command], TEST_DATABASE="sqlite")
+    first = _call([str(PYTHON), *command], TEST_DATABASE="sqlite", PYTHONDEVMODE="1")
     if first not in {0, 5}:
         return first
     say("Again on PostgreSQL: what depends on the database")
