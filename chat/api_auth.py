@@ -59,7 +59,7 @@ class SessionAuth(APIKeyCookie):
 class AsyncTokenAuth(TokenAuth):
     """The same for async operations: the query runs on the bounded database executor."""
 
-    async def __call__(self, request: HttpRequest) -> Caller | None:  # type: ignore[override]
+    async def __call__(self, request: HttpRequest) -> Caller | None:  # type: ignore[override]  # ninja awaits what is a coroutine
         """Read the header."""
         return await db(caller_by_token, request)
 
@@ -67,7 +67,7 @@ class AsyncTokenAuth(TokenAuth):
 class AsyncSessionAuth(SessionAuth):
     """The same for async operations: the query runs on the bounded database executor."""
 
-    async def __call__(self, request: HttpRequest) -> Caller | None:  # type: ignore[override]
+    async def __call__(self, request: HttpRequest) -> Caller | None:  # type: ignore[override]  # ninja awaits what is a coroutine
         """Read the session."""
         return await db(caller_by_session, request)
 

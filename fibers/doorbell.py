@@ -80,7 +80,7 @@ class Listener:
                 self._stop.wait(RECONNECT_SECONDS)
 
     def _listen(self) -> None:
-        pubsub = _client(self._url).pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+        pubsub = _client(self._url).pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis
         with pubsub:
             pubsub.subscribe(CHANNEL)
             self.is_listening.set()

@@ -157,7 +157,7 @@ def require_python(arguments: list[str]) -> None:
     for name in NEWER:
         path = shutil.which(name)
         test_code = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))"
-        if path and subprocess.run([path, "-c", test_code], capture_output=True).returncode == 0:  # noqa: S603, PLW1510
+        if path and subprocess.run([path, "-c", test_code], capture_output=True).returncode == 0:  # noqa: S603, PLW1510 - a Python of PATH
             os.chdir(ROOT)
             os.execv(path, [path, "-m", "thinkproject.bootstrap", *arguments])  # noqa: S606 - found on PATH
     found = platform.python_version()
@@ -240,7 +240,7 @@ def _make_environment() -> None:
     except (OSError, subprocess.CalledProcessError) as error:
         raise SetupError(f"{VENV} could not be made: {error}.") from error
     command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--require-hashes", "--disable-pip-version-check"]
-    if subprocess.run([*command, "-r", str(REQUIREMENTS / "uv.txt")], check=False).returncode != 0:  # noqa: S603
+    if subprocess.run([*command, "-r", str(REQUIREMENTS / "uv.txt")], check=False).returncode != 0:  # noqa: S603 - our own
         raise SetupError("the installer could not be installed; is there a network? What went wrong stands above.")
 
 

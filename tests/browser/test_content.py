@@ -2,11 +2,13 @@
 
 import json
 import random
+from typing import Any
 
 import pytest
 from playwright.sync_api import ConsoleMessage, expect
 
 from tests.browser.chat_page import ChatPage
+from tests.browser.live_product import LiveProduct
 
 HOSTILE = [
     "<script>window.pwned = 1</script>",
@@ -114,7 +116,7 @@ def test_markup_is_made_by_the_sanitiser_alone(tab: ChatPage) -> None:
     assert tab.ask(say("**bold**")).locator(".md strong").inner_text() == "bold"
 
 
-def test_hostile_text_stored_in_every_place_is_inert(tab: ChatPage, live_product: object) -> None:
+def test_hostile_text_stored_in_every_place_is_inert(tab: ChatPage, live_product: LiveProduct) -> None:
     evil = "<img src=https://evil.example/x onerror=window.pwned=1>"
     parts = [
         {"type": "reasoning", "text": f"![x](https://evil.example/r.png) {evil}", "state": "done"},
@@ -145,7 +147,7 @@ def test_hostile_text_stored_in_every_place_is_inert(tab: ChatPage, live_product
         {"id": "u1", "role": "user", "parts": [{"type": "text", "text": evil + "<script>window.pwned=1</script>"}]},
         {"id": "a1", "role": "assistant", "parts": parts},
     ]
-    key = live_product.seed(evil, messages)  # type: ignore[attr-defined]
+    key = live_product.seed(evil, messages)
     tab.open(f"/c/{key}")
     for summary in tab.page.locator("summary").all():
         if summary.is_visible():

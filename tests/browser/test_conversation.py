@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import WebSocketRoute, expect
+from playwright.sync_api import Route, WebSocketRoute, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.proxy import Proxy
@@ -227,12 +227,12 @@ def test_lost_answer_to_a_send_is_not_a_second_turn(tab: ChatPage) -> None:
     tab.ask("say: Begin.")
     lost: list[object] = []
 
-    def lose_the_answer(route: object) -> None:
+    def lose_the_answer(route: Route) -> None:
         if lost:
-            route.continue_()  # type: ignore[attr-defined]
+            route.continue_()
         else:
-            lost.append(route.fetch())  # type: ignore[attr-defined]  # the server has it, the browser does not know
-            route.abort()  # type: ignore[attr-defined]
+            lost.append(route.fetch())  # the server has it, the browser does not know
+            route.abort()
 
     tab.page.route("**/turns", lose_the_answer)
     tab.write("Only once\nsay: Once.")

@@ -216,7 +216,7 @@ async def recite(product: Product, texts: Sequence[str], *, web: int = 0) -> JSO
         for text in texts:
             request = await lines[0].ask([*lines[0].transcript, user_message(text)])
             requests.append({"room": "recital", "request": request, "text": text, "stopped": False})
-            assert await lines[0].wait(lambda request=request: request in lines[0].ended, seconds=60)  # type: ignore[misc]
+            assert await lines[0].wait(lambda request=request: request in lines[0].ended, seconds=60)  # type: ignore[misc]  # as above
         await asyncio.sleep(1)
         return await make_brief(product, lines, requests)
     finally:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from chat import sign_in
 from chat.models import SignInLink
 
-LOCAL = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost:8000"}
+LOCAL: dict[str, Any] = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost:8000"}
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_a_get_shows_a_button_and_consumes_nothing(alice: User) -> None:
     path = f"/sign-in/{sign_in.create_link(alice)}"
     client = Client()
     for _ in range(3):
-        reply = client.get(path, **LOCAL)  # type: ignore[arg-type]
+        reply = client.get(path, **LOCAL)
         assert reply.status_code == 200
         assert b"<button" in reply.content
     assert not is_signed_in(client)
@@ -41,10 +41,10 @@ def test_a_get_shows_a_button_and_consumes_nothing(alice: User) -> None:
 def test_a_post_signs_in_once(alice: User) -> None:
     path = f"/sign-in/{sign_in.create_link(alice)}"
     client, second = Client(), Client()
-    reply = client.post(path, **LOCAL)  # type: ignore[arg-type]
+    reply = client.post(path, **LOCAL)
     assert (reply.status_code, reply["Location"]) == (302, "/")
     assert is_signed_in(client)
-    refused = second.post(path, **LOCAL)  # type: ignore[arg-type]
+    refused = second.post(path, **LOCAL)
     assert refused.status_code == 403
     assert b"This link does not work any more" in refused.content
     assert b"Welcome" not in refused.content
@@ -53,7 +53,7 @@ def test_a_post_signs_in_once(alice: User) -> None:
 
 def test_a_post_needs_the_csrf_token(alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
-    assert client.post(f"/sign-in/{sign_in.create_link(alice)}", **LOCAL).status_code == 403  # type: ignore[arg-type]
+    assert client.post(f"/sign-in/{sign_in.create_link(alice)}", **LOCAL).status_code == 403
     assert SignInLink.objects.get().used_at is None
 
 
@@ -84,13 +84,13 @@ def test_a_stranger_is_refused_and_burns_nothing(
 def test_this_machine_has_several_names(alice: User, host: str, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["*"]
     path = f"/sign-in/{sign_in.create_link(alice)}"
-    assert Client().get(path, **(LOCAL | {"HTTP_HOST": host})).status_code == 200  # type: ignore[arg-type]
+    assert Client().get(path, **(LOCAL | {"HTTP_HOST": host})).status_code == 200
 
 
 def test_a_production_server_has_no_links(alice: User, settings: Any) -> None:
     secret = sign_in.create_link(alice)
     settings.IS_PRODUCTION = True
-    assert Client().post(f"/sign-in/{secret}", **LOCAL).status_code == 403  # type: ignore[arg-type]
+    assert Client().post(f"/sign-in/{secret}", **LOCAL).status_code == 403
     with pytest.raises(CommandError):
         call_command("sign_in_link", "alice")
 
@@ -106,8 +106,8 @@ def test_a_link_that_ended_is_refused(alice: User, change: str) -> None:
         case "newer":
             sign_in.create_link(alice)
     client = Client()
-    assert client.get(path, **LOCAL).status_code == 403  # type: ignore[arg-type]
-    assert client.post(path, **LOCAL).status_code == 403  # type: ignore[arg-type]
+    assert client.get(path, **LOCAL).status_code == 403
+    assert client.post(path, **LOCAL).status_code == 403
     assert not is_signed_in(client)
 
 
@@ -124,7 +124,7 @@ def test_the_command_prints_a_link_that_works(alice: User) -> None:
     url = out.getvalue().strip().splitlines()[-1]
     assert url.startswith("http://127.0.0.1:8123/sign-in/")
     client = Client()
-    client.post(url.removeprefix("http://127.0.0.1:8123"), **LOCAL)  # type: ignore[arg-type]
+    client.post(url.removeprefix("http://127.0.0.1:8123"), **LOCAL)
     assert is_signed_in(client)
 
 

@@ -104,7 +104,7 @@ def test_clearing_and_writing_leave_no_half_of_either() -> None:
         answer = text_message("assistant", "late", "late")
         errors = together(
             lambda s=session: services.clear_session(s.pk),  # type: ignore[misc]  # a default binds the loop's value
-            lambda s=session, m=answer: services.put_assistant(s.pk, m, after="u1"),  # type: ignore[misc]
+            lambda s=session, m=answer: services.put_assistant(s.pk, m, after="u1"),  # type: ignore[misc]  # as above
         )
         assert all(isinstance(error, SessionError) for error in errors)
         assert Message.objects.filter(session=session).count() == 0
@@ -116,7 +116,7 @@ def test_forking_and_deleting_leave_a_whole_fork_or_none() -> None:
         session = make_session("u: hi", "a: hello")
         errors = together(
             lambda s=session: services.fork_session(s.pk, "a2"),  # type: ignore[misc]  # as above
-            lambda s=session: services.delete_session(s.pk),  # type: ignore[misc]
+            lambda s=session: services.delete_session(s.pk),  # type: ignore[misc]  # as above
         )
         assert all(isinstance(error, SessionError) for error in errors)
         assert not Session.objects.filter(pk=session.pk).exists()

@@ -73,7 +73,7 @@ def test_a_parameter_without_annotation_is_refused() -> None:
     with pytest.raises(ToolDeclarationInvalid, match="'x' needs a type annotation"):
 
         @tool
-        def bad(x) -> None:  # type: ignore[no-untyped-def]
+        def bad(x) -> None:  # type: ignore[no-untyped-def]  # what is refused
             """Bad."""
 
 

@@ -105,7 +105,7 @@ def test_call_and_result_follow_each_other() -> None:
 def test_parallel_calls_are_one_message_with_results_in_order() -> None:
     history = [user("hi"), assistant(STEP, tool("c1", output=1), tool("c2", output=2))]
     _, calls, *results = to_model_messages(history)
-    assert [call.call_id for call in calls.content if isinstance(call, ToolCallContent)] == ["c1", "c2"]  # type: ignore[union-attr]
+    assert [call.call_id for call in calls.content if isinstance(call, ToolCallContent)] == ["c1", "c2"]  # type: ignore[union-attr]  # which kind it is, is what is asserted
     assert [(r.call_id, r.output) for r in results if isinstance(r, ToolMessage)] == [("c1", 1), ("c2", 2)]
 
 
@@ -156,7 +156,7 @@ def test_each_state_of_a_call_has_a_result(part: JSONObject, output: JSONValue, 
     ],
 )
 def test_inputs_are_objects(given: JSONObject, expected: JSONObject) -> None:
-    call = to_model_messages([user("hi"), assistant(tool(output=1) | given)])[1].content[0]  # type: ignore[union-attr]
+    call = to_model_messages([user("hi"), assistant(tool(output=1) | given)])[1].content[0]  # type: ignore[union-attr]  # which kind it is, is what is asserted
     assert isinstance(call, ToolCallContent)
     assert call.input == expected
 
@@ -267,7 +267,7 @@ def test_lone_surrogates_are_replaced() -> None:
     part = tool(output="\ud83d")
     made = to_model_messages([user("cut \ud83d"), assistant(part)])
     assert made[0] == said("cut \ufffd")
-    assert made[2].output == "\ufffd"  # type: ignore[union-attr]
+    assert made[2].output == "\ufffd"  # type: ignore[union-attr]  # which kind it is, is what is asserted
 
 
 def test_older_messages_are_cut_for_the_model() -> None:
