@@ -143,7 +143,7 @@ def test_hostile_text_stored_in_every_place_is_inert(tab: ChatPage, live_product
         {"type": "source-url", "sourceId": "t", "url": "https://evil.example/s", "title": "A source"},
         {"type": "text", "text": "\n\n".join(HOSTILE), "state": "done"},
     ]
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"id": "u1", "role": "user", "parts": [{"type": "text", "text": evil + "<script>window.pwned=1</script>"}]},
         {"id": "a1", "role": "assistant", "parts": parts},
     ]
