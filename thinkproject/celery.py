@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_init, worker_ready, worker_shutting_down
 from kombu.transport.redis import Channel
 
 SEEN_SECONDS = 5.0
@@ -23,6 +23,13 @@ app.autodiscover_tasks()
 _leaving = threading.Event()
 
 
+@worker_init.connect
+def _on_init(**_signal: Any) -> None:
+    from chat.llm.registry import load_adapters  # noqa: PLC0415 - this module loads before the apps
+
+    load_adapters()
+
+
 @worker_ready.connect
 def _on_ready(**_signal: Any) -> None:
     threading.Thread(target=_say_so, name="think-worker-seen", daemon=True).start()
@@ -34,7 +41,7 @@ def _on_leaving(**_signal: Any) -> None:
 
 
 def _say_so() -> None:
-    from chat.health import note_worker  # noqa: PLC0415 - this module loads before the apps
+    from chat.health import note_worker  # noqa: PLC0415 - as above
 
     while True:
         note_worker()

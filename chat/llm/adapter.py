@@ -15,10 +15,11 @@ import openai
 
 from chat.core.language_model import AssistantMessage, ModelEvent, ModelMessage, ModelRequest, ToolCallContent
 from chat.errors import ModelRejected, NetworkLost
+from chat.llm.endpoint import Endpoint
 from chat.llm.errors import from_exception
 from chat.llm.redaction import redact_body
 from chat.llm.sse import SSEEvent, SSEOverflow
-from chat.llm.transport import TRANSPORT_ERRORS, Endpoint, drain, sse_batches
+from chat.llm.transport import TRANSPORT_ERRORS, drain, sse_batches
 from thinkproject.kernel.jsonvalue import JSONObject
 
 TAIL_SECONDS = 3.0

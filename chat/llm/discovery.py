@@ -19,8 +19,8 @@ from typing import Final
 
 import httpx2
 
+from chat.llm.endpoint import is_loopback
 from chat.llm.providers import DEFAULT_OPENAI_MODEL, LOCAL_MODEL_NAME, LOOPBACK
-from chat.llm.transport import is_loopback
 from thinkproject.kernel.jsonvalue import JSONValue
 
 PROBE_SECONDS: Final = 0.3

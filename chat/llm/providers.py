@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chat.errors import ModelNotConfigured
-from chat.llm.transport import OPENAI_BASE_URL, Endpoint
+from chat.llm.endpoint import OPENAI_BASE_URL, Endpoint
 from thinkproject.kernel.jsonvalue import JSONObject
 
 DEFAULT_OPENAI_MODEL: Final = "gpt-5-mini"

@@ -7,16 +7,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from chat.core.language_model import LanguageModel
 from chat.errors import ModelNotConfigured
-from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.providers import Credentials, route, split_name
-from chat.llm.responses import ResponsesModel
 from chat.llm.wrappers import OnRetry, Retrying, RetryPolicy, StallGuard
 
 DEFAULT: Final = "default"
@@ -50,9 +49,20 @@ def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
         name = choice.name
     provider, model = split_name(name)
     found = route(provider, _credentials(choice), llm_settings.providers)
+    # Importing `openai` is a third of a process' start, and most processes call no model.
     if found.uses_responses:
+        from chat.llm.responses import ResponsesModel  # noqa: PLC0415 - as said
+
         return ResponsesModel(found.endpoint, model)
+    from chat.llm.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - as said
+
     return ChatCompletionsModel(found.endpoint, model)
+
+
+def load_adapters() -> None:
+    """Import now what the first call of a model would import: a worker does that before it is ready."""
+    for name in ("chat_completions", "responses"):
+        import_module(f"chat.llm.{name}")
 
 
 _replacement: list[LanguageModel] = []

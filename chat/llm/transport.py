@@ -6,19 +6,16 @@ of ours (`chat.llm.wrappers`), and its pydantic objects are left aside: building
 
 import asyncio
 import contextlib
-import ipaddress
 import weakref
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
+from chat.llm.endpoint import Endpoint, is_loopback
 from chat.llm.sse import MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
 
-OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
 READ_TIMEOUT_SECONDS: Final = 600.0
 DRAIN_SECONDS: Final = 0.1
@@ -26,27 +23,6 @@ DONE: Final = b"[DONE]"
 
 # What a call through the client or a read from its response may raise.
 TRANSPORT_ERRORS: Final = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Where a provider is and what its models can take.
-
-    `max_tokens_field` differs between vendors. `can_call_tools` false means that tools are never sent.
-    """
-
-    provider: str
-    base_url: str = OPENAI_BASE_URL
-    api_key: str = field(default="", repr=False)
-    can_call_tools: bool = True
-    accepts_images: bool = True
-    max_tokens_field: str = "max_tokens"
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What must not appear in a log."""
-        return (self.api_key, *self.headers.values())
 
 
 _clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], openai.AsyncOpenAI]]" = (
@@ -77,17 +53,6 @@ async def close_clients() -> None:
     """Close the running loop's connections (a worker's shutdown, the end of a test)."""
     for client in _clients.pop(asyncio.get_running_loop(), {}).values():
         await client.close()
-
-
-def is_loopback(url: str) -> bool:
-    """Whether the address names this machine."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent], None]:

@@ -67,6 +67,24 @@ def test_the_deploy_checks_pass_in_production() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_only_who_calls_models_imports_their_client() -> None:
+    code = """
+import sys
+import thinkproject.asgi, chat.api, thinkproject.server
+print("openai" in sys.modules)
+import thinkproject.celery
+from celery.signals import worker_init
+worker_init.send(sender=None)
+print("openai" in sys.modules)
+"""
+    environ = {"PATH": os.environ["PATH"], "THINK_DATA_DIR": str(django_settings.TEST_DIR)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=django_settings.BASE_DIR, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["False", "True"], done.stderr
+
+
 @pytest.mark.django_db
 def test_pages_have_a_strict_policy(client: Client) -> None:
     policy = client.get("/admin/login/").headers["Content-Security-Policy"]

@@ -11,9 +11,10 @@ import pytest
 from chat.core.language_model import LanguageModel
 from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.discovery import local_model_is_installed
+from chat.llm.endpoint import Endpoint
 from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedServer
-from chat.llm.transport import Endpoint, close_clients
+from chat.llm.transport import close_clients
 
 API_KEY = "sk-test-abcdefghijklmnop"
 

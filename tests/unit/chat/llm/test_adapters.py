@@ -25,10 +25,10 @@ from chat.core.language_model import (
 )
 from chat.errors import ModelAuth, ModelError, NetworkLost
 from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.endpoint import Endpoint
 from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.testing import collect, collect_until_error, make_request, text_of
-from chat.llm.transport import Endpoint
 
 PICTURE = FileContent(media_type="image/png", data=b"\x89PNG" + b"x" * 600, filename="a.png")
 READ = ToolSpec(name="read", description="Read a file.", input_schema={"type": "object"})

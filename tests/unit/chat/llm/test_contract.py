@@ -24,10 +24,10 @@ from chat.core.language_model import (
 )
 from chat.errors import ContextOverflow, ModelAuth, NetworkLost, Overloaded, RateLimited
 from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.endpoint import Endpoint
 from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedModel
 from chat.llm.testing import collect, collect_until_error, make_request, reasoning_of, text_of, user
-from chat.llm.transport import Endpoint
 
 READ = ToolSpec(name="read", description="Read a file.", input_schema={"type": "object", "properties": {}})
 SCRIPTED = ("chat", "responses", "double")

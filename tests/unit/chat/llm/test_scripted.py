@@ -12,11 +12,11 @@ from chat.core.language_model import AssistantMessage, LanguageModel, TextConten
 from chat.core.prompt import GO_ON_TEXT
 from chat.errors import ModelError, NetworkLost, Overloaded
 from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.endpoint import Endpoint
 from chat.llm.scripted import Defaults, ScriptedModel, ScriptedServer, ServerOptions
 from chat.llm.scripted.plan import MISMATCH, Said, make_plan
 from chat.llm.scripted.script import Call, Cut, Echo, HttpError, Misbehave, Option, Pace, Say, Wait, Words, parse
 from chat.llm.testing import collect, make_request, reasoning_of, text_of, user
-from chat.llm.transport import Endpoint
 
 ANSWER = AssistantMessage(content=(TextContent(text="two"),))
 

@@ -1,0 +1,40 @@
+"""Where a provider is. Pure, and apart from `chat.llm.transport`: importing `openai` is a third of a process' start."""
+
+import ipaddress
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a provider is and what its models can take.
+
+    `max_tokens_field` differs between vendors. `can_call_tools` false means that tools are never sent.
+    """
+
+    provider: str
+    base_url: str = OPENAI_BASE_URL
+    api_key: str = field(default="", repr=False)
+    can_call_tools: bool = True
+    accepts_images: bool = True
+    max_tokens_field: str = "max_tokens"
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not appear in a log."""
+        return (self.api_key, *self.headers.values())
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the address names this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
