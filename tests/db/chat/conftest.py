@@ -12,6 +12,8 @@ from django.utils import timezone
 from chat.agent import InstanceKey
 from chat.instance_rows import ensure_instance
 from chat.models import AgentInstance, Turn
+from chat.streams.cold import write_segments
+from chat.streams.records import Record
 from fibers.models import Fiber
 from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages
 from thinkproject.kernel.ids import new_id
@@ -117,3 +119,15 @@ def make_turn(instance: AgentInstance, *, status: str = "completed", **fields: A
         "finished_at": fiber.finished_at,
     }
     return Turn.objects.create(instance=instance, session=instance.session, fiber=fiber, **defaults | fields)
+
+
+CHUNKS = ['{"type":"start","messageId":"a1"}', '{"type":"start-step"}', '{"type":"finish-step"}']
+"""What `running` has said."""
+
+
+@pytest.fixture
+def running(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
+    """A turn in the middle of its answer."""
+    turn = make_turn(make_instance(alice, "talk"), status="running", request_id="r1", assistant_id="a1")
+    write_segments(turn.id, [Record(offset, text) for offset, text in enumerate(CHUNKS)])
+    return turn

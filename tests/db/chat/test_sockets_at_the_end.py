@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,19 +23,10 @@ from chat.streams.records import Append, Record
 from chat.turns.admission import clear_instance
 from fibers.models import Fiber
 from sessions_app.services import put_assistant
-from tests.db.chat.conftest import make_turn, text_message
+from tests.db.chat.conftest import CHUNKS, make_turn, text_message
 from tests.db.chat.test_access_sockets import connection, cookie_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-CHUNKS = ['{"type":"start","messageId":"a1"}', '{"type":"start-step"}', '{"type":"finish-step"}']
-
-
-@pytest.fixture
-def running(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
-    """A turn in the middle of its answer."""
-    turn = make_turn(make_instance(alice, "talk"), status="running", request_id="r1", assistant_id="a1")
-    write_segments(turn.id, [Record(offset, text) for offset, text in enumerate(CHUNKS)])
-    return turn
 
 
 @pytest.fixture

@@ -16,27 +16,16 @@ from redis.exceptions import ConnectionError as RedisAway
 from chat.consumers import AgentConsumer
 from chat.live import Snapshot
 from chat.models import AgentInstance, Turn
-from chat.streams.cold import write_segments
-from chat.streams.records import Record
 from chat.told import MAX_LABEL, client_label
 from chat.watch import connections
 from fibers.models import Fiber
-from tests.db.chat.conftest import make_turn, say
+from tests.db.chat.conftest import CHUNKS, say
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-CHUNKS = ['{"type":"start","messageId":"a1"}', '{"type":"start-step"}', '{"type":"finish-step"}']
 Frames = list[dict[str, Any]]
 Connect = Callable[..., Awaitable[Frames]]
-
-
-@pytest.fixture
-def running(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
-    """A turn in the middle of its answer."""
-    turn = make_turn(make_instance(alice, "talk"), status="running", request_id="r1", assistant_id="a1")
-    write_segments(turn.id, [Record(offset, text) for offset, text in enumerate(CHUNKS)])
-    return turn
 
 
 @pytest.fixture
