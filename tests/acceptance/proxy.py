@@ -74,9 +74,7 @@ class CuttingProxy:
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(asyncio.start_server(self._accept, sock=self._listener))
         self._loop.run_forever()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.run_until_complete(_end_all())
         self._loop.close()
 
     def _cut(self) -> int:
@@ -107,6 +105,14 @@ class CuttingProxy:
             self._pairs.discard(pair)
             for end in pair:
                 end.close()
+
+
+async def _end_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.sleep(0)  # transports that were closed close their sockets one round later
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

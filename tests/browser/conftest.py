@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
+from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct, start_product
-from tests.browser.proxy import Proxy
 
 FLAGS = [
     "--no-sandbox",
@@ -70,9 +70,9 @@ def live_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveProdu
 
 
 @pytest.fixture
-def proxy(live_product: LiveProduct) -> Iterator[Proxy]:
+def proxy(live_product: LiveProduct) -> Iterator[CuttingProxy]:
     """The line between pages and product; tests may cut it."""
-    line = Proxy(live_product.port)
+    line = CuttingProxy([live_product.port])
     yield line
     line.close()
 
@@ -95,7 +95,7 @@ def new_context(browser: Browser, live_product: LiveProduct) -> Iterator[Callabl
 
 
 @pytest.fixture
-def open_tab(new_context: Callable[..., BrowserContext], proxy: Proxy) -> Iterator[Callable[..., ChatPage]]:
+def open_tab(new_context: Callable[..., BrowserContext], proxy: CuttingProxy) -> Iterator[Callable[..., ChatPage]]:
     """Open a tab: `open_tab("/c/new")`, in a new profile or in a given one. Any script error fails the test."""
     tabs: list[ChatPage] = []
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
-from tests.browser.proxy import Proxy
 
 OpenTab = Callable[..., ChatPage]
 PLACE = "document.getElementById('scroller').scrollTop"
@@ -144,12 +144,12 @@ def test_reduced_motion_stops_animations(open_tab: OpenTab) -> None:
     tab.rest()
 
 
-def test_offline_is_said_and_writing_goes_on(tab: ChatPage, proxy: Proxy) -> None:
+def test_offline_is_said_and_writing_goes_on(tab: ChatPage, proxy: CuttingProxy) -> None:
     tab.ask("say: Begin.")
-    proxy.cut()
+    proxy.go_offline()
     expect(tab.page.locator("#connection")).to_contain_text("Trying again in", timeout=10_000)
     tab.input.fill("a draft")
-    proxy.mend()
+    proxy.go_online()
     tab.page.get_by_role("button", name="Try now").click()
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=10_000)
     expect(tab.input).to_have_value("a draft")

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import expect
 
+from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.proxy import Proxy
 
 OpenTab = Callable[..., ChatPage]
 ANSWER = (
@@ -92,21 +92,23 @@ def test_second_tab_in_mid_answer(tab: ChatPage, calm: Held, open_tab: OpenTab) 
     assert held(tab) == calm
 
 
-def test_offline_and_back(tab: ChatPage, calm: Held, proxy: Proxy) -> None:
+def test_offline_and_back(tab: ChatPage, calm: Held, proxy: CuttingProxy) -> None:
     begin(tab)
-    proxy.cut()
+    proxy.go_offline()
     expect(tab.page.locator("#connection")).to_contain_text("The connection is lost", timeout=15_000)
-    proxy.mend()
+    proxy.go_online()
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=30_000)
     tab.rest()
     assert held(tab) == calm
 
 
-def test_offline_until_the_answer_is_over(tab: ChatPage, calm: Held, proxy: Proxy, live_product: LiveProduct) -> None:
+def test_offline_until_the_answer_is_over(
+    tab: ChatPage, calm: Held, proxy: CuttingProxy, live_product: LiveProduct
+) -> None:
     begin(tab)
-    proxy.cut()
+    proxy.go_offline()
     live_product.wait_until_idle()
-    proxy.mend()
+    proxy.go_online()
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=30_000)
     tab.rest()
     assert held(tab) == calm
