@@ -35,7 +35,6 @@ def judge(brief_path: Path) -> tuple[int, str]:
 
 
 @pytest.mark.chaos
-@pytest.mark.database
 @pytest.mark.timeout(3600 if IS_LONG else 600)
 def test_nothing_is_lost_while_processes_die(make_product: Callable[..., Product], browser: str, clients: str) -> None:
     environ = {"THINK_TURNS_PER_MINUTE": "0", "THINK_STREAM_HOT_RETENTION_SECONDS": "7200"}
