@@ -6,10 +6,13 @@ its `host`, the same protocol in web processes and in workers.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat import registry
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+StateSource: TypeAlias = Literal["client", "server"]
+"""Who set a state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +28,12 @@ class InstanceKey:
 class Host(Protocol):
     """What an agent object can reach. Implemented by the product; all methods are async and safe to call from hooks."""
 
-    async def load_state(self) -> JSONValue:
-        """Give the stored state, or `None`."""
+    async def load_state(self, default: JSONValue = None) -> JSONValue:
+        """Give the stored state, or the default when none was ever stored."""
         ...
 
-    async def save_state(self, value: JSONValue) -> None:
-        """Store the state and tell every connection."""
+    async def change_state(self, agent: "Agent", value: JSONValue) -> None:
+        """Have the agent validate a state, store it, tell every connection, run the hook. Errors: `StateRefused`."""
         ...
 
     async def load_config(self) -> JSONValue:
@@ -87,6 +90,8 @@ class Agent:
     """
 
     is_abstract: ClassVar[bool] = True
+    initial_state: JSONValue = None
+    """The synced state of an instance that has none yet; `None` for agents without state."""
 
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -127,15 +132,29 @@ class Agent:
     def on_close(self, connection: Connection, code: int) -> Any:
         """Run in a web process after a client left."""
 
+    def is_read_only(self, connection: Connection) -> Any:
+        """Decide whether this client may see the state and not set it. Asked for each update."""
+        del connection
+        return False
+
+    def validate_state_change(self, state: JSONValue, source: StateSource) -> Any:
+        """Refuse a state by raising; what is raised stays on the server. Also runs for `set_state`."""
+
+    def on_state_changed(self, state: JSONValue, source: StateSource) -> Any:
+        """Run after a state was stored and told. What it raises is logged and undoes nothing."""
+
     # Verbs that the developer calls.
 
     async def get_state(self) -> JSONValue:
-        """Read the synced state (`None` when never set)."""
-        return await self.host.load_state()
+        """Read the synced state; `initial_state` when it was never set."""
+        return await self.host.load_state(self.initial_state)
 
     async def set_state(self, value: JSONValue) -> None:
-        """Replace the synced state; every connected client gets it."""
-        await self.host.save_state(value)
+        """Replace the synced state; every connected client gets it.
+
+        Durability: stored when this returns. Errors: `StateRefused` when `validate_state_change` raises.
+        """
+        await self.host.change_state(self, value)
 
     async def configure(self, config: JSONValue) -> None:
         """Store the instance's private configuration, replacing what was there. Survives restarts."""

@@ -19,6 +19,7 @@ class InstanceBells:
 
     key: InstanceKey
     channel_name: str
+    state_version: int
     delivery: Delivery | None
 
     async def snapshot(self) -> Snapshot:
@@ -31,10 +32,6 @@ class InstanceBells:
 
     async def send_transcript(self, *, connect: bool = False) -> None:
         """Send the window of messages."""
-        raise NotImplementedError
-
-    def tell(self, turn: TurnRef) -> None:
-        """Have a turn delivered here."""
         raise NotImplementedError
 
     async def check_authority(self) -> bool:
@@ -69,7 +66,7 @@ class InstanceBells:
             return  # or it had ended before this connection came, which began with the whole transcript
         if turn.trigger is not TurnTrigger.REGENERATE:
             await self.send_transcript()
-        self.tell(turn)
+        self.delivery.tell(turn)
 
     async def turn_settled(self, event: JSONObject) -> None:
         """A turn ended."""
@@ -91,9 +88,19 @@ class InstanceBells:
         if (await self.snapshot()).active is None:
             await self.send_transcript()
 
-    async def state_changed(self, _event: JSONObject) -> None:
-        """The synced state has a new version."""
-        await self.send_text(frames.state((await self.snapshot()).state))
+    async def state_changed(self, event: JSONObject) -> None:
+        """The synced state has a new version: told to everyone but the client that set it, and never an older one."""
+        if event["origin"] == self.channel_name and event["version"] == self.state_version + 1:
+            self.state_version = event["version"]
+        else:
+            await self.tell_state()
+
+    async def tell_state(self) -> None:
+        """Tell the state if it is newer than what was told."""
+        snapshot = await self.snapshot()
+        if snapshot.state_version > self.state_version:
+            self.state_version = snapshot.state_version
+            await self.send_text(frames.state(snapshot.state))
 
     async def authority_changed(self, _event: JSONObject) -> None:
         """Something about the user changed: ask again now."""

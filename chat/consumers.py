@@ -16,6 +16,7 @@ from chat.addresses import Address, parse_address
 from chat.agent import Agent, InstanceKey
 from chat.auth import Credential, authenticate_scope, open_agent, recheck
 from chat.bells import InstanceBells
+from chat.calls import Calls
 from chat.conf import chat_settings
 from chat.core import frames
 from chat.core.handshake import (
@@ -29,18 +30,20 @@ from chat.core.handshake import (
 from chat.core.intent import REGENERATE
 from chat.delivery import Delivery
 from chat.doorbell import group_of, user_group
-from chat.errors import AgentNotFound, FrameInvalid, OriginDenied
+from chat.errors import AgentNotFound, FrameInvalid, OriginDenied, StateRefused
+from chat.instance_state import READ_ONLY, REJECTED, change_state
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
 from chat.outbox import Outbox
 from chat.registry import is_served
 from chat.told import client_label
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
-from chat.turns.calling import is_overridden, observe
+from chat.turns.calling import decide, is_overridden, observe
 from chat.turns.intake import ClientArray
 from chat.watch import connections
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONValue
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +88,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         self._frame_times = (0.0, 0)
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
+        self._calls = Calls(key, self.send_text)
         outbox = Outbox(self.send_text, key, credential.user_id, label=client_label(self.scope))
         self.delivery = Delivery(outbox, self._handshake, give_up=self._give_up)
         # Listen first, look second: what happens in between is heard, and hearing it twice does no harm.
@@ -97,14 +101,21 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
             self.delivery.tell(turn)
         connections.add(self)  # not before it is known what was heard: a look would tell the whole history
         await self._act(self._handshake.connected(snapshot.view()))
-        has_state = snapshot.state is not None
-        await self.send_text(frames.identity(key.name, key.agent, state_follows=has_state))
-        if has_state:
-            await self.send_text(frames.state(snapshot.state))
-        await self.send_text(frames.mcp_servers())
         if is_served(key.agent):  # an instance whose class is gone is read, and has no code to tell
             self._agent = make_agent(key)
+        await self._introduce(snapshot)
+        if self._agent is not None:
             await observe(self._agent, "on_connect", self)
+
+    async def _introduce(self, snapshot: Snapshot) -> None:
+        initial = None if self._agent is None else self._agent.initial_state
+        state = snapshot.state if snapshot.state_version else initial
+        has_state = snapshot.state_version > 0 or initial is not None
+        self.state_version = snapshot.state_version
+        await self.send_text(frames.identity(self.key.name, self.key.agent, state_follows=has_state))
+        if has_state:
+            await self.send_text(frames.state(state))
+        await self.send_text(frames.mcp_servers())
 
     async def _give_up(self) -> None:
         """A delivery failed. The client comes back and resumes; an open socket that says nothing would keep it away."""
@@ -115,6 +126,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         connections.discard(self)
         if self.delivery is None:
             return
+        await self._calls.close()
         await self.delivery.close()
         await self.channel_layer.group_discard(group_of(self.key), self.channel_name)
         await self.channel_layer.group_discard(user_group(self._credential.user_id), self.channel_name)
@@ -173,10 +185,10 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
                 await self._act(self._handshake.resume_requested(probe_id, snapshot.view()))
             case frames.ResumeAck(id=request_id):
                 await self._acknowledge(request_id)
-            case frames.StateUpdate():
-                await self.send_text(frames.state_error("State update rejected"))
-            case frames.Rpc(id=call_id, method=method):
-                await self.send_text(frames.rpc_error(call_id, f"Method {method} does not exist"))
+            case frames.StateUpdate(state=value):
+                await self._change_state(value)
+            case frames.Rpc():
+                await self._calls.start(frame)
             case frames.Foreign(text=text):
                 await self._foreign(text)
             case _:
@@ -225,6 +237,15 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
             return
         await self._act(actions, turn)
 
+    async def _change_state(self, value: JSONValue) -> None:
+        try:
+            if self._agent is None or await decide(self._agent, "is_read_only", self):
+                raise StateRefused(READ_ONLY)
+            await change_state(self._agent, value, "client", origin=self.channel_name)
+        except ThinkError as error:
+            text = error.message if isinstance(error, StateRefused) else REJECTED
+            await self.send_text(frames.state_error(text))
+
     async def _foreign(self, text: str) -> None:
         if self._agent is not None and is_overridden(self._agent, "on_message"):
             await observe(self._agent, "on_message", self, text)
@@ -232,11 +253,6 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
             logger.info("unknown frame", extra={"action": "frame_unknown", "agent": self.key.agent})
 
     # Sending
-
-    def tell(self, turn: TurnRef) -> None:
-        """Have a turn delivered here."""
-        assert self.delivery is not None
-        self.delivery.tell(turn)
 
     async def _act(self, actions: list[Action], turn: TurnRef | None = None) -> None:
         for action in actions:

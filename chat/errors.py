@@ -77,6 +77,18 @@ class FrameInvalid(ChatError, Invalid):
         return self.data.get("request_id")
 
 
+class CallRefused(ChatError, Invalid):
+    """A call of a client cannot be carried out: no such method, wrong arguments, or a result that JSON cannot carry."""
+
+    code = "call_refused"
+
+
+class StateRefused(ChatError, Invalid):
+    """The state may not be set to this. What the agent said stays on the server."""
+
+    code = "state_refused"
+
+
 class ChunkInvalid(ChatError, Invalid):
     """The chunk is not one of the UI message stream."""
 

@@ -1,12 +1,11 @@
 """The `Host` of agent objects: the same rows for web processes and for workers."""
 
 from django.db import transaction
-from django.db.models import F
 
-from chat.agent import InstanceKey
+from chat.agent import Agent, InstanceKey
 from chat.conf import chat_settings
-from chat.doorbell import group_of, ring_on_commit
 from chat.instance_rows import ensure_instance, find_instance
+from chat.instance_state import change_state
 from chat.models import AgentInstance
 from sessions_app import selectors
 from thinkproject.kernel.aio import db
@@ -19,17 +18,17 @@ class DatabaseHost:
     def __init__(self, key: InstanceKey) -> None:
         self.key = key
 
-    async def load_state(self) -> JSONValue:
-        """Give the stored state, or `None`."""
-        return await db(_load_column, self.key, "state")
+    async def load_state(self, default: JSONValue = None) -> JSONValue:
+        """Give the stored state, or the default when none was ever stored."""
+        return await db(_load_state, self.key, default)
 
-    async def save_state(self, value: JSONValue) -> None:
-        """Store the state under the next version; the doorbell carries the version."""
-        await db(_save_state, self.key, value)
+    async def change_state(self, agent: Agent, value: JSONValue) -> None:
+        """Validate, store and tell a state of the agent's own."""
+        await change_state(agent, value, "server")
 
     async def load_config(self) -> JSONValue:
         """Give the stored configuration, or `None`."""
-        return await db(_load_column, self.key, "config")
+        return await db(_load_config, self.key)
 
     async def save_config(self, value: JSONValue) -> None:
         """Store the configuration."""
@@ -40,17 +39,14 @@ class DatabaseHost:
         return await db(_messages, self.key)
 
 
-def _load_column(key: InstanceKey, column: str) -> JSONValue:
+def _load_state(key: InstanceKey, default: JSONValue) -> JSONValue:
     instance = find_instance(key)
-    return None if instance is None else getattr(instance, column)
+    return default if instance is None or instance.state_version == 0 else instance.state
 
 
-@transaction.atomic
-def _save_state(key: InstanceKey, value: JSONValue) -> None:
-    instance = ensure_instance(key)
-    AgentInstance.objects.filter(pk=instance.pk).update(state=value, state_version=F("state_version") + 1)
-    instance.refresh_from_db(fields=["state_version"])
-    ring_on_commit(group_of(key), {"type": "state.changed", "version": instance.state_version})
+def _load_config(key: InstanceKey) -> JSONValue:
+    instance = find_instance(key)
+    return None if instance is None else instance.config
 
 
 @transaction.atomic

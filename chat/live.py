@@ -49,6 +49,7 @@ class Snapshot:
     turns: tuple[TurnRef, ...] = ()  # not ended, in order
     failed: TurnRef | None = None
     state: JSONValue = None
+    state_version: int = 0  # 0: none was ever stored
 
     @property
     def active(self) -> TurnRef | None:
@@ -99,6 +100,7 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
         turns=tuple(under_way),
         failed=None if under_way else _unseen_failure(instance, user_id),
         state=instance.state,
+        state_version=instance.state_version,
     )
 
 

@@ -60,10 +60,12 @@ class Connections:
             by_key.setdefault(consumer.key, []).append(consumer)
         keys = list(by_key)
         for begin in range(0, len(keys), _BATCH):
-            for key, turn_count in await db(_turn_counts, keys[begin : begin + _BATCH]):
+            for key, turn_count, state_version in await db(_counts, keys[begin : begin + _BATCH]):
                 for consumer in by_key.get(key, ()):
                     if consumer.delivery is not None and consumer.delivery.heard.up_to < turn_count:
                         await consumer.look(turn_count)
+                    if consumer.state_version < state_version:
+                        await consumer.tell_state()
 
     async def _check_authority(self) -> None:
         due = time.monotonic() - chat_settings.authority_seconds
@@ -73,8 +75,8 @@ class Connections:
                 await consumer.check_authority()
 
 
-def _turn_counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, int]]:
-    """How many turns each of these instances has had, and perhaps some others. One query.
+def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, int, int]]:
+    """How many turns and states each of these instances has had, and perhaps some others. One query.
 
     Lists cost a tenth of what as many alternatives cost to build, and idle sockets have this asked all day long.
     """
@@ -83,8 +85,11 @@ def _turn_counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, int]]:
         owner_id__in={key.owner_id for key in keys},
         agent__in={key.agent for key in keys},
         name__in={key.name for key in keys},
-    ).values_list("owner_id", "agent", "name", "turn_count")
-    return [(InstanceKey(owner_id=owner, agent=agent, name=name), count) for owner, agent, name, count in rows]
+    ).values_list("owner_id", "agent", "name", "turn_count", "state_version")
+    return [
+        (InstanceKey(owner_id=owner, agent=agent, name=name), turns, states)
+        for owner, agent, name, turns, states in rows
+    ]
 
 
 connections = Connections()

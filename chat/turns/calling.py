@@ -2,7 +2,8 @@
 
 import inspect
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from chat.agent import Agent
@@ -34,18 +35,25 @@ def is_overridden(agent: Agent, name: str) -> bool:
 async def decide(agent: Agent, name: str, *args: Any) -> Any:
     """Call a getter or a deciding hook. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
     method = getattr(agent, name)
-    try:
+    with developers_code(name):
         if not is_overridden(agent, name):
             return method(*args)
         if inspect.iscoroutinefunction(method):
             return await method(*args)
         value = await user_code(method, *args)
         return await value if inspect.isawaitable(value) else value
+
+
+@contextmanager
+def developers_code(method: str) -> Iterator[None]:
+    """What is done inside is the developer's. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
+    try:
+        yield
     except ThinkError:
         raise
-    except Exception as error:  # the developer's code: whatever it raises ends the turn with a visible reason
-        logger.exception("agent code failed", extra={"action": "agent_code_failed", "method": name})
-        raise AgentCodeFailed(error, name) from error
+    except Exception as error:  # whatever it raises is told to whoever asked
+        logger.exception("agent code failed", extra={"action": "agent_code_failed", "method": method})
+        raise AgentCodeFailed(error, method) from error
 
 
 async def iterate(stream: Any) -> AsyncGenerator[Chunk, None]:
@@ -56,13 +64,9 @@ async def iterate(stream: Any) -> AsyncGenerator[Chunk, None]:
     if stream is None:
         return
     source = stream.to_ui_message_stream() if hasattr(stream, "to_ui_message_stream") else stream
-    try:
+    with developers_code("on_chat_message"):
         async for chunk in source:
             yield validate(chunk)
-    except ThinkError:
-        raise
-    except Exception as error:  # the developer's own generator
-        raise AgentCodeFailed(error, "on_chat_message") from error
 
 
 async def observe(agent: Agent, name: str, *args: Any) -> None:

@@ -1,0 +1,73 @@
+"""The calls of one connection: each runs beside the others and beside the chat, and is answered when it ends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from chat.agent import InstanceKey
+from chat.callables import CallableInfo, call, find_callable, stream
+from chat.core import frames
+from chat.errors import AgentNotFound, CallRefused
+from chat.making import make_agent
+from chat.registry import get_agent_class
+from chat.turns.calling import AgentCodeFailed, developers_code
+from thinkproject.kernel.errors import ThinkError
+
+MAX_CALLS = 32
+"""How many calls of one connection may run at a time; more are refused."""
+
+UNKNOWN = "Unknown error occurred"
+
+
+class Calls:
+    """Runs what a client calls. Closing the connection cancels what runs: nobody is there for the answer."""
+
+    def __init__(self, key: InstanceKey, send: Callable[[str], Awaitable[None]]) -> None:
+        self._key = key
+        self._send = send
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, frame: frames.Rpc) -> None:
+        """Begin a call, or refuse it at once."""
+        try:
+            info = find_callable(get_agent_class(self._key.agent), frame.method)
+            if len(self._tasks) >= MAX_CALLS:
+                raise CallRefused(f"Too many calls at a time: at most {MAX_CALLS}")
+        except (AgentNotFound, CallRefused) as error:
+            await self._send(frames.rpc_error(frame.id, error.message))
+            return
+        task = asyncio.create_task(self._run(frame, info))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Cancel what runs."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, frame: frames.Rpc, info: CallableInfo) -> None:
+        try:
+            with developers_code(info.attribute):
+                answer = await self._answer(frame, info)
+        except AgentCodeFailed as error:
+            answer = frames.rpc_error(frame.id, str(error.original) or UNKNOWN)
+        except ThinkError as error:
+            answer = frames.rpc_error(frame.id, error.message)
+        await self._send(answer)
+
+    async def _answer(self, frame: frames.Rpc, info: CallableInfo) -> str:
+        agent = make_agent(self._key)
+        if not info.is_streaming:
+            result = await call(agent, info, frame.args)
+            return frames.rpc_ok(frame.id) if result is None else _encoded(frame.id, result)
+        async for item in stream(agent, info, frame.args):
+            await self._send(_encoded(frame.id, item, done=False))
+        return frames.rpc_ok(frame.id)
+
+
+def _encoded(call_id: str, result: object, *, done: bool = True) -> str:
+    try:
+        return frames.rpc_ok(call_id, result, done=done)
+    except (TypeError, ValueError) as error:
+        raise CallRefused(f"Result is not JSON-serializable: {error}") from error

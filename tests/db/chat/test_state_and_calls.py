@@ -1,0 +1,270 @@
+"""The synced state and the methods that clients may call: over sockets, from two connections."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+
+from chat import calls, registry, watch
+from chat.agent import Connection, InstanceKey, StateSource
+from chat.callables import callable as client_callable
+from chat.making import make_agent
+from chat.models import AgentInstance
+from chat.think import Think
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_sockets_at_the_end import frames_until
+from thinkproject.kernel.jsonvalue import JSONValue
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HEARD: list[tuple[JSONValue, StateSource]] = []
+
+
+class BoardBase(Think, abstract=True):
+    initial_state = {"todos": []}
+
+    def validate_state_change(self, state: JSONValue, source: StateSource) -> None:
+        if not isinstance(state, dict):
+            raise TypeError("a secret of the server: states are objects")
+
+    def on_state_changed(self, state: JSONValue, source: StateSource) -> None:
+        HEARD.append((state, source))
+        if state == {"todos": ["fail"]}:
+            raise RuntimeError("too late")
+
+    def is_read_only(self, connection: Connection) -> bool:
+        return self.key.name == "locked"
+
+    @client_callable(name="addTodo")
+    async def add_todo(self, title: str) -> int:
+        state: Any = await self.get_state()
+        todos = [*state["todos"], title]
+        await self.set_state({"todos": todos})
+        return len(todos)
+
+    @client_callable
+    def reversed(self, text: str, times: int = 1) -> str:
+        return text[::-1] if times % 2 else text
+
+    @client_callable
+    async def count(self, to: int) -> AsyncIterator[int]:
+        for number in range(to):
+            yield number
+            if number == 7:
+                raise ValueError("seven")
+
+    @client_callable
+    async def nothing(self) -> None:
+        """Give nothing."""
+
+    @client_callable
+    async def silence(self) -> None:
+        raise RuntimeError
+
+    @client_callable
+    def unfit(self) -> object:
+        return {1, 2}
+
+    @client_callable
+    async def forever(self) -> None:
+        await asyncio.sleep(600)
+
+    @client_callable
+    async def spoil(self) -> None:
+        await self.set_state("no object")
+
+    async def secret(self) -> str:
+        return "not for clients"
+
+
+Connect = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture(autouse=True)
+def _served() -> Any:
+    HEARD.clear()
+
+    class BoardUnderTest(BoardBase):
+        """A board."""
+
+    yield
+    registry.unregister(BoardUnderTest)
+
+
+@pytest.fixture
+async def connect(alice: User) -> AsyncIterator[Connect]:
+    opened: list[Any] = []
+    cookie = await sync_to_async(cookie_of)(alice)
+
+    async def go(name: str = "one", *, is_ready: bool = True) -> Any:
+        made = connection(f"/agents/board-under-test/{name}", cookie=cookie)
+        await made.connect(timeout=5)
+        opened.append(made)
+        if is_ready:
+            await frames_until(made, "cf_agent_mcp_servers")
+        return made
+
+    yield go
+    for made in opened:
+        await made.disconnect()
+
+
+async def rpc(socket: Any, method: str, *arguments: Any, call_id: str = "c") -> list[dict[str, Any]]:
+    """Call, and return the answers to it."""
+    await socket.send_to(json.dumps({"type": "rpc", "id": call_id, "method": method, "args": arguments}))
+    found: list[dict[str, Any]] = []
+    while not found or found[-1].get("done") is False:
+        found += [frame for frame in await frames_until(socket, "rpc") if frame["type"] == "rpc"]
+    return [{key: value for key, value in frame.items() if key not in {"type", "id"}} for frame in found]
+
+
+async def set_state(socket: Any, value: Any) -> None:
+    await socket.send_to(json.dumps({"type": "cf_agent_state", "state": value}))
+
+
+async def next_state(socket: Any) -> Any:
+    return (await frames_until(socket, "cf_agent_state"))[-1]["state"]
+
+
+async def test_initial_state_follows_the_identity_and_makes_no_row(connect: Connect) -> None:
+    socket = await connect(is_ready=False)
+    found = await frames_until(socket, "cf_agent_mcp_servers")
+    at = [frame["type"] for frame in found].index("cf_agent_identity")
+    assert found[at]["stateFollows"] is True
+    assert found[at + 1] == {"type": "cf_agent_state", "state": {"todos": []}}
+    assert not await AgentInstance.objects.aexists()
+
+
+async def test_update_of_a_client_is_told_to_the_others_and_stored(connect: Connect) -> None:
+    mine, other = await connect(), await connect()
+    await set_state(mine, {"todos": ["milk"]})
+    assert await next_state(other) == {"todos": ["milk"]}
+    assert await mine.receive_nothing(timeout=0.3)
+    assert HEARD == [({"todos": ["milk"]}, "client")]
+    late = await connect(is_ready=False)
+    assert await next_state(late) == {"todos": ["milk"]}
+
+
+async def test_what_the_server_sets_is_told_to_all(connect: Connect, alice: User) -> None:
+    mine, other = await connect(), await connect()
+    key = InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one")
+    await make_agent(key).set_state({"todos": ["tea"]})
+    assert [await next_state(mine), await next_state(other)] == [{"todos": ["tea"]}] * 2
+    assert HEARD == [({"todos": ["tea"]}, "server")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [("one", "no object", "State update rejected"), ("locked", {"todos": []}, "Connection is readonly")],
+)
+async def test_refused_update_is_told_to_the_sender_alone(
+    connect: Connect, name: str, value: JSONValue, text: str
+) -> None:
+    mine, other = await connect(name), await connect(name)
+    await set_state(mine, value)
+    assert (await frames_until(mine, "cf_agent_state_error"))[-1]["error"] == text
+    assert await other.receive_nothing(timeout=0.3)
+    assert HEARD == []
+    assert not await AgentInstance.objects.aexists()
+
+
+async def test_hook_that_fails_afterwards_undoes_nothing(connect: Connect) -> None:
+    mine, other = await connect(), await connect()
+    await set_state(mine, {"todos": ["fail"]})
+    assert await next_state(other) == {"todos": ["fail"]}
+    assert await mine.receive_nothing(timeout=0.3)
+
+
+async def test_state_null_is_a_state(connect: Connect, alice: User) -> None:
+    await connect()
+    key = InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one")
+    await sync_to_async(AgentInstance.objects.create)(
+        owner=alice, agent=key.agent, name=key.name, state=None, state_version=1
+    )
+    assert await make_agent(key).get_state() is None
+    late = await connect(is_ready=False)
+    assert await next_state(late) is None
+
+
+async def test_lost_bell_of_a_state_is_noticed(connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.2)
+    await sync_to_async(AgentInstance.objects.create)(owner=alice, agent="board-under-test", name="one")
+    socket = await connect()
+    await AgentInstance.objects.aupdate(state={"todos": ["quiet"]}, state_version=1)
+    assert await next_state(socket) == {"todos": ["quiet"]}
+    assert await socket.receive_nothing(timeout=0.6)
+
+
+async def test_call_sets_the_state_and_tells_the_caller_too(connect: Connect) -> None:
+    mine, other = await connect(), await connect()
+    assert await rpc(mine, "addTodo", "milk") == [{"success": True, "done": True, "result": 1}]
+    assert await rpc(mine, "addTodo", "tea") == [{"success": True, "done": True, "result": 2}]
+    assert [await next_state(other), await next_state(other)] == [{"todos": ["milk"]}, {"todos": ["milk", "tea"]}]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "answers"),
+    [
+        ("reversed", ["abc"], [{"success": True, "done": True, "result": "cba"}]),
+        ("reversed", ["abc", 2], [{"success": True, "done": True, "result": "abc"}]),
+        ("nothing", [], [{"success": True, "done": True}]),
+        (
+            "count",
+            [2],
+            [{"success": True, "done": False, "result": n} for n in range(2)] + [{"success": True, "done": True}],
+        ),
+        (
+            "count",
+            [9],
+            [{"success": True, "done": False, "result": n} for n in range(8)] + [{"success": False, "error": "seven"}],
+        ),
+        ("silence", [], [{"success": False, "error": "Unknown error occurred"}]),
+        ("spoil", [], [{"success": False, "error": "State update rejected"}]),
+        ("nope", [], [{"success": False, "error": "Method nope does not exist"}]),
+        ("__init__", [], [{"success": False, "error": "Method __init__ does not exist"}]),
+        ("add_todo", ["x"], [{"success": False, "error": "Method add_todo is not callable"}]),
+        ("secret", [], [{"success": False, "error": "Method secret is not callable"}]),
+        ("set_state", [{}], [{"success": False, "error": "Method set_state is not callable"}]),
+        ("key", [], [{"success": False, "error": "Method key does not exist"}]),
+        (
+            "reversed",
+            [],
+            [{"success": False, "error": "Method reversed expects text: str, times: int = 1; got 0 argument(s)"}],
+        ),
+    ],
+)
+async def test_calls(connect: Connect, method: str, arguments: list[Any], answers: list[dict[str, Any]]) -> None:
+    assert await rpc(await connect(), method, *arguments) == answers
+
+
+async def test_arguments_of_wrong_types_and_results_that_json_cannot_carry_are_said(connect: Connect) -> None:
+    socket = await connect()
+    wrong: list[tuple[str, list[Any], str]] = [
+        ("reversed", [["no text"]], "Method reversed: argument "),
+        ("count", ["many"], "Method count: argument "),
+        ("unfit", [], "Result is not JSON-serializable: "),
+    ]
+    for method, arguments, beginning in wrong:
+        [answer] = await rpc(socket, method, *arguments)
+        assert answer["success"] is False
+        assert answer["error"].startswith(beginning)
+
+
+async def test_long_call_holds_nothing_up_and_ends_with_its_connection(connect: Connect) -> None:
+    socket = await connect()
+    await socket.send_to(json.dumps({"type": "rpc", "id": "long", "method": "forever", "args": []}))
+    assert await rpc(socket, "reversed", "ab") == [{"success": True, "done": True, "result": "ba"}]
+    async with asyncio.timeout(5):
+        await socket.disconnect()
+
+
+async def test_too_many_calls_at_a_time_are_refused(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MAX_CALLS", 2)
+    socket = await connect()
+    for number in range(2):
+        await socket.send_to(json.dumps({"type": "rpc", "id": str(number), "method": "forever", "args": []}))
+    [answer] = await rpc(socket, "reversed", "ab")
+    assert answer == {"success": False, "error": "Too many calls at a time: at most 2"}
