@@ -15,6 +15,7 @@ from chat.doorbell import group_of, ring
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.streams.cold import write_segments
+from chat.streams.log import get_log
 from chat.streams.reader import close_stream
 from chat.streams.records import Record
 from fibers.models import Fiber
@@ -159,6 +160,7 @@ async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_told(
     settings.THINK_STREAM_IDLE_SECONDS = 60  # an end is noticed when it is told, and not before
     first, second = [await sync_to_async(accept)(instance, request) for request in REQUESTS[:2]]
     await sync_to_async(begin)(first)
+    await get_log().open(first.pk, fence=1, floor=3)  # of a stream that it does not know a follower asks the rows
     ring_for(instance, first)
     while (await told_one(socket)) != ("r1", "2"):
         pass
