@@ -97,6 +97,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         snapshot = await self.snapshot()
         await outbox.end_what_was_left(snapshot.failed)
         self.delivery.heard.add_up_to(snapshot.last_position)
+        self.state_version = snapshot.state_version
         for turn in snapshot.turns:
             self.delivery.tell(turn)
         connections.add(self)  # not before it is known what was heard: a look would tell the whole history
@@ -111,7 +112,6 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         initial = None if self._agent is None else self._agent.initial_state
         state = snapshot.state if snapshot.state_version else initial
         has_state = snapshot.state_version > 0 or initial is not None
-        self.state_version = snapshot.state_version
         await self.send_text(frames.identity(self.key.name, self.key.agent, state_follows=has_state))
         if has_state:
             await self.send_text(frames.state(state))

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from chat import calls, registry, watch
 from chat.agent import Connection, InstanceKey, StateSource
 from chat.callables import callable as client_callable
+from chat.consumers import AgentConsumer
 from chat.making import make_agent
 from chat.models import AgentInstance
 from chat.think import Think
@@ -196,6 +197,24 @@ async def test_lost_bell_of_a_state_is_noticed(connect: Connect, alice: User, mo
     await AgentInstance.objects.aupdate(state={"todos": ["quiet"]}, state_version=1)
     assert await next_state(socket) == {"todos": ["quiet"]}
     assert await socket.receive_nothing(timeout=0.6)
+
+
+async def test_a_look_at_the_rows_while_somebody_comes_in_tells_the_state_once(
+    connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sync_to_async(AgentInstance.objects.create)(
+        owner=alice, agent="board-under-test", name="one", state={"todos": ["here"]}, state_version=3
+    )
+    send = AgentConsumer.send_transcript
+
+    async def slowly(consumer: AgentConsumer, *, connect: bool = False) -> None:
+        await watch.connections._look()
+        await send(consumer, connect=connect)
+
+    monkeypatch.setattr(AgentConsumer, "send_transcript", slowly)
+    socket = await connect(is_ready=False)
+    found = await frames_until(socket, "cf_agent_mcp_servers")
+    assert [frame["state"] for frame in found if frame["type"] == "cf_agent_state"] == [{"todos": ["here"]}]
 
 
 async def test_call_sets_the_state_and_tells_the_caller_too(connect: Connect) -> None:
