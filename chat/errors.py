@@ -3,7 +3,7 @@
 ThinkError
 └─ ChatError      AgentNotFound · InstanceNotFound · TurnNotFound · AttachmentNotFound · AttachmentInvalid
                   │  Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
-                  │  TurnConflict · NestedTurn
+                  │  TurnConflict · CallChanged · CallNotFound · NestedTurn
                   └─ ModelError   ModelNotConfigured · ModelRejected · ModelAuth · RateLimited · Overloaded
                                   · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -105,6 +105,18 @@ class TurnConflict(ChatError, Conflict):
     """The conversation's present state does not allow this turn."""
 
     code = "turn_conflict"
+
+
+class CallChanged(ChatError, Conflict):
+    """The call that was answered is not the one that waits."""
+
+    code = "call_changed"
+
+
+class CallNotFound(ChatError, NotFound):
+    """There is no such call in this conversation."""
+
+    code = "call_not_found"
 
 
 class NestedTurn(ChatError, Conflict):

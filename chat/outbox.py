@@ -146,6 +146,13 @@ class Outbox:
         answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
         await self._send(frames.messages(messages) if answer is None else frames.message_updated(answer))
 
+    async def message_updated(self, session_id: str, message_id: str) -> None:
+        """Send one stored message of the current session as it is now, unless it is gone."""
+        clears = self._clears
+        message = await db(live.shown_message, self._key, session_id, message_id)
+        if message is not None and clears == self._clears:
+            await self._send(frames.message_updated(message))
+
     async def actions(self, actions: list[Action]) -> None:
         """Carry out what the handshake decided, where it is one frame."""
         for action in actions:
