@@ -94,7 +94,7 @@ def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None)
                 Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now(), **_NOT_OVER)
                 context.record_in(BEGIN, {"leaf": leaf_id})
         if is_over:
-            raise Cancelled(SKIPPED_REASON)
+            raise Cancelled(reason=SKIPPED_REASON)
     else:
         leaf_id = recorded["leaf"]
         if turn.finished_at is not None:  # it had been given up, and somebody had it run again

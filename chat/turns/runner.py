@@ -240,7 +240,7 @@ class TurnRun:
 def _settle_as(final: JSONObject) -> JSONObject:
     """End the fiber as the recorded end says."""
     if final["outcome"] == "aborted":
-        raise Cancelled("stopped")
+        raise Cancelled(reason="stopped")
     if final["outcome"] == "error":
         raise Failed(final["code"] or "error", final["error"], is_final=True)
     return final
