@@ -86,16 +86,20 @@ class ClientRequests:
         await self.delivery.accepted(turn)
 
     async def answer_call(self, frame: frames.ToolResult | frames.ToolApproval) -> None:
-        """Take an answer to a call. A late, second or strange one changes nothing, and nothing is said of it."""
+        """Take an answer to a call. A late, second or strange one changes nothing; its sender is told what holds."""
         reply, tools = reply_of(frame), tools_of(frame)
         actor = Actor(user_id=self.user_id, via="socket")
         try:
             replied = await db(reply_to_call, self.key, reply, actor, origin=self.channel_name, client_tools=tools)
         except ThinkError as error:
             logger.info("answer refused", extra={"action": "answer_refused", "reason": error.message})
+            await self.send_transcript()
             return
         self.expects_turn = reply.continues and replied.is_new
         assert self.delivery is not None
+        if replied.late_for is not None:  # this client shows its own answer, which does not count
+            late = replied.late_for
+            await self.delivery.outbox.message_updated(late.session_id, late.assistant_id)
         if replied.turn is not None:
             turn = live.turn_ref(replied.turn)
             await self.hear_before(turn.position)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from django.db.models import QuerySet
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from tools_app.core.calls import OPEN, CallStatus
-from tools_app.models import ToolCallRecord
+from tools_app.models import ApprovalEvent, ToolCallRecord
 
 
 def call_durations(turn_ids: Iterable[str]) -> dict[str, dict[str, int]]:
@@ -33,15 +33,18 @@ def calls_of(turn_id: str) -> QuerySet[ToolCallRecord]:
     return ToolCallRecord.objects.filter(turn_id=turn_id).exclude(scope="").order_by("pk")
 
 
+def approval_events(scope: str, call_id: str) -> list[ApprovalEvent]:
+    """What happened to the questions about a call of a scope, oldest first."""
+    return list(ApprovalEvent.objects.filter(call__scope=scope, call__call_id=call_id).order_by("pk"))
+
+
 def approved_calls(turn_id: str) -> list[ToolCallRecord]:
     """Calls of a turn that a person approved and that have no result, begun ones included; oldest first."""
     rows = ToolCallRecord.objects.filter(turn_id=turn_id, status__in=(CallStatus.APPROVED, CallStatus.RUNNING))
     return list(rows.exclude(approval_id="").order_by("pk"))
 
 
-def expired_calls(limit: int, *, row_id: int | None = None) -> list[ToolCallRecord]:
-    """Questions whose time is over, oldest first; with `row_id` that one, if it is among them."""
-    asked = ToolCallRecord.objects.filter(status=CallStatus.ASKED, expires_at__lte=timezone.now())
-    if row_id is not None:
-        asked = asked.filter(pk=row_id)
-    return list(asked.order_by("expires_at")[:limit])
+def expired_call(row_id: int) -> ToolCallRecord | None:
+    """Read a question whose time is over by the database's clock; nothing when it is not, or was answered."""
+    rows = ToolCallRecord.objects.filter(pk=row_id, status=CallStatus.ASKED, expires_at__lte=Now())
+    return rows.first()

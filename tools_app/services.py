@@ -52,9 +52,9 @@ def settle_call(call_id: str, *, turn_id: str, result: ToolResult) -> bool:
 
 
 @transaction.atomic
-def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, owner_id: int | None) -> None:
-    """Write that a call waits for somebody outside its turn. Safe to call again; the first time counts."""
-    expires = None if pause.expires_seconds is None else timezone.now() + timedelta(seconds=pause.expires_seconds)
+def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, owner_id: int | None) -> ToolCallRecord:
+    """Write that a call waits for somebody outside its turn; returns its row. Safe to call again; the first counts."""
+    expires = None if pause.expires_seconds is None else Now() + timedelta(seconds=pause.expires_seconds)
     row, made = ToolCallRecord.objects.get_or_create(
         turn_id=turn_id,
         call_id=call.call_id,
@@ -70,6 +70,7 @@ def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, ow
     )
     if made and pause.status is CallStatus.ASKED:
         _note(row, ApprovalEventKind.ASKED, Actor(user_id=None, via="turn"), "")
+    return row
 
 
 @transaction.atomic

@@ -61,6 +61,7 @@ class Answered:
 
     is_new: bool
     ready: Turn | None = None
+    late_for: Turn | None = None  # the call had been answered; its turn, whose message says how
 
 
 def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
@@ -70,9 +71,11 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
     shown other arguments.
     """
     row = find_call(instance.pk, reply.call_id)
-    if row is None or not _take(row, reply, actor):
+    if row is None:
         return Answered(is_new=False)
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
+    if not _take(row, reply, actor):
+        return Answered(is_new=False, late_for=turn)
     if turn is None or turn.finished_at is None:
         return Answered(is_new=True)  # its end takes this up
     show_answers(instance, turn, [row])

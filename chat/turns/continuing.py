@@ -20,7 +20,7 @@ from chat.turns.client_tools import remember_client_tools
 from chat.turns.intake import Continue, Placement
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.models import ApprovalEventKind
-from tools_app.selectors import expired_calls, find_call
+from tools_app.selectors import expired_call, find_call
 from tools_app.services import Actor, abandon_call
 
 logger = logging.getLogger(__name__)
@@ -30,9 +30,13 @@ EXPIRED_TEXT = "Nobody answered in time."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied:
-    """What came of an answer. `turn` goes on from it; `refusal` says why none does, where one was due."""
+    """What came of an answer. `turn` goes on from it; `refusal` says why none does, where one was due.
+
+    `late_for`: the call had been answered already; the turn whose message says how.
+    """
 
     is_new: bool
+    late_for: Turn | None = None
     turn: Turn | None = None
     refusal: str = ""
 
@@ -59,7 +63,7 @@ def reply_to_call(
         remember_client_tools(instance, client_tools)
         answered = answer(instance, reply, actor)
         if answered.ready is None:
-            return Replied(is_new=answered.is_new)
+            return Replied(is_new=answered.is_new, late_for=answered.late_for)
         turn, refusal = _go_on(instance, answered.ready, origin)
         return Replied(is_new=True, turn=turn, refusal=refusal)
 
@@ -77,20 +81,16 @@ def continue_when_ready(turn_id: str) -> None:
         _go_on(turn.instance, turn, "")
 
 
-def expire_questions(limit: int = 200) -> int:
-    """Deny the questions whose time is over, visibly. Returns how many. Safe to call twice and in many processes.
+@transaction.atomic
+def expire_question(row_id: int, instance_id: str) -> bool:
+    """Deny a question whose time is over, visibly; `False` if it is not, or was answered. Safe to call twice.
 
     By itself that continues nothing; it does when another call of the same answer had asked for it.
     """
-    return sum(_expire(row.pk, row.scope) for row in expired_calls(limit))
-
-
-@transaction.atomic
-def _expire(row_id: int, scope: str) -> bool:
-    instance = AgentInstance.objects.filter(pk=scope).first()
+    instance = AgentInstance.objects.filter(pk=instance_id).first()
     if instance is not None:
         hold_instance(instance)
-    row = next((row for row in expired_calls(1, row_id=row_id)), None)
+    row = expired_call(row_id)
     server = Actor(user_id=None, via="server")
     if row is None or not abandon_call(row, EXPIRED_TEXT, ApprovalEventKind.EXPIRED, server):
         return False

@@ -6,9 +6,12 @@ from chat.core.loop import CALL_PREFIX
 from chat.streams.writer import StreamWriter
 from chat.turns.persistence import TurnFacts
 from fibers.context import FiberContext
+from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.services import pause_call, settle_call
+
+EXPIRY_FIBER = "chat.expire_question"
 
 
 class TurnJournal:
@@ -47,4 +50,13 @@ class TurnJournal:
             expires_seconds=record["expires_seconds"],
         )
         key = self._facts.key
-        pause_call(call, pause, turn_id=self._facts.turn_id, scope=key.instance_id, owner_id=key.owner_id)
+        row = pause_call(call, pause, turn_id=self._facts.turn_id, scope=key.instance_id, owner_id=key.owner_id)
+        if pause.expires_seconds is not None:
+            start_fiber(
+                EXPIRY_FIBER,
+                {"row_id": row.pk, "instance_id": key.instance_id},
+                key=f"expire:{row.pk}",
+                owner_id=key.owner_id,
+                delay_seconds=pause.expires_seconds,
+                max_retries=3,
+            )

@@ -14,7 +14,7 @@ from chat.instances import delete_instance
 from chat.models import AgentInstance, Turn
 from chat.turns.admission import cancel_turn, clear_instance
 from chat.turns.answers import has_pending_interaction
-from chat.turns.continuing import expire_questions
+from chat.turns.continuing import expire_question
 from chat.turns.intake import ClientArray
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
@@ -374,12 +374,36 @@ async def test_a_question_expires_and_the_conversation_goes_on_with_the_next_mes
     assert (await desk.row(call)).expires_at is not None
     await db(partial(rows.update, expires_at=Now() - timedelta(seconds=1)))
     assert not (await desk.reply(call, is_approved=True)).is_new  # too late, even before anybody swept
-    assert await db(expire_questions) == 1
-    assert await db(expire_questions) == 0
+    row = await desk.row(call)
+    assert await db(expire_question, row.pk, row.scope)
+    assert not await db(expire_question, row.pk, row.scope)
     part = await desk.part(call)
     assert (part["state"], part["approval"]["reason"]) == ("output-denied", "Nobody answered in time.")
     assert (await desk.events(call))[-1] == ("expired", "server", "Nobody answered in time.")
     assert len(await turns_of(desk.room)) == 1
+
+
+async def test_a_question_expires_by_itself(desk: Desk, settings: Any) -> None:
+    settings.THINK_APPROVAL_SECONDS = 0.2
+    await desk.room.admit(PAY)
+    await run_until_idle()
+    [call] = await desk.calls()
+    row = await desk.row(call)
+    assert row.expires_at is not None
+    while not await db(ToolCallRecord.objects.filter(pk=row.pk, expires_at__lt=Now()).exists):
+        await asyncio.sleep(0.05)
+    await run_until_idle()
+    assert (await desk.part(call))["approval"]["reason"] == "Nobody answered in time."
+
+
+@pytest.mark.parametrize("seconds", [0, 60.0])
+async def test_how_long_a_question_stands(desk: Desk, settings: Any, seconds: float) -> None:
+    settings.THINK_APPROVAL_SECONDS = seconds
+    await desk.room.say(PAY)
+    [call] = await desk.calls()
+    expires = (await desk.row(call)).expires_at
+    assert (expires is None) == (seconds == 0)
+    assert await db(Fiber.objects.filter(name="chat.expire_question").exists) == (seconds > 0)
 
 
 async def test_an_expiry_completes_a_batch_that_a_sibling_asked_to_continue(desk: Desk) -> None:
@@ -387,7 +411,8 @@ async def test_an_expiry_completes_a_batch_that_a_sibling_asked_to_continue(desk
     where, question = await desk.calls()
     await desk.reply(where, output="home")
     await db(lambda: ToolCallRecord.objects.filter(call_id=question).update(expires_at=Now() - timedelta(seconds=1)))
-    await db(expire_questions)
+    row = await desk.row(question)
+    await db(expire_question, row.pk, row.scope)
     await run_until_idle(skip_delays=True)
     assert len(await turns_of(desk.room)) == 2
 
