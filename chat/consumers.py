@@ -27,6 +27,7 @@ from chat.core.handshake import (
     SendTranscript,
     to_frame,
 )
+from chat.core.hooks import ChatErrorContext
 from chat.core.intent import REGENERATE
 from chat.delivery import Delivery
 from chat.doorbell import group_of, user_group
@@ -38,7 +39,7 @@ from chat.outbox import Outbox
 from chat.registry import is_served
 from chat.told import client_label
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
-from chat.turns.calling import decide, is_overridden, observe
+from chat.turns.calling import decide, is_overridden, observe, reworded
 from chat.turns.intake import ClientArray
 from chat.watch import connections
 from thinkproject.kernel.aio import db
@@ -147,7 +148,8 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
             logger.info("frame refused", extra={"action": "frame_refused", "reason": error.message})
             request_id = error.data.get("request_id")
             if request_id:
-                await self.send_text(frames.error(request_id, error.message))
+                told = ChatErrorContext(request_id=request_id, stage="parse", messages_persisted=False, code=error.code)
+                await self.send_text(frames.error(request_id, await reworded(self._agent, error, told)))
 
     async def _may_go_on(self) -> bool:
         second, count = self._frame_times
@@ -204,7 +206,8 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         try:
             admission = await db(admit, self.key, request)
         except ThinkError as error:
-            await self.send_text(frames.error(frame.id, error.message))
+            told = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
+            await self.send_text(frames.error(frame.id, await reworded(self._agent, error, told)))
             await self.send_transcript()
             return
         except DatabaseError:  # one refused request, and no reason to lose the socket

@@ -36,6 +36,7 @@ from chat.core.hooks import (
 )
 from chat.core.language_model import LanguageModel, ModelMessage, ModelSettings
 from chat.core.session_setup import SessionSetup
+from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool import Tool, ToolContext, tool
@@ -55,6 +56,7 @@ __all__ = [
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
+    "Output",
     "RecoveryContext",
     "RecoveryDecision",
     "ResponseStatus",

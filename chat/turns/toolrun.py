@@ -1,28 +1,33 @@
 """The tools of one turn: checked against their schemas, gated by the agent's hooks, run by the executor."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 from chat.agent import Agent
 from chat.core.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
-from chat.turns.calling import AgentCodeFailed, decide, is_overridden, observe
+from chat.core.loop import StepView
+from chat.turns.calling import decide_as, observe
 from chat.turns.persistence import TurnFacts
 from fibers.context import FiberContext
+from fibers.errors import FiberError
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
 from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.tool import ToolContext
 from tools_app.core.toolset import Toolset
-from tools_app.errors import ToolError
 from tools_app.executor import execute
 from tools_app.services import begin_call
 
+DECISIONS: Any = Allow | Block | Substitute
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
 class TurnTools:
     """Runs calls for the loop. What a tool or a hook raises becomes a result that the model sees."""
 
-    def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext) -> None:
+    def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
+        self._view = view
         self._agent = agent
         self._toolset = toolset
         self._facts = facts
@@ -52,6 +57,9 @@ class TurnTools:
                 success=not result.is_error,
                 output=result.output,
                 duration_ms=result.duration_ms,
+                error=str(result.output) if result.is_error else None,
+                step_number=self._view.number,
+                messages=self._view.messages,
             ),
         )
         yield result
@@ -64,7 +72,9 @@ class TurnTools:
         try:
             tool = self._toolset.get(call.tool_name)
             decision = await self._decide(call, attempt)
-        except (ToolError, AgentCodeFailed) as error:
+        except FiberError:
+            raise  # the lease is lost: nothing that a hook says counts
+        except ThinkError as error:
             yield ToolResult(output=error.message, is_error=True)
             return
         match decision:
@@ -83,17 +93,16 @@ class TurnTools:
             yield item
 
     async def _decide(self, call: ToolCall, attempt: int) -> ToolDecision:
-        if not is_overridden(self._agent, "before_tool_call"):
-            return Allow()
         context = ToolCallContext(
             request_id=self._facts.request_id,
             call_id=call.call_id,
             tool_name=call.tool_name,
             input=call.input,
             attempt=attempt,
+            step_number=self._view.number,
+            messages=self._view.messages,
         )
-        decision: ToolDecision | None = await decide(self._agent, "before_tool_call", context)
-        return decision or Allow()
+        return await decide_as(self._agent, "before_tool_call", DECISIONS, context) or Allow()
 
     def _tool_context(self, call: ToolCall, attempt: int) -> ToolContext:
         return ToolContext(
@@ -105,6 +114,7 @@ class TurnTools:
             turn_id=self._facts.turn_id,
             attempt=attempt,
             idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
+            shared=self._view.shared,
         )
 
 

@@ -264,7 +264,7 @@ async def test_who_waits_for_a_turn_that_is_given_up_is_told(make_room: MakeRoom
                 break
     result = await waiting
     assert result.status is TurnStatus.ERROR
-    assert told == [result.error] == ["The assistant was interrupted and could not recover. Please try again."]
+    assert told == [result.error] == ["reworded: The assistant was interrupted and could not recover. Please try again."]
     assert result.message is not None
     assert len(seen("on_chat_response")) == 1
 
