@@ -24,6 +24,7 @@ from chat.core.language_model import (
     ToolSpec,
     Usage,
 )
+from chat.core.prompt import with_checkpoint
 from chat.core.step_history import StepHistory
 from chat.core.structured import Output
 from chat.core.tool_choice import read_tool_choice
@@ -270,7 +271,7 @@ class TurnLoop:
             choice = "required" if choice == "required" and tools else "auto"  # the step has not the tool of the turn
         request = ModelRequest(
             system=context.system if config.system is None else config.system,
-            messages=context.messages if config.messages is None else tuple(config.messages),
+            messages=with_checkpoint(context.messages if config.messages is None else config.messages),
             tools=tools,
             tool_choice=choice,
             settings=settings,

@@ -7,9 +7,20 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
+from chat.core.prompt import GO_ON_TEXT
 from chat.llm.scripted import ScriptedModel
 from chat.streams.reader import read
-from chat.think import Allow, ModelSettings, Output, StepConfig, StepContext, TurnConfig
+from chat.think import (
+    Allow,
+    AssistantMessage,
+    ModelSettings,
+    Output,
+    StepConfig,
+    StepContext,
+    TextContent,
+    TurnConfig,
+    UserMessage,
+)
 from fibers.testing import crash_after
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
@@ -176,6 +187,21 @@ async def test_a6_05_a_model_is_named_by_a_string_too(room: Room) -> None:
     step(0, model="nobody/knows")
     turn = await room.say("say: hi")
     assert turn.error_code == "model_not_configured"
+
+
+@pytest.mark.parametrize("hook", ["before_turn", "before_step"])
+async def test_a6_14_messages_of_a_hook_that_end_with_the_assistant_get_a_line_to_go_on(room: Room, hook: str) -> None:
+    said_before = [
+        UserMessage(content=(TextContent(text="say: one two"),)),
+        AssistantMessage(content=(TextContent(text="one "),)),
+    ]
+    HOOKS[hook] = lambda context: (TurnConfig if hook == "before_turn" else StepConfig)(messages=said_before)
+    await room.say("anything")
+    [request] = room.model.requests
+    assert [message["role"] for message in request["messages"]] == ["system", "user", "assistant", "user"]
+    assert request["messages"][-1]["content"] == GO_ON_TEXT
+    assert await said(room) == "two"
+    assert [text for role, text in await room.texts() if role == "user"] == ["anything"]
 
 
 async def test_a6_02_a_turn_that_takes_too_long_ends_with_a_reason(room: Room) -> None:
