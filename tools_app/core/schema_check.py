@@ -1,7 +1,8 @@
 """Whether a JSON value is what a JSON Schema says: the part of the language that tools and structured answers use.
 
 Types, properties, items, enumerations, ranges, lengths, patterns, combinations and references inside the schema. Other
-words of the language (`format`, `if`, …) are hints for the model and are not checked.
+words of the language (`format`, `if`, …) are hints for the model and are not checked. Patterns run as they are: schemas
+of strangers do not belong here.
 """
 
 import math
@@ -81,7 +82,7 @@ class _Check:
                 yield _at((*path, str(name)), "is missing")
         patterns = schema.get("patternProperties") or {}
         for name, item in value.items():
-            matching = [part for pattern, part in patterns.items() if re.search(pattern, name)]
+            matching = [part for pattern, part in patterns.items() if _matches(pattern, name)]
             if name in known:
                 matching.append(known[name])
             elif not matching:
@@ -111,6 +112,14 @@ def _has_type(value: JSONValue, wanted: JSONValue) -> bool:
     return any(name not in _TYPES or _TYPES[name](value) for name in names)
 
 
+def _matches(pattern: str, text: str) -> bool:
+    """Whether the text has the pattern; one that Python's expressions do not know is not checked."""
+    try:
+        return re.search(pattern, text) is not None
+    except re.error:
+        return True
+
+
 def _same(first: JSONValue, second: JSONValue) -> bool:
     """Equality of JSON, where true is not 1."""
     return isinstance(first, bool) == isinstance(second, bool) and first == second
@@ -125,7 +134,7 @@ def _plain_problems(value: JSONValue, schema: JSONObject) -> Iterator[str]:
         yield from _number_problems(value, schema)
     elif isinstance(value, str):
         yield from _size_problems(len(value), schema, "minLength", "maxLength", "characters")
-        if "pattern" in schema and not re.search(schema["pattern"], value):
+        if "pattern" in schema and not _matches(schema["pattern"], value):
             yield f"must match {schema['pattern']!r}"
     elif isinstance(value, list):
         yield from _size_problems(len(value), schema, "minItems", "maxItems", "items")

@@ -62,6 +62,7 @@ def test_each_problem_names_its_place(value: JSONValue, said: list[str]) -> None
         (0.3, {"multipleOf": 0.1}, True),
         (0.35, {"multipleOf": 0.1}, False),
         ("abc", {"pattern": "^b"}, False),
+        ("abc", {"pattern": r"\p{L}("}, True),
         ("abcd", {"maxLength": 3}, False),
         ([1, "x"], {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, True),
         (["x", 1], {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, False),

@@ -13,6 +13,7 @@ from chat.streams.reader import read
 from chat.think import (
     Allow,
     AssistantMessage,
+    ModelMessage,
     ModelSettings,
     Output,
     StepConfig,
@@ -191,7 +192,7 @@ async def test_a6_05_a_model_is_named_by_a_string_too(room: Room) -> None:
 
 @pytest.mark.parametrize("hook", ["before_turn", "before_step"])
 async def test_a6_14_messages_of_a_hook_that_end_with_the_assistant_get_a_line_to_go_on(room: Room, hook: str) -> None:
-    said_before = [
+    said_before: list[ModelMessage] = [
         UserMessage(content=(TextContent(text="say: one two"),)),
         AssistantMessage(content=(TextContent(text="one "),)),
     ]
