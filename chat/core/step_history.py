@@ -51,8 +51,7 @@ class StepHistory:
         return {"hash": digest, "shared_messages": same, "messages_key": key, "body": body}
 
     def records(self) -> tuple[StepRecord, ...]:
-        """The steps; those that can still change (the last one, until its calls are settled) are made anew."""
-        del self._records[max(0, len(self._settled) - 1) :]
+        """The steps, each made once. Ask when the calls of the last one are settled, or they are missing from it."""
         self._records += [self._make(number) for number in range(len(self._records), len(self._settled))]
         return tuple(self._records)
 

@@ -161,14 +161,21 @@ async def test_a_step_is_finished_once_whichever_attempt_does_it(room: Room, key
 
 
 async def test_a_later_attempt_knows_the_steps_of_the_earlier_one(room: Room) -> None:
-    with crash_after("call:one"):
-        await room.say(ADD)
+    with crash_after("model:1"):
+        await room.say(f'call tool add {{"a": 1, "b": 1}}\nwait 0 s\n{ADD}')
     *_, last = seen("before_step")
-    [step] = last.steps
-    assert (last.step_number, step.step_number, step.finish_reason) == (1, 0, "tool-calls")
-    assert [message["role"] for message in step.request["messages"]] == ["system", "user"]
-    outcome = seen("after_tool_call")[-1]
-    assert [type(message).__name__ for message in outcome.messages] == ["UserMessage"]
+    first, second = last.steps
+    assert (last.step_number, first.step_number, second.finish_reason) == (2, 0, "tool-calls")
+    assert [[result["output"] for result in step.tool_results] for step in last.steps] == [[2], [5]]
+    roles = [[message["role"] for message in step.request["messages"]] for step in last.steps]
+    assert roles == [["system", "user"], ["system", "user", "assistant", "tool"]]
+    *_, outcome = seen("after_tool_call")  # of the call that the earlier attempt did not run
+    assert [type(message).__name__ for message in outcome.messages] == [
+        "UserMessage",
+        "AssistantMessage",
+        "ToolMessage",
+    ]
+    assert outcome.step_number == 1
 
 
 class Wordless(ScriptedModel):

@@ -353,7 +353,8 @@ async def test_a_step_that_broke_in_a_call_is_told_once_and_as_broken() -> None:
 
 async def test_a_call_that_goes_on_has_the_number_of_the_step_that_broke() -> None:
     cut: list[ModelEvent | Exception] = [TextDelta(text="Hel"), NetworkLost()]
-    answers = iter([cut, [TextDelta(text="lo"), _finish()]])
+    rest: list[ModelEvent | Exception] = [TextDelta(text="lo"), _finish()]
+    answers = iter([cut, rest])
     world = World(Model(lambda _r: next(answers)))
     await world.run()
     assert [context.step_number for context in world.hooks.contexts] == [0, 0]
