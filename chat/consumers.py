@@ -9,7 +9,6 @@ from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.contrib.auth import get_user_model
-from django.db import DatabaseError
 
 from chat import live
 from chat.addresses import Address, parse_address
@@ -28,7 +27,6 @@ from chat.core.handshake import (
     to_frame,
 )
 from chat.core.hooks import ChatErrorContext
-from chat.core.intent import REGENERATE
 from chat.delivery import Delivery
 from chat.doorbell import group_of, user_group
 from chat.errors import AgentNotFound, FrameInvalid, OriginDenied, StateRefused
@@ -37,10 +35,10 @@ from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
 from chat.outbox import Outbox
 from chat.registry import is_served
+from chat.requests import ClientRequests
 from chat.told import client_label
-from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.answers import has_pending_interaction
 from chat.turns.calling import decide, is_overridden, observe, reworded
-from chat.turns.intake import ClientArray
 from chat.watch import connections
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -48,7 +46,6 @@ from thinkproject.kernel.jsonvalue import JSONValue
 
 logger = logging.getLogger(__name__)
 
-BUSY = "The server is very busy at the moment. Please try again."
 UNAUTHENTICATED, FORBIDDEN, UNKNOWN, FLOOD = 4401, 4403, 4404, 4429
 FAILED = 1011  # clients reconnect after it
 
@@ -60,13 +57,13 @@ def _open(user_id: int, address: Address) -> None:
     open_agent(get_user_model().objects.get(pk=user_id), address.agent, address.name)
 
 
-class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
+class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
     """One connection of one user to one instance."""
 
     async def connect(self) -> None:
         """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever."""
         self.delivery: Delivery | None = None
-        self._agent: Agent | None = None
+        self.agent: Agent | None = None
         try:
             credential = await db(authenticate_scope, self.scope)
         except OriginDenied:
@@ -85,7 +82,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         await self._enter(credential, InstanceKey(owner_id=credential.user_id, agent=address.agent, name=address.name))
 
     async def _enter(self, credential: Credential, key: InstanceKey) -> None:
-        self._credential, self.key = credential, key
+        self._credential, self.key, self.user_id = credential, key, credential.user_id
         self._frame_times = (0.0, 0)
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
@@ -104,13 +101,13 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         connections.add(self)  # not before it is known what was heard: a look would tell the whole history
         await self._act(self._handshake.connected(snapshot.view()))
         if is_served(key.agent):  # an instance whose class is gone is read, and has no code to tell
-            self._agent = make_agent(key)
+            self.agent = make_agent(key)
         await self._introduce(snapshot)
-        if self._agent is not None:
-            await observe(self._agent, "on_connect", self)
+        if self.agent is not None:
+            await observe(self.agent, "on_connect", self)
 
     async def _introduce(self, snapshot: Snapshot) -> None:
-        initial = None if self._agent is None else self._agent.initial_state
+        initial = None if self.agent is None else self.agent.initial_state
         state = snapshot.state if snapshot.state_version else initial
         has_state = snapshot.state_version > 0 or initial is not None
         await self.send_text(frames.identity(self.key.name, self.key.agent, state_follows=has_state))
@@ -131,8 +128,8 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         await self.delivery.close()
         await self.channel_layer.group_discard(group_of(self.key), self.channel_name)
         await self.channel_layer.group_discard(user_group(self._credential.user_id), self.channel_name)
-        if self._agent is not None:
-            await observe(self._agent, "on_close", self, code)
+        if self.agent is not None:
+            await observe(self.agent, "on_close", self, code)
 
     # What clients send
 
@@ -149,7 +146,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
             request_id = error.data.get("request_id")
             if request_id:
                 told = ChatErrorContext(request_id=request_id, stage="parse", messages_persisted=False, code=error.code)
-                await self.send_text(frames.error(request_id, await reworded(self._agent, error, told)))
+                await self.send_text(frames.error(request_id, await reworded(self.agent, error, told)))
 
     async def _may_go_on(self) -> bool:
         second, count = self._frame_times
@@ -174,19 +171,17 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
     async def _handle(self, frame: frames.ClientFrame | frames.Foreign) -> None:
         match frame:
             case frames.ChatRequest():
-                await self._chat(frame)
+                await self.chat(frame)
             case frames.Cancel(id=request_id):
-                turn = await db(live.find_turn, self.key, request_id=request_id)
-                if turn is not None and self.delivery is not None:
-                    is_over = not await db(cancel_turn, turn.turn_id)
-                    await self.delivery.outbox.stopped(turn, is_over=is_over)
+                await self.cancel(request_id)
             case frames.Clear():
-                await self._clear()
+                await self.clear()
             case frames.ResumeRequest(probe_id=probe_id):
-                snapshot = await self.snapshot()
-                await self._act(self._handshake.resume_requested(probe_id, snapshot.view()))
+                await self._probe(probe_id)
             case frames.ResumeAck(id=request_id):
                 await self._acknowledge(request_id)
+            case frames.ToolResult() | frames.ToolApproval():
+                await self.answer_call(frame)
             case frames.StateUpdate(state=value):
                 await self._change_state(value)
             case frames.Rpc():
@@ -196,38 +191,12 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
             case _:
                 logger.debug("frame ignored", extra={"action": "frame_ignored", "kind": type(frame).__name__})
 
-    async def _chat(self, frame: frames.ChatRequest) -> None:
-        request = TurnRequest(
-            intake=ClientArray(messages=frame.messages, is_regenerate=frame.trigger == REGENERATE),
-            request_id=frame.id,
-            body=frame.body,
-            origin=self.channel_name,
-        )
-        try:
-            admission = await db(admit, self.key, request)
-        except ThinkError as error:
-            told = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
-            await self.send_text(frames.error(frame.id, await reworded(self._agent, error, told)))
-            await self.send_transcript()
-            return
-        except DatabaseError:  # one refused request, and no reason to lose the socket
-            logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": self.key.agent})
-            await self.send_text(frames.error(frame.id, BUSY))
-            return
-        turn = live.turn_ref(admission.turn)
-        assert self.delivery is not None
-        if not admission.is_new:
-            # Sent again over a new line. Where its delivery is still to come or at work, that ends it, and once.
-            if turn.is_final and not self.delivery.is_delivering(turn):
-                await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
-            return
-        await self.hear_before(turn.position)
-        await self.delivery.accepted(turn)
-
-    async def _clear(self) -> None:
-        generation = await db(clear_instance, self.key, origin=self.channel_name)
-        assert self.delivery is not None
-        await self.delivery.clear(generation, is_own=True)
+    async def _probe(self, probe_id: str | None) -> None:
+        view = (await self.snapshot()).view()
+        if self.expects_turn and view.is_idle and await db(has_pending_interaction, self.key):
+            await self._act(self._handshake.wait_for_answers(probe_id))
+        else:
+            await self._act(self._handshake.resume_requested(probe_id, view))
 
     async def _acknowledge(self, request_id: str) -> None:
         snapshot = await self.snapshot()
@@ -242,16 +211,16 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
 
     async def _change_state(self, value: JSONValue) -> None:
         try:
-            if self._agent is None or await decide(self._agent, "is_read_only", self):
+            if self.agent is None or await decide(self.agent, "is_read_only", self):
                 raise StateRefused(READ_ONLY)
-            await change_state(self._agent, value, "client", origin=self.channel_name)
+            await change_state(self.agent, value, "client", origin=self.channel_name)
         except ThinkError as error:
             text = error.message if isinstance(error, StateRefused) else REJECTED
             await self.send_text(frames.state_error(text))
 
     async def _foreign(self, text: str) -> None:
-        if self._agent is not None and is_overridden(self._agent, "on_message"):
-            await observe(self._agent, "on_message", self, text)
+        if self.agent is not None and is_overridden(self.agent, "on_message"):
+            await observe(self.agent, "on_message", self, text)
         else:
             logger.info("unknown frame", extra={"action": "frame_unknown", "agent": self.key.agent})
 

@@ -3,7 +3,8 @@
 ThinkError
 └─ ChatError      AgentNotFound · InstanceNotFound · TurnNotFound · AttachmentNotFound · AttachmentInvalid
                   │  Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
-                  │  TurnConflict · NestedTurn · TurnConfigInvalid · TurnTimeout · OutputInvalid
+                  │  TurnConflict · CallChanged · CallNotFound · NestedTurn · TurnConfigInvalid · TurnTimeout
+                  │  OutputInvalid
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -105,6 +106,18 @@ class TurnConflict(ChatError, Conflict):
     """The conversation's present state does not allow this turn."""
 
     code = "turn_conflict"
+
+
+class CallChanged(ChatError, Conflict):
+    """The call that was answered is not the one that waits."""
+
+    code = "call_changed"
+
+
+class CallNotFound(ChatError, NotFound):
+    """There is no such call in this conversation."""
+
+    code = "call_not_found"
 
 
 class NestedTurn(ChatError, Conflict):

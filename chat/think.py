@@ -50,7 +50,7 @@ from chat.core.session_setup import SessionSetup
 from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.tool import Tool, ToolContext, tool
+from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 
 __all__ = [
     "USE_LOOP",
@@ -92,6 +92,7 @@ __all__ = [
     "TurnConfig",
     "TurnContext",
     "UserMessage",
+    "client_tool",
     "tool",
 ]
 
@@ -121,6 +122,9 @@ class Think(Agent, abstract=True):
 
     stall_timeout_seconds: ClassVar[float | None] = None
     """A model that is silent for this long is treated as lost; 0 switches the watchdog off, `None` asks settings."""
+
+    approval_seconds: ClassVar[float | None] = None
+    """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
 
     fibers: ClassVar[bool] = False
     """Whether background fibers of this agent are recovered by themselves. The methods work either way."""

@@ -18,6 +18,8 @@ from chat.instance_rows import ensure_instance, key_of, lock_instance
 from chat.models import AgentInstance, Turn, new_turn_id
 from chat.registry import get_agent_class
 from chat.think import Think
+from chat.turns.answers import pass_by, settle_open_calls
+from chat.turns.client_tools import remember_client_tools
 from chat.turns.intake import Intake, Placement, adopt_files_of, resolve
 from chat.turns.originals import fit_intake
 from chat.turns.status import SKIPPED_REASON
@@ -26,6 +28,8 @@ from fibers.services import cancel_fiber, hold_fiber, start_fiber
 from sessions_app.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import OPEN
+from tools_app.services import Actor
 
 TURN_FIBER = "chat.turn"
 MAX_REQUEST_ID = 128
@@ -34,7 +38,10 @@ STOP_TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """One request for a turn. `origin` labels the connection that sent it; it is not told twice."""
+    """One request for a turn. `origin` labels the connection that sent it; it is not told twice.
+
+    Shape: `via` is the way it came in: socket, api, server. `client_tools` replaces the tools that clients run.
+    """
 
     intake: Intake
     request_id: str = ""
@@ -42,6 +49,8 @@ class TurnRequest:
     body: JSONObject = field(default_factory=dict)
     options: JSONObject = field(default_factory=dict)
     origin: str = ""
+    via: str = "server"
+    client_tools: Sequence[JSONObject] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +88,27 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
     if present is not None:
         return Admission(turn=present, is_new=False)
     assert instance.session_id is not None
-    policy.check_admission(instance)
+    remember_client_tools(instance, request.client_tools)
+    settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
     placement = resolve(instance.session_id, request.intake)
     if placement.new_messages and instance.owner_id is not None:
         attachments.bind(instance.owner_id, file_ids, instance)
-    turn = _write_turn(instance, request, placement)
+    return Admission(turn=_accept(instance, request, placement), is_new=True)
+
+
+def accept_turn(instance: AgentInstance, request: TurnRequest, placement: Placement, *, parent: Turn) -> Turn:
+    """Accept a turn that goes on from another one, in a transaction of the caller's that holds the instance's row.
+
+    Errors: `QuotaExceeded`.
+    """
+    return _accept(lock_instance(instance), request, placement, parent)
+
+
+def _accept(instance: AgentInstance, request: TurnRequest, placement: Placement, parent: Turn | None = None) -> Turn:
+    policy.check_admission(instance)
+    turn = _write_turn(instance, request, placement, parent)
     ring_on_commit(
-        group_of(key),
+        group_of(key_of(instance)),
         {
             "type": "turn.accepted",
             "turn_id": turn.id,
@@ -95,7 +118,7 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
             "origin": request.origin,
         },
     )
-    return Admission(turn=turn, is_new=True)
+    return turn
 
 
 def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None:
@@ -107,7 +130,7 @@ def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None
     return turns.filter(request_id=request.request_id).first() if request.request_id else None
 
 
-def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placement) -> Turn:
+def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placement, parent: Turn | None) -> Turn:
     turn_id, request_id = new_turn_id(), request.request_id or new_id("req")
     fiber = start_fiber(
         TURN_FIBER,
@@ -130,6 +153,7 @@ def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placem
         instance=instance,
         session_id=instance.session_id,
         fiber=fiber,
+        parent=parent,
         position=instance.turn_count,
         request_id=request_id,
         idempotency_key=request.idempotency_key or None,
@@ -173,6 +197,8 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
     """
     with stopping(key, queued_reason=SKIPPED_REASON) as instance:
         assert instance.session_id is not None
+        pass_by(instance, Actor(user_id=key.owner_id, via="clear"), statuses=OPEN)
+        remember_client_tools(instance, ())
         clear_session(instance.session_id)
         cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         ring_on_commit(group_of(key), cleared)

@@ -28,6 +28,7 @@ from chat.instance_rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
 from chat.think import USE_LOOP, Think
+from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.calling import decide, decide_as, is_overridden, iterate, observe, reworded
 from chat.turns.journal import TurnJournal
@@ -115,24 +116,38 @@ class TurnRun:
             raise
 
     async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
-        answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer)
         agent, watches = assembled.agent, is_overridden(assembled.agent, "on_chunk")
-        async with aclosing(answer) as chunks:
+        tools = TurnTools(agent, assembled.toolset, self._facts, self._context, StepView(shared=assembled.plan.shared))
+        answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
+        async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
             async for chunk in chunks:
                 writer.write(chunk)
                 if watches:
                     await observe(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
 
-    def _loop_answer(self, assembled: Assembled, writer: StreamWriter) -> AsyncGenerator[Chunk, None]:
-        view = StepView()
+    async def _after_approved(
+        self, assembled: Assembled, tools: TurnTools, answer: AsyncGenerator[Chunk, None]
+    ) -> AsyncGenerator[Chunk, None]:
+        """Run the calls that a person approved, then answer. The stream begins first: tools may take their time."""
+        async with aclosing(answer):
+            if self._facts.is_continuation:
+                if not self._standing.fold.started:
+                    yield _fold(self._standing.fold, {"type": "start", "messageId": self._facts.assistant_id})
+                tools.view.messages = assembled.options.messages  # what led to the calls, and the calls themselves
+                await run_approved(self._context, self._facts, tools, assembled.history)
+                tools.view.messages = ()
+            async for chunk in answer:
+                yield chunk
+
+    def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
         loop = TurnLoop(
             assembled.plan,
             self._standing.fold,
-            journal=TurnJournal(self._context, writer, self._turn_id),
-            tools=TurnTools(assembled.agent, assembled.toolset, self._facts, self._context, view),
+            journal=TurnJournal(self._context, writer, self._facts),
+            tools=tools,
             hooks=_StepHooks(assembled.agent, self._facts),
-            view=view,
+            view=tools.view,
         )
         self._totals = loop.totals
         return loop.run()
@@ -231,7 +246,7 @@ class TurnRun:
 def _settle_as(final: JSONObject) -> JSONObject:
     """End the fiber as the recorded end says."""
     if final["outcome"] == "aborted":
-        raise Cancelled("stopped")
+        raise Cancelled(reason="stopped")
     if final["outcome"] == "error":
         raise Failed(final["code"] or "error", final["error"], is_final=True)
     return final

@@ -1,20 +1,29 @@
-"""The tools of one turn: checked against their schemas, gated by the agent's hooks, run by the executor."""
+"""The tools of one turn: checked against their schemas, gated by people and by hooks, run by the executor.
 
+A client's call and one that a person must approve are handed out: the turn ends without a result for them, and the
+answer continues the conversation (`chat/turns/answers.py`). The hooks run for calls that run here, after the approval.
+"""
+
+import asyncio
+import inspect
 from collections.abc import AsyncIterator
 from typing import Any
 
 from chat.agent import Agent
+from chat.conf import chat_settings
 from chat.core.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
 from chat.core.loop import StepView
-from chat.turns.calling import decide_as, observe
+from chat.think import Think
+from chat.turns.calling import AgentCodeFailed, decide_as, developers_code, observe
 from chat.turns.persistence import TurnFacts
 from fibers.context import FiberContext
 from fibers.errors import FiberError
-from thinkproject.kernel.aio import db
+from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
-from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
+from thinkproject.kernel.ids import new_id
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall, check_call, to_json
-from tools_app.core.tool import ToolContext
+from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.toolset import Toolset
 from tools_app.executor import execute
 from tools_app.services import begin_call
@@ -27,7 +36,7 @@ class TurnTools:
     """Runs calls for the loop. What a tool or a hook raises becomes a result that the model sees."""
 
     def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
-        self._view = view
+        self.view = view
         self._agent = agent
         self._toolset = toolset
         self._facts = facts
@@ -37,9 +46,18 @@ class TurnTools:
         """Parse and validate without running."""
         return check_call(self._toolset, tool_name, arguments)
 
-    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult]:
-        """Decide, run, report. The row exists before the tool runs."""
-        attempt = await db(self._begin, call)
+    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
+        """Hand out, or run and report. The row exists before the tool runs."""
+        pause = await self._pause(call)
+        if pause is not None:
+            yield pause
+            return
+        async for item in self.run_here(call, self._facts.turn_id):
+            yield item
+
+    async def run_here(self, call: ToolCall, turn_id: str) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call whose row is that of a turn, this one's or an earlier one's. Nobody is asked any more."""
+        attempt = await db(self._begin, call, turn_id)
         result = ToolResult(output=None)
         async for item in self._run(call, attempt):
             if isinstance(item, ToolProgress):
@@ -58,15 +76,28 @@ class TurnTools:
                 output=result.output,
                 duration_ms=result.duration_ms,
                 error=str(result.output) if result.is_error else None,
-                step_number=self._view.number,
-                messages=self._view.messages,
+                step_number=self.view.number,
+                messages=self.view.messages,
             ),
         )
         yield result
 
-    def _begin(self, call: ToolCall) -> int:
+    async def _pause(self, call: ToolCall) -> ToolPause | None:
+        """Whether somebody else is to answer this call."""
+        if call.tool_name not in self._toolset:
+            return None
+        tool = self._toolset.get(call.tool_name)
+        if tool.is_client:
+            return ToolPause(status=CallStatus.WAITING)
+        if not await _must_ask(tool, call, self._tool_context(call, 1)):
+            return None
+        seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
+        seconds = chat_settings.approval_seconds if seconds is None else seconds
+        return ToolPause(status=CallStatus.ASKED, approval_id=new_id("apr"), expires_seconds=seconds or None)
+
+    def _begin(self, call: ToolCall, turn_id: str) -> int:
         with self._context.fenced():
-            return begin_call(call, turn_id=self._facts.turn_id, owner_id=self._facts.key.owner_id)
+            return begin_call(call, turn_id=turn_id, owner_id=self._facts.key.owner_id)
 
     async def _run(self, call: ToolCall, attempt: int) -> AsyncIterator[ToolProgress | ToolResult]:
         try:
@@ -99,8 +130,8 @@ class TurnTools:
             tool_name=call.tool_name,
             input=call.input,
             attempt=attempt,
-            step_number=self._view.number,
-            messages=self._view.messages,
+            step_number=self.view.number,
+            messages=self.view.messages,
         )
         return await decide_as(self._agent, "before_tool_call", DECISIONS, context) or Allow()
 
@@ -114,8 +145,24 @@ class TurnTools:
             turn_id=self._facts.turn_id,
             attempt=attempt,
             idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
-            shared=self._view.shared,
+            shared=self.view.shared,
         )
+
+
+async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
+    """Ask the tool whether a person must approve the call. A rule that fails leaves it to the person."""
+    rule = tool.needs_approval
+    if not callable(rule):
+        return rule
+    try:
+        with developers_code("needs_approval"):
+            async with asyncio.timeout(tool.timeout_seconds):
+                if inspect.iscoroutinefunction(rule):
+                    return bool(await rule(call.input, context))
+                answer = await user_code(rule, call.input, context)
+                return bool(await answer if inspect.isawaitable(answer) else answer)
+    except AgentCodeFailed:
+        return True
 
 
 def _substituted(output: object) -> ToolResult:

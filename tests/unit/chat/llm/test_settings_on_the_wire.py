@@ -138,7 +138,7 @@ async def strict(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Scripted
         endpoint = Endpoint(provider=f"strict-{server.port}", base_url=server.base_url, api_key="k")
         adapter = ChatCompletionsModel if is_chat else ResponsesModel
         yield server, SchemaByTool(adapter(endpoint, "scripted"))
-    await close_clients()
+        await close_clients()
 
 
 Strict = tuple[ScriptedServer, SchemaByTool]
