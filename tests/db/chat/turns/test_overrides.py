@@ -26,6 +26,7 @@ from fibers.testing import crash_after
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import CALLS, MODELS, extra
+from .answering import Desk, pay
 from .conftest import MakeRoom, Room, status_of, text_of
 from .hook_agents import HOOKS, seen
 
@@ -359,6 +360,21 @@ async def test_a6_04_a_recovered_turn_reads_its_answer_again(room: Room) -> None
     [response] = seen("on_chat_response")
     assert response.output == {"severity": "high"}
     assert len(room.model.requests) == 1
+
+
+async def test_a6_04_a_turn_that_waits_for_a_person_answers_when_it_goes_on(room: Room) -> None:
+    turns_with(output=Result, tools=[pay])
+    turn = await room.say('call tool pay {"amount": 5}\nsay: {"severity": "high"}')
+    assert status_of(turn) == "completed"
+    desk = Desk(room)
+    [call] = await desk.calls()
+    assert seen("before_tool_call") == []
+    await desk.reply(call, is_approved=True)
+    assert [response.output for response in seen("on_chat_response")] == [None, {"severity": "high"}]
+    [context] = seen("before_tool_call")
+    assert (context.tool_name, context.input) == ("pay", {"amount": 5})
+    assert [type(message).__name__ for message in context.messages][:2] == ["UserMessage", "AssistantMessage"]
+    assert CALLS == [(5, 0)]
 
 
 # What does not fit
