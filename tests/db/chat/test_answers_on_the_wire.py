@@ -115,8 +115,9 @@ async def test_the_probe_of_a_tab_that_answered_one_of_two_waits(connect: Connec
     await result(tab, one)
     await probe(tab)
     assert "id" not in (await frames_until(tab, PENDING))[-1]
+    assert state_in((await frames_until(other, UPDATED))[-1], one) == "output-available"
     await result(other, two)
-    await frames_until(other, UPDATED)
+    assert state_in((await frames_until(other, UPDATED))[-1], two) == "output-available"
     await run_until_idle(skip_delays=True)
     assert (await frames_until(tab, RESUMING))[-1]["id"]
 
