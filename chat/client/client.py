@@ -58,6 +58,7 @@ class ChatClient:
         base, path = url.rstrip("/"), f"/agents/{quote(agent, safe='')}/{quote(name, safe='')}"
         self._web = Web(base, path, agent, name, sent)
         self._gate = Gate()
+        self._setting = asyncio.Lock()
         self._endings = Endings(self._web, self._options)
         self._exchange = Exchange(
             f"{_socket_base(base)}{path}?_pk={uuid.uuid4()}",
@@ -179,11 +180,13 @@ class ChatClient:
 
     async def set_state(self, value: JSONValue) -> None:
         """Set the agent's state; stored when this returns. Errors: `RequestRefused`, `Disconnected`."""
-        self._room.state_error = None
-        await self._exchange.deliver(StateUpdate(state=value), repeats=False)
-        if self._room.state_error is not None:
-            raise RequestRefused(self._room.state_error)
-        self._room.state = value
+        async with self._setting:
+            self._room.state_error = None
+            await self._exchange.deliver(
+                StateUpdate(state=value), repeats=False, on_handled=lambda: self._room.state_is(value)
+            )
+            if self._room.state_error is not None:
+                raise RequestRefused(self._room.state_error)
 
     async def call(self, method: str, *args: JSONValue, seconds: float | None = None) -> JSONValue:
         """Call a method of the agent; of a streaming one the last item is returned. Never repeated.

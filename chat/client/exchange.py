@@ -46,10 +46,16 @@ class Exchange:
         self.line = Line(url, headers=headers, options=options, gate=gate, on_text=self._on_text, on_lost=self._on_lost)
 
     async def deliver(
-        self, frame: ClientFrame, *, repeats: bool, on_try: Callable[[int, bool], None] | None = None
+        self,
+        frame: ClientFrame,
+        *,
+        repeats: bool,
+        on_try: Callable[[int, bool], None] | None = None,
+        on_handled: Callable[[], None] | None = None,
     ) -> None:
         """Send a frame and return when the server has handled it; after a lost connection again if `repeats`.
 
+        `on_handled` runs before anything that the server says later is read.
         Errors: `Disconnected` when it may not be repeated, `RequestRefused` when it is too large, `Refused`.
         """
         text = encode(frame)
@@ -64,7 +70,7 @@ class Exchange:
                 is_first = False
                 try:
                     await self.line.send(text, number)
-                    await self._barrier(number)
+                    await self._barrier(number, on_handled)
                 except Disconnected as error:
                     if error.data.get("close_code") == TOO_LARGE and len(text) > SURELY_SMALL:
                         raise RequestRefused("The server says that this is too large.") from error
@@ -73,8 +79,8 @@ class Exchange:
                 else:
                     return
 
-    async def _barrier(self, number: int) -> None:
-        frame, inbox = self.calls.begin(NO_METHOD, ())
+    async def _barrier(self, number: int, on_handled: Callable[[], None] | None) -> None:
+        frame, inbox = self.calls.begin(NO_METHOD, (), on_answer=on_handled)
         try:
             await self.line.send(encode(frame), number)
             async with aclosing(inbox.read()) as answers:

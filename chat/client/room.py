@@ -133,6 +133,11 @@ class Room:
         self._probes[probe_id] = future
         return future
 
+    def state_is(self, value: JSONValue) -> None:
+        """The server has handled what this client set."""
+        if self.state_error is None:
+            self.state = value
+
     # Frames
 
     def take(self, frame: sf.ServerFrame) -> list[ClientFrame]:

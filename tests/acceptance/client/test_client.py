@@ -23,10 +23,37 @@ async def until(turn: Turn, characters: int) -> str:
     return said
 
 
-async def told(turn: Turn, pieces: list[str]) -> str:
-    async for text in turn.texts():
-        pieces.append(text)
-    return "".join(pieces)
+class Reading:
+    """Reads a turn beside what a test does."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._pieces = 0
+        self._more = asyncio.Event()
+        self._task = asyncio.create_task(self._read())
+
+    async def _read(self) -> str:
+        said = ""
+        async for text in self._turn.texts():
+            said += text
+            self._pieces += 1
+            self._more.set()
+        self._more.set()
+        return said
+
+    async def more(self, count: int) -> bool:
+        """Wait for so many more pieces; false when the turn ends before."""
+        wanted = self._pieces + count
+        async with asyncio.timeout(60):
+            while self._pieces < wanted and not self._turn.is_over:
+                self._more.clear()
+                await asyncio.wait(
+                    {asyncio.ensure_future(self._more.wait()), self._task}, return_when="FIRST_COMPLETED"
+                )
+        return self._pieces >= wanted
+
+    async def all(self) -> str:
+        return await asyncio.wait_for(asyncio.shield(self._task), 60)
 
 
 async def at_rest(chat: ChatClient) -> None:
@@ -115,12 +142,10 @@ async def test_killed_web_process(make_product: Callable[..., Product]) -> None:
     product = make_product()
     async with client(product, "killed") as chat, client(product, "calm") as calm:
         turn, other = await chat.send(SCRIPT), await calm.send(SCRIPT)
-        pieces: list[str] = []
-        reading = asyncio.create_task(told(turn, pieces))
-        while len(pieces) < 30:
-            await asyncio.sleep(0.01)
+        reading = Reading(turn)
+        assert await reading.more(30)
         await asyncio.to_thread(product.webs[0].restart)
-        assert await asyncio.wait_for(reading, 60) == turn.text
+        assert await reading.all() == turn.text
         await turn.message()
         await other.message()
         assert turn.text == other.text
@@ -132,12 +157,10 @@ async def test_killed_worker(make_product: Callable[..., Product]) -> None:
     product = make_product()
     async with client(product, "killed") as chat:
         turn = await chat.send(SCRIPT)
-        pieces: list[str] = []
-        reading = asyncio.create_task(told(turn, pieces))
-        while len(pieces) < 30:
-            await asyncio.sleep(0.01)
+        reading = Reading(turn)
+        assert await reading.more(30)
         await asyncio.to_thread(product.workers[0].restart)
-        assert await asyncio.wait_for(reading, 60) == turn.text
+        assert await reading.all() == turn.text
         assert len(turn.text.split()) == WORDS
         await at_rest(chat)
 
@@ -148,14 +171,10 @@ async def test_a_line_that_is_cut_again_and_again(make_product: Callable[..., Pr
     assert product.proxy is not None
     async with client(product, "cut") as chat, client(product, "cut-calm", web=0) as calm:
         turn, other = await chat.send(SCRIPT), await calm.send(SCRIPT)
-        pieces: list[str] = []
-        reading = asyncio.create_task(told(turn, pieces))
-        while not turn.is_over:
-            before = len(pieces)
+        reading = Reading(turn)
+        while await reading.more(20):
             await asyncio.to_thread(product.proxy.cut)
-            while len(pieces) < before + 20 and not turn.is_over:
-                await asyncio.sleep(0.01)
-        assert await reading == turn.text
+        assert await reading.all() == turn.text
         await other.message()
         assert turn.text == other.text
         assert product.proxy.cuts > 5
@@ -167,18 +186,18 @@ async def test_an_answer_that_ended_while_offline_is_whole(make_product: Callabl
     assert product.proxy is not None
     async with client(product, "offline") as chat:
         first, second = await chat.send("stream 60 words at 60/s"), await chat.send("say: The second.")
-        pieces: list[str] = []
-        reading = asyncio.create_task(told(first, pieces))
-        while len(pieces) < 5:
-            await asyncio.sleep(0.01)
+        reading = Reading(first)
+        assert await reading.more(5)
         await asyncio.to_thread(product.proxy.go_offline)
         async with ChatClient(
             product.url(""), agent="assistant", name="offline", token=product.token("alice")
         ) as other:
-            while len([m for m in other.messages if m["role"] == "assistant"]) < 2:
-                await asyncio.sleep(0.02)
+            async for turn in other.turns():
+                if turn.request_id == second.request_id:
+                    await turn.message()
+                    break
         await asyncio.to_thread(product.proxy.go_online)
-        assert await asyncio.wait_for(reading, 30) == first.text
+        assert await reading.all() == first.text
         assert len(first.text.split()) == 60
         assert "".join([text async for text in second.texts()]) == "The second."
         await at_rest(chat)
