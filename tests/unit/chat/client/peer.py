@@ -97,7 +97,7 @@ def answer(request_id: str, *words: str, replay: bool = False, message_id: str =
 @contextlib.asynccontextmanager
 async def peer(script: Callable[[Connection], Awaitable[None]]) -> AsyncIterator[Peer]:
     scripted = Peer(script)
-    async with serve(scripted.serve, "127.0.0.1", 0) as server:
+    async with serve(scripted.serve, "127.0.0.1", 0, close_timeout=0.2) as server:
         scripted.port = next(iter(server.sockets)).getsockname()[1]
         yield scripted
     assert scripted.failures == []
