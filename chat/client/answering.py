@@ -25,7 +25,7 @@ class Answering:
 
     def __init__(self, exchange: Exchange, tools: ClientTools) -> None:
         self._exchange = exchange
-        self._room = exchange.room
+        self._register = exchange.room.register
         self._tools = tools
 
     async def ask(
@@ -43,17 +43,17 @@ class Answering:
             body=body,
             client_tools=self._tools.declared,
         )
-        turn = self._room.begin(request.id)
+        turn = self._register.begin(request.id)
+
+        def on_try(line: int, is_first: bool) -> None:  # who asks for the first time hears everything over that line
+            turn.line = line if is_first else None
+
         try:
-            await self._exchange.deliver(
-                request,
-                repeats=True,
-                on_try=lambda line, is_first: self._room.asked(turn, line, is_first=is_first),
-            )
+            await self._exchange.deliver(request, repeats=True, on_try=on_try)
             if turn.refusal is not None:
                 raise RequestRefused(turn.refusal)
         except BaseException:
-            self._room.drop(turn)
+            self._register.drop(turn)
             raise
         turn.is_accepted = True
         return turn
@@ -74,24 +74,24 @@ class Answering:
 
     async def deliver(self, frames: Sequence[ToolResult | ToolApproval]) -> Turn | None:
         """Send answers to calls; returns the turn that goes on from them, if one does."""
-        known = set(self._room.turns)
-        self._room.holds_announcements += 1
+        known = set(self._register.running)
+        self._register.holds += 1
         try:
             for frame in frames:
                 await self._exchange.deliver(frame, repeats=True)
             return await self._following(known)
         finally:
-            self._room.holds_announcements -= 1
-            self._room.announce()
+            self._register.holds -= 1
+            self._register.announce()
 
     async def _following(self, known: set[str]) -> Turn | None:
         while True:
             request_id = await self._exchange.probe()
             if request_id is None:
-                begun = self._room.observed_since(known)
-                return None if begun is None else self._room.claim(begun.request_id)
-            other = self._room.turns.get(request_id) if request_id in known else None
+                begun = self._register.observed_since(known)
+                return None if begun is None else self._register.claim(begun.request_id)
+            other = self._register.running.get(request_id) if request_id in known else None
             if other is None:
-                return self._room.claim(request_id)
+                return self._register.claim(request_id)
             with self._exchange.gate.awaiting():
                 await other.ended()

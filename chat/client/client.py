@@ -147,13 +147,13 @@ class ChatClient:
 
     async def turns(self) -> AsyncGenerator[Turn, None]:
         """Give the turns that others ask for (people, other clients, the server itself), from now on, as they begin."""
-        watcher = self._room.watch()
+        watcher = self._room.register.watch()
         try:
             async with aclosing(watcher.read()) as found:
                 async for turn in found:
                     yield turn
         finally:
-            self._room.unwatch(watcher)
+            self._room.register.unwatch(watcher)
 
     async def cancel(self, turn: Turn | str) -> None:
         """Stop a turn (or the request of this id), also one of others; what was said is kept. Safe to call twice."""

@@ -137,7 +137,7 @@ class Exchange:
             self.line.introduced()
         for reply in replies:
             await self.line.send(encode(reply), number)
-        self.room.announce()
+        self.room.register.announce()
 
     def _on_lost(self, close_code: int | None) -> None:
         self.calls.lost(Disconnected(close_code=close_code))

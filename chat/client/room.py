@@ -6,10 +6,10 @@ Resuming is decided here: an offered stream is acknowledged once a connection, r
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from chat.client.inbox import Gate, Inbox
+from chat.client.inbox import Gate
+from chat.client.register import Register
 from chat.client.turn import FAILED, Turn
 from chat.core import server_frames as sf
 from chat.core.chunks import validate
@@ -18,9 +18,6 @@ from chat.errors import ChunkInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 logger = logging.getLogger(__name__)
-
-REMEMBERED = 1000
-"""How many ended turns are remembered, so that a late frame of one of them begins nothing."""
 
 
 class Room:
@@ -34,18 +31,13 @@ class Room:
         self.identity: tuple[str, str] | None = None
         self.recovering: str | None = None
         self.mcp: JSONObject = {}
-        self.turns: dict[str, Turn] = {}
         self.state_error: str | None = None
-        self.holds_announcements = 0
-        self._gate = gate
+        self.register = Register(gate)
         self._fetch_rest = fetch_rest
         self._on_ended = on_ended
         self._line = 0
         self._acked: set[str] = set()
         self._told: set[str] = set()  # requests of which something came over this connection
-        self._ended: OrderedDict[str, None] = OrderedDict()
-        self._unannounced: list[Turn] = []
-        self._watchers: list[Inbox[Turn]] = []
         self._probes: dict[str, asyncio.Future[str | None]] = {}
 
     # Connections
@@ -58,15 +50,13 @@ class Room:
 
     def unfinished(self) -> list[ClientFrame]:
         """What to ask when the server has introduced itself: the fate of own turns that it has not spoken of."""
-        waiting = [t for t in self.turns.values() if t.is_own and t.is_accepted and t.request_id not in self._acked]
+        mine = (turn for turn in self.register.running.values() if turn.is_own and turn.is_accepted)
+        waiting = [turn for turn in mine if turn.request_id not in self._acked]
         return [ResumeAck(id=turn.request_id) for turn in waiting if turn.line != self._line]
 
     def lost(self, error: Exception) -> None:
         """There will be no other connection."""
-        for turn in list(self.turns.values()):
-            turn.lose(error)
-        for watcher in self._watchers:
-            watcher.end(error)
+        self.register.lose(error)
         self.disconnected(error)
 
     def disconnected(self, error: Exception) -> None:
@@ -76,56 +66,7 @@ class Room:
                 probe.set_exception(error)
         self._probes.clear()
 
-    # Turns
-
-    def begin(self, request_id: str) -> Turn:
-        """Note a request of this client's."""
-        turn = Turn(request_id, self._gate, is_own=True)
-        self.turns[request_id] = turn
-        return turn
-
-    def drop(self, turn: Turn) -> None:
-        """Forget a request that was not taken."""
-        self.turns.pop(turn.request_id, None)
-
-    def asked(self, turn: Turn, line: int, *, is_first: bool) -> None:
-        """The request goes out. Whoever asks for the first time hears everything over that connection."""
-        turn.line = line if is_first else None
-
-    def watch(self) -> Inbox[Turn]:
-        """Begin to collect the turns of others."""
-        watcher: Inbox[Turn] = Inbox(self._gate)
-        self._watchers.append(watcher)
-        return watcher
-
-    def unwatch(self, watcher: Inbox[Turn]) -> None:
-        """Stop collecting."""
-        self._watchers.remove(watcher)
-
-    def observed_since(self, known: Iterable[str]) -> Turn | None:
-        """The first turn, running or ended, that nobody announced and that was not known."""
-        return next((turn for turn in self._unannounced if turn.request_id not in set(known)), None)
-
-    def claim(self, request_id: str) -> Turn:
-        """This turn answers something that this client did: it is its own."""
-        turn = self.turns.get(request_id) or next(
-            (turn for turn in self._unannounced if turn.request_id == request_id), None
-        )
-        if turn is None:
-            turn = self.begin(request_id)
-        turn.is_own = turn.is_accepted = True
-        turn.need_not_be_read()
-        self._unannounced = [other for other in self._unannounced if other is not turn]
-        return turn
-
-    def announce(self) -> None:
-        """Tell the watchers of turns of others, unless it is being found out whose they are."""
-        if self.holds_announcements:
-            return
-        for turn in self._unannounced:
-            for watcher in self._watchers:
-                watcher.put(turn)
-        self._unannounced.clear()
+    # Questions
 
     def probe(self, probe_id: str) -> "asyncio.Future[str | None]":
         """Note a question for a stream to join; the answer is the id of a request, or nothing."""
@@ -183,7 +124,7 @@ class Room:
 
     def _resuming(self, frame: sf.Resuming) -> list[ClientFrame]:
         self._answer_probe(frame.probe_id, frame.id)
-        if frame.id in self._ended or (frame.id in self._acked and frame.id in self._told):
+        if self.register.has_ended(frame.id) or (frame.id in self._acked and frame.id in self._told):
             return []
         self._acked.add(frame.id)
         return [ResumeAck(id=frame.id)]
@@ -192,13 +133,13 @@ class Room:
         self.messages = [message if known.get("id") == message.get("id") else known for known in self.messages]
 
     def _response(self, frame: sf.Response) -> list[ClientFrame]:
-        if frame.id in self._ended:
+        if self.register.has_ended(frame.id):
             return []
-        turn = self.turns.get(frame.id)
+        turn = self.register.running.get(frame.id)
         if turn is None:
             if frame.done or frame.error:
                 return []  # the end of what this client was never told of
-            turn = self._observe(frame.id)
+            turn = self.register.observe(frame.id)
         self._told.add(frame.id)
         if frame.done:
             self._done(turn, frame)
@@ -209,15 +150,6 @@ class Room:
         elif not frame.replay:
             self._apply(turn, frame.body)  # not stored, so never told again
         return []
-
-    def _observe(self, request_id: str) -> Turn:
-        turn = Turn(request_id, self._gate, is_own=False)
-        turn.is_accepted = True
-        if self._watchers:
-            turn.keep_for_reader()
-        self.turns[request_id] = turn
-        self._unannounced.append(turn)
-        return turn
 
     def _chunk(self, turn: Turn, frame: sf.Response, seq: int) -> list[ClientFrame]:
         if seq in (0, turn.next_seq):
@@ -253,7 +185,7 @@ class Room:
         if is_whole or outcome == "skipped":
             self.finish(turn, outcome)
         else:
-            self._remember(turn)
+            self.register.end(turn)
             self._fetch_rest(turn, outcome)
 
     def take_rest(self, turn: Turn, bodies: Iterable[str]) -> None:
@@ -264,7 +196,7 @@ class Room:
 
     def finish(self, turn: Turn, outcome: str) -> None:
         """The turn has ended and everything of it is here."""
-        self._remember(turn)
+        self.register.end(turn)
         stored = next((message for message in self.messages if message.get("id") == turn.message_id), None)
         if stored is not None:
             turn.take_stored(stored)
@@ -272,9 +204,3 @@ class Room:
             self._on_ended(turn)
         if not turn.is_over:
             turn.finish(outcome, is_final=True)
-
-    def _remember(self, turn: Turn) -> None:
-        self.turns.pop(turn.request_id, None)
-        self._ended[turn.request_id] = None
-        if len(self._ended) > REMEMBERED:
-            self._ended.popitem(last=False)

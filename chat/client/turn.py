@@ -49,9 +49,6 @@ class Turn:
         self._lost: Exception | None = None
         self._over = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"Turn({self.request_id!r}, outcome={self.outcome!r})"
-
     # What callers use
 
     @property
