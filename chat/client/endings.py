@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 
 from chat.client.answering import Answering
 from chat.client.errors import ClientError
@@ -41,20 +42,28 @@ class Endings:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _finish(self, turn: Turn, outcome: str) -> None:
-        """Fetch what a turn said meanwhile, then end it. Where that cannot be had it ends with what is here."""
+        """Fetch what a turn said meanwhile, then end it. Without the chunks the answer is at least the stored one."""
+        assert self.room is not None
+        found = await self._rest(turn)
+        if found is None:
+            with suppress(ClientError):
+                self.room.messages = await self._web.messages()
+        self.room.finish(turn, found or outcome)
+
+    async def _rest(self, turn: Turn) -> str | None:
+        """Fetch the chunks; returns how the turn ended (empty: not known), or nothing when they cannot be had."""
         assert self.room is not None
         for attempt in range(ATTEMPTS):
             try:
-                bodies, found = await self._web.rest(turn.request_id, turn.next_seq)
+                bodies, outcome = await self._web.rest(turn.request_id, turn.next_seq)
             except ClientError as error:
                 if not error.retryable:
-                    break
+                    return None
                 await asyncio.sleep(self._options.delay(attempt))
             else:
                 self.room.take_rest(turn, bodies)
-                outcome = found or outcome
-                break
-        self.room.finish(turn, outcome)
+                return outcome
+        return None
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

@@ -99,7 +99,7 @@ async def test_deploy_under_load(make_product: Callable[..., Product], capsys: p
     assert said == {marker: answer_in(log, marker) for marker in said}
     assert all(len(text.split()) == WORDS for text in said.values())
     assert len(said) > CLIENTS
-    assert accepted > 2 * CLIENTS, "nobody had to come back: the deploy tested nothing"
+    assert accepted >= 2 * CLIENTS, "not everybody had to come back: the deploy tested nothing"
     with capsys.disabled():
         ends = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in took.items())
         sys.stdout.write(f"\ndeploy: {len(said)} answers, {accepted} connections; SIGTERM to exit: {ends}\n")

@@ -8,6 +8,7 @@ from typing import Any
 
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
 
 from chat.client import ChatClient, Options
 from chat.core import frames
@@ -23,7 +24,16 @@ class Peer:
         self._script = script
         self.connections: list[Connection] = []
         self.failures: list[BaseException] = []
+        self.stored: list[JSONObject] = []
         self.port = 0
+
+    def answer_http(self, socket: ServerConnection, request: Request) -> Response | None:
+        """Give the stored messages; nothing else is served over HTTP."""
+        if "Upgrade" in request.headers:
+            return None
+        if request.path.endswith("/get-messages"):
+            return socket.respond(200, json.dumps(self.stored))
+        return socket.respond(404, "no such page")
 
     async def serve(self, socket: ServerConnection) -> None:
         connection = Connection(socket, len(self.connections))
@@ -97,7 +107,7 @@ def answer(request_id: str, *words: str, replay: bool = False, message_id: str =
 @contextlib.asynccontextmanager
 async def peer(script: Callable[[Connection], Awaitable[None]]) -> AsyncIterator[Peer]:
     scripted = Peer(script)
-    async with serve(scripted.serve, "127.0.0.1", 0, close_timeout=0.2) as server:
+    async with serve(scripted.serve, "127.0.0.1", 0, close_timeout=0.2, process_request=scripted.answer_http) as server:
         scripted.port = next(iter(server.sockets)).getsockname()[1]
         yield scripted
     assert scripted.failures == []

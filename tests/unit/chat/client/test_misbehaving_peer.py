@@ -478,3 +478,25 @@ async def test_turns_of_others_are_given_as_they_begin() -> None:
         begin.set()
         await watching
         assert found == ["0", "1", "2"]
+
+
+async def test_without_the_api_the_answer_is_the_stored_one() -> None:
+    """It ended while the client was away, and the peer has nothing at `/api/v1`."""
+    sent: dict[str, str] = {}
+
+    async def script(line: Connection) -> None:
+        if line.number == 0:
+            await line.introduce()
+            sent["id"] = (await line.request())["id"]
+            await line.handled()
+            await line.send(*answer(sent["id"], "one ", "two")[:3])
+            line.cut()
+            return
+        await line.introduce(frames.done(sent["id"], "completed", replay=True), frames.messages([], connect=True))
+
+    async with talking(script) as (chat, scripted):
+        scripted.stored = [{"id": "a1", "role": "assistant", "parts": [{"type": "text", "text": "one two"}]}]
+        turn = await chat.send("Hello")
+        assert await turn.message() == scripted.stored[0]
+        assert turn.text == "one two"
+        assert turn.outcome == "completed"
