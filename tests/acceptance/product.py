@@ -241,6 +241,7 @@ def base_environ(folder: Path) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "SECRET_KEY": "acceptance",
         "THINK_DATA_DIR": str(folder),
+        "THINK_APPS": "tests.acceptance.desk",
     }
 
 

@@ -67,15 +67,11 @@ def pages() -> Iterator[str]:
         yield address
 
 
-def _plan(pages: str) -> Plan:
-    return Plan(environ={"THINK_ALLOWED_ORIGINS": pages, "THINK_APPS": "tests.acceptance.desk"})
-
-
 @pytest.fixture(scope="session")
 def _shared_product(pages: str) -> Iterator[Product]:
     folder = Path(tempfile.mkdtemp(prefix="thkc"))
     try:
-        product = start_product(folder, _plan(pages))
+        product = start_product(folder, Plan(environ={"THINK_ALLOWED_ORIGINS": pages}))
         yield product
         product.close()
     finally:
