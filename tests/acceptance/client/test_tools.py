@@ -21,7 +21,7 @@ async def broken() -> None:
 
 
 def with_tools(product: Product, name: str) -> ChatClient:
-    tools = {"get_location": get_location, "broken": broken}
+    tools: dict[str, Any] = {"get_location": get_location, "broken": broken}
     return ChatClient(product.url(""), agent="assistant", name=name, token=product.token("alice"), tools=tools)
 
 
