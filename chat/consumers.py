@@ -30,7 +30,7 @@ from chat.core.handshake import (
 from chat.core.intent import REGENERATE
 from chat.delivery import Delivery
 from chat.doorbell import group_of, user_group
-from chat.errors import AgentNotFound, FrameInvalid, OriginDenied, StateRefused
+from chat.errors import AgentNotFound, FrameInvalid, OriginDenied, StateRefused, TurnDropped
 from chat.instance_state import READ_ONLY, REJECTED, change_state
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
@@ -40,6 +40,7 @@ from chat.told import client_label
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.calling import decide, is_overridden, observe
 from chat.turns.intake import ClientArray
+from chat.turns.status import TurnStatus
 from chat.watch import connections
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -203,6 +204,10 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         )
         try:
             admission = await db(admit, self.key, request)
+        except TurnDropped:
+            await self.send_transcript()  # takes back what the client shows already
+            await self.send_text(frames.done(frame.id, TurnStatus.SKIPPED))
+            return
         except ThinkError as error:
             await self.send_text(frames.error(frame.id, error.message))
             await self.send_transcript()

@@ -200,10 +200,10 @@ class Delivery:
         await self._refresh_path(turn)
 
     async def _refresh_path(self, turn: TurnRef) -> None:
-        """An edit or a new answer changes the path when it starts; those who do not show it yet get it."""
+        """An edit, a new answer and a submission change the path when they start; who does not show it yet gets it."""
         if not self._handshake.may_get_live(turn.request_id):
             return
-        is_edit = turn.trigger is TurnTrigger.EDIT
+        is_edit = turn.trigger in {TurnTrigger.EDIT, TurnTrigger.PROGRAM}
         if is_edit or (turn.trigger is TurnTrigger.REGENERATE and turn.request_id not in self._own):
             await self.outbox.transcript()
 

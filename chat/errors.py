@@ -3,7 +3,7 @@
 ThinkError
 └─ ChatError      AgentNotFound · InstanceNotFound · TurnNotFound · AttachmentNotFound · AttachmentInvalid
                   │  Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
-                  │  TurnConflict · NestedTurn
+                  │  TurnConflict · TurnDropped · NestedTurn
                   └─ ModelError   ModelNotConfigured · ModelRejected · ModelAuth · RateLimited · Overloaded
                                   · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -105,6 +105,12 @@ class TurnConflict(ChatError, Conflict):
     """The conversation's present state does not allow this turn."""
 
     code = "turn_conflict"
+
+
+class TurnDropped(TurnConflict):
+    """The assistant is still answering, and this conversation takes no message meanwhile. Nothing was stored."""
+
+    code = "turn_dropped"
 
 
 class NestedTurn(ChatError, Conflict):

@@ -4,7 +4,7 @@ Every entry (socket, API, program, continuation) comes through `admit`. It locks
 new message unplaced, writes the turn and its fiber, and on commit one task is sent and one doorbell rings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -18,11 +18,16 @@ from chat.instance_rows import ensure_instance, key_of, lock_instance
 from chat.models import AgentInstance, Turn, new_turn_id
 from chat.registry import get_agent_class
 from chat.think import Think
-from chat.turns.intake import Intake, Placement, adopt_files_of, resolve
+from chat.turns import slots
+from chat.turns.entering import LATER
+from chat.turns.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
+from chat.turns.merging import MERGED
 from chat.turns.originals import fit_intake
+from chat.turns.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
 from chat.turns.status import SKIPPED_REASON
 from chat.turns.under_way import lane_of, turns_under_way
 from fibers.services import cancel_fiber, hold_fiber, start_fiber
+from sessions_app import selectors
 from sessions_app.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -30,11 +35,15 @@ from thinkproject.kernel.jsonvalue import JSONObject
 TURN_FIBER = "chat.turn"
 MAX_REQUEST_ID = 128
 STOP_TRIES = 5
+ADMIT_TRIES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """One request for a turn. `origin` labels the connection that sent it; it is not told twice."""
+    """One request for a turn. `origin` labels the connection that sent it; it is not told twice.
+
+    `is_stopped`: accept what it says and never run it. `awaits_input`: what it says is given when its turn starts.
+    """
 
     intake: Intake
     request_id: str = ""
@@ -42,6 +51,8 @@ class TurnRequest:
     body: JSONObject = field(default_factory=dict)
     options: JSONObject = field(default_factory=dict)
     origin: str = ""
+    is_stopped: bool = False
+    awaits_input: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +67,8 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     """Accept a turn.
 
     Durability: when this returns the message and the turn are committed; the same request id or idempotency key again
-    gives the same turn. Errors: `InputInvalid`, `TurnConflict`, `QuotaExceeded`, `AgentNotFound`; nothing is changed.
+    gives the same turn. Errors: `InputInvalid`, `TurnConflict`, `TurnDropped`, `QuotaExceeded`, `AgentNotFound`;
+    nothing is changed.
     """
     if len(request.request_id) > MAX_REQUEST_ID:
         raise InputInvalid(f"A request id has at most {MAX_REQUEST_ID} characters.")
@@ -72,30 +84,46 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
         return _admit(key, request, file_ids)
 
 
-@transaction.atomic
 def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> Admission:
-    instance = lock_instance(ensure_instance(key))
-    present = _find_accepted(instance, request)
-    if present is not None:
-        return Admission(turn=present, is_new=False)
+    fibers = waiting_fibers if supersedes(key.agent, request.intake) else _none
+    with _holding(key, fibers, tries=ADMIT_TRIES) as instance:
+        present = _find_accepted(instance, request)
+        if present is not None:
+            return Admission(turn=present, is_new=False)
+        return Admission(turn=_accept(instance, request, file_ids), is_new=True)
+
+
+def _accept(instance: AgentInstance, request: TurnRequest, file_ids: Sequence[str]) -> Turn:
     assert instance.session_id is not None
     policy.check_admission(instance)
     placement = resolve(instance.session_id, request.intake)
-    if placement.new_messages and instance.owner_id is not None:
+    overlap = decide_overlap(instance, request.intake, placement)
+    if (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
         attachments.bind(instance.owner_id, file_ids, instance)
-    turn = _write_turn(instance, request, placement)
+    for superseded in overlap.superseded:
+        cancel_fiber(superseded.fiber_id, reason=SKIPPED_REASON)
+        _ring_settled(superseded)
+    turn = _write_turn(instance, request, placement, overlap)
+    if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
+        AgentInstance.objects.filter(pk=instance.pk).update(last_body=request.body)
+    _ring_accepted(turn, request.origin)
+    if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
+        _ring_settled(turn)
+    return turn
+
+
+def _ring_accepted(turn: Turn, origin: str) -> None:
     ring_on_commit(
-        group_of(key),
+        group_of(key_of(turn.instance)),
         {
             "type": "turn.accepted",
             "turn_id": turn.id,
             "request_id": turn.request_id,
             "position": turn.position,
             "trigger": turn.trigger,
-            "origin": request.origin,
+            "origin": origin,
         },
     )
-    return Admission(turn=turn, is_new=True)
 
 
 def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None:
@@ -107,19 +135,21 @@ def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None
     return turns.filter(request_id=request.request_id).first() if request.request_id else None
 
 
-def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placement) -> Turn:
+def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap) -> Turn:
     turn_id, request_id = new_turn_id(), request.request_id or new_id("req")
     fiber = start_fiber(
         TURN_FIBER,
         {"turn_id": turn_id},
         lane=lane_of(instance.pk),
         owner_id=instance.owner_id,
+        delay_seconds=overlap.delay_seconds,
         max_retries=3,
         metadata={
             "turn_id": turn_id,
             "instance_id": instance.pk,
             "address": group_of(key_of(instance)),
             "request_id": request_id,
+            **({slots.AWAITS: True} if request.awaits_input else {}),
         },
     )
     assert instance.session_id is not None
@@ -140,8 +170,35 @@ def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placem
         base_is_explicit=placement.base_is_explicit,
         assistant_id=new_id("msg"),
         body=request.body,
-        options={**request.options, "answers": list(placement.answers)},
+        options=_options(request, placement, overlap),
     )
+
+
+def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> JSONObject:
+    options: JSONObject = {**request.options, "answers": list(placement.answers)}
+    if placement.later_messages:
+        options[LATER] = list(placement.later_messages)
+    if overlap.merged_ids:
+        options[MERGED] = list(overlap.merged_ids)
+    return options
+
+
+def give_input(key: InstanceKey, turn: Turn, messages: Sequence[JSONObject]) -> None:
+    """Give a turn that waits for it what it says; messages that the conversation has already are left out.
+
+    Durability: what is given when this returns is answered. Errors: `InputInvalid`, `AttachmentInvalid`,
+    `QuotaExceeded`; nothing is stored.
+    """
+    known = selectors.find_messages(turn.session_id, [str(message.get("id", "")) for message in messages])
+    new = [message for message in messages if message.get("id") not in known]
+    intake, file_ids = adopt_files_of(key.owner_id, Program(messages=new, enters_at_start=True))
+    intake, original_ids = fit_intake(key.owner_id, intake)
+    placement = resolve(turn.session_id, intake)
+    with transaction.atomic():
+        instance = lock_instance(ensure_instance(key))
+        if instance.owner_id is not None:
+            attachments.bind(instance.owner_id, [*file_ids, *original_ids], instance)
+        slots.give(turn.pk, list(placement.later_messages))
 
 
 def cancel_turn(turn_id: str) -> bool:
@@ -173,6 +230,7 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
     """
     with stopping(key, queued_reason=SKIPPED_REASON) as instance:
         assert instance.session_id is not None
+        AgentInstance.objects.filter(pk=instance.pk).update(last_body={})
         clear_session(instance.session_id)
         cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         ring_on_commit(group_of(key), cleared)
@@ -183,31 +241,41 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
 def stopping(key: InstanceKey, *, queued_reason: str = "stopped") -> Iterator[AgentInstance]:
     """Open a transaction in which every turn of the instance is stopped and none can begin or end.
 
-    Rows are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
+    Errors: `TurnConflict` when turns are admitted again and again meanwhile.
+    """
+    with _holding(key, _live_fibers, tries=STOP_TRIES) as instance:
+        instance.generation += 1
+        instance.save(update_fields=["generation"])
+        cancel_all(instance, queued_reason=queued_reason)
+        yield instance
+
+
+@contextmanager
+def _holding(key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, tries: int) -> Iterator[AgentInstance]:
+    """Open a transaction in which these fibers and the instance are locked.
+
+    They are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
     makes it start over. Errors: `TurnConflict` when that happens again and again.
     """
-    for _ in range(STOP_TRIES):
+    for _ in range(tries):
         with transaction.atomic():
             instance = ensure_instance(key)
-            held = _lock_live(instance)
+            held = {fiber_id for fiber_id in fibers(instance) if hold_fiber(fiber_id)}
             instance = lock_instance(instance)
-            if not set(_live_fibers(instance)) <= held:
+            if not set(fibers(instance)) <= held:
                 transaction.set_rollback(True)
                 continue
-            instance.generation += 1
-            instance.save(update_fields=["generation"])
-            cancel_all(instance, queued_reason=queued_reason)
             yield instance
             return
     raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
 
 
+def _none(_instance: AgentInstance) -> list[str]:
+    return []
+
+
 def _live_fibers(instance: AgentInstance) -> list[str]:
     return list(turns_under_way(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True))
-
-
-def _lock_live(instance: AgentInstance) -> set[str]:
-    return {fiber_id for fiber_id in _live_fibers(instance) if hold_fiber(fiber_id)}
 
 
 def _ring_settled(turn: Turn) -> None:

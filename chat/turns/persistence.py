@@ -19,6 +19,7 @@ from chat.core.language_model import Usage
 from chat.errors import TurnNotFound
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.turns.entering import end_unbegun, enter_messages
 from chat.turns.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
@@ -38,7 +39,7 @@ _NOT_OVER: dict[str, Any] = {"finished_at": None, "error_text": "", "error_code"
 
 def end_unrun(payload: JSONObject) -> None:
     """Note the end of a turn that nobody began, in the transaction that stops it."""
-    Turn.objects.filter(pk=payload["turn_id"]).update(finished_at=timezone.now())
+    end_unbegun(payload["turn_id"])
 
 
 def response_key(turn_id: str) -> str:
@@ -126,6 +127,7 @@ def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
 
 def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
+    enter_messages(turn)
     left_behind = _left_behind(turn)
     if left_behind:
         place_messages(turn.session_id, left_behind, after=Leaf.ACTIVE)
@@ -211,7 +213,8 @@ def store_answer(facts: TurnFacts, message: JSONObject, original_ids: Sequence[s
     """
     if not has_content(message) or not holds_generation(facts.key.instance_id, facts.generation):
         return False
-    put_assistant(facts.session_id, message, after=facts.leaf_id, turn_id=facts.turn_id)
+    place = selectors.end_of_turn(facts.session_id, facts.turn_id, below=facts.leaf_id, besides=facts.assistant_id)
+    put_assistant(facts.session_id, message, after=place, turn_id=facts.turn_id)
     if original_ids and facts.key.owner_id is not None:
         bind(facts.key.owner_id, original_ids, AgentInstance.objects.get(pk=facts.key.instance_id))
     return True
