@@ -8,8 +8,11 @@ from django.db import transaction
 from chat import attachments
 from chat.agent import InstanceKey
 from chat.doorbell import group_of, ring_on_commit
+from chat.errors import TurnConflict
 from chat.instance_rows import ensure_instance, lock_instance
 from chat.models import AgentInstance, Turn
+from chat.registry import get_agent_class
+from chat.think import Think
 from chat.turns.originals import fit_message
 from chat.turns.under_way import turns_under_way
 from sessions_app import selectors
@@ -31,8 +34,10 @@ def add_messages(
     Known ones stay as they are, or get the new content with `is_upsert`; their place never changes. While a turn runs,
     what goes to the end of the path comes between its question and its answer.
     Durability: all or nothing, told to clients on commit. Errors: `MessageNotFound` for an unknown parent,
-    `MessageInvalid`, `AttachmentInvalid`, `QuotaExceeded`.
+    `MessageInvalid`, `AttachmentInvalid`, `QuotaExceeded`, `AgentNotFound`, `TurnConflict`.
     """
+    if not issubclass(get_agent_class(key.agent), Think):
+        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
     taken = [_take(key.owner_id, message) for message in messages]
     prepared = [message for message, _ in taken]
     with transaction.atomic():

@@ -33,6 +33,7 @@ class Hers:
     instance: AgentInstance
     turn: Turn
     running: Turn
+    submission: Turn
     file: Attachment
 
     def fill(self, text: str) -> str:
@@ -41,6 +42,7 @@ class Hers:
             "session_id": self.instance.session_id,
             "turn_id": self.turn.id,
             "running_id": self.running.id,
+            "submission_id": self.submission.id,
             "file_id": self.file.id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
@@ -64,6 +66,13 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/sessions/{session_id}/messages"): None,
     ("POST", "/api/v1/instances/{instance_id}/turns"): HELLO,
     ("GET", "/api/v1/instances/{instance_id}/turns"): None,
+    ("POST", "/api/v1/instances/{instance_id}/messages"): {"messages": [{"parts": [{"type": "text", "text": "hi"}]}]},
+    ("POST", "/api/v1/instances/{instance_id}/submissions"): {
+        "messages": [{"parts": [{"type": "text", "text": "hi"}]}]
+    },
+    ("GET", "/api/v1/instances/{instance_id}/submissions"): None,
+    ("GET", "/api/v1/submissions/{submission_id}"): None,
+    ("POST", "/api/v1/submissions/{submission_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}"): None,
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
@@ -102,7 +111,8 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
     attachments.claim(alice.pk, [file.id], instance)
     running = make_turn(instance, status="running")
     tokens.create_token(alice, name="hers")
-    return Hers(instance=instance, turn=turn, running=running, file=file)
+    submission = make_turn(instance, status="pending", trigger="program", idempotency_key="hers", started_at=None)
+    return Hers(instance=instance, turn=turn, running=running, submission=submission, file=file)
 
 
 def client_of(user: User | None) -> Client:
@@ -234,6 +244,12 @@ def test_lists_and_new_things_are_ones_own(hers: Hers, bob: User, method: str, p
 NESTED = [
     ("PUT", "/leaf", {"message_id": "alices-question"}),
     ("POST", "/turns", HELLO | {"parent_id": "alices-question"}),
+    ("POST", "/messages", {"messages": [HELLO["message"]], "parent_id": "alices-question"}),
+    (
+        "POST",
+        "/messages",
+        {"messages": [{"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}]},
+    ),
     ("POST", "/turns", HELLO | {"trigger": "edit-message", "message_id": "alices-question"}),
     ("POST", "/turns", {"trigger": "regenerate-message", "message_id": "alices-question"}),
     ("POST", "/turns", {"message": {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}}),
