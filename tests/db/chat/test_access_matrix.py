@@ -240,19 +240,18 @@ def test_lists_and_new_things_are_ones_own(hers: Hers, bob: User, method: str, p
     assert keep(before, all_rows()) == before
 
 
+HER_FILE = {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}
+
 # Alice's ids below Bob's own things: the parent is his, the child is not
 NESTED = [
     ("PUT", "/leaf", {"message_id": "alices-question"}),
     ("POST", "/turns", HELLO | {"parent_id": "alices-question"}),
     ("POST", "/messages", {"messages": [HELLO["message"]], "parent_id": "alices-question"}),
-    (
-        "POST",
-        "/messages",
-        {"messages": [{"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}]},
-    ),
+    ("POST", "/messages", {"messages": [HER_FILE]}),
+    ("POST", "/submissions", {"messages": [HER_FILE]}),
     ("POST", "/turns", HELLO | {"trigger": "edit-message", "message_id": "alices-question"}),
     ("POST", "/turns", {"trigger": "regenerate-message", "message_id": "alices-question"}),
-    ("POST", "/turns", {"message": {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}}),
+    ("POST", "/turns", {"message": HER_FILE}),
 ]
 
 
