@@ -139,7 +139,8 @@ class Delivery:
             await self.outbox.cleared()
         await self.outbox.actions(released)
         for turn in turns:
-            await self.outbox.done(turn, TurnStatus.ABORTED if turn is current else TurnStatus.SKIPPED)
+            has_begun = turn is current and await self.outbox.has_begun(turn)
+            await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
         if is_own and turns:
             await self.outbox.transcript()
 

@@ -10,7 +10,6 @@ from chat.think import ChatResponse, TurnContext, tool
 from chat.verbs import SavedTurn
 
 from .agents import SEEN, Plain
-from .conftest import Room
 
 GATES: dict[str, asyncio.Event] = {}
 """`open` lets turns go on; `reached` is set when one stands before it. Made by `gate`."""
@@ -115,7 +114,9 @@ async def settled(task: "asyncio.Task[SavedTurn]") -> SavedTurn:
 async def until(condition: Any) -> None:
     """Wait for what must come."""
     async with asyncio.timeout(20):
-        while not await condition():
+        while True:
+            if await condition():
+                return
             await asyncio.sleep(0.02)
 
 
