@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from typing_extensions import override
 
 from chat import attachments, instances, registry, tokens
+from chat.admin_calls import ToolCallAdmin
 from chat.models import AgentInstance, ApiToken, Attachment, StreamSegment, Turn
 from chat.provider_requests import ProviderRequest, provider_requests
 from chat.streams.cold import prune_segments
@@ -26,6 +27,9 @@ from fibers.models import FiberStep
 from fibers.services import requeue_fiber
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
+from tools_app.models import ToolCallRecord
+
+admin.site.register(ToolCallRecord, ToolCallAdmin)  # deciding about a call is the chat's business
 
 
 class ActionAdmin(ReadOnlyAdmin):

@@ -121,6 +121,54 @@ class TurnPageOut(Schema):
     next_cursor: str | None
 
 
+class OpenCallOut(Schema):
+    """A tool call that waits for somebody. `needs`: a person's approval, or a result from a client."""
+
+    call_id: str
+    tool_name: str
+    input: JSONValue
+    needs: Literal["approval", "result"]
+    turn_id: str
+    message_id: str
+    asked_at: datetime
+    expires_at: datetime | None
+
+
+class ApprovalIn(Input):
+    """A decision. `input`: the arguments it is about. `continues`: go on by itself once nothing is open."""
+
+    approved: bool
+    reason: Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] = ""
+    input: JSONObject | None = None
+    continues: bool = True
+
+
+class ResultIn(Input):
+    """The result of a client's call: an output, or why there is none."""
+
+    output: JSONValue = None
+    error_text: Annotated[str, StringConstraints(max_length=10_000)] | None = None
+    continues: bool = True
+
+
+class AnsweredOut(Schema):
+    """Whether the answer counted, and the turn that goes on from it. `not_continued`: why there is none."""
+
+    accepted: bool
+    turn_id: str | None
+    not_continued: str | None
+
+
+class ApprovalEventOut(Schema):
+    """Something that happened to a question. `actor_id`: nobody, where the product itself did it."""
+
+    kind: str
+    actor_id: int | str | None
+    via: str
+    reason: str
+    created_at: datetime
+
+
 class StepOut(Schema):
     """One settled step of a turn's journal."""
 

@@ -88,6 +88,11 @@ class InstanceBells:
         if (await self.snapshot()).active is None:
             await self.send_transcript()
 
+    async def message_changed(self, event: JSONObject) -> None:
+        """A stored message has changed in its place: a call of it was answered, or its result has come."""
+        if self.delivery is not None:
+            await self.delivery.outbox.message_updated(event["session_id"], event["message_id"])
+
     async def state_changed(self, event: JSONObject) -> None:
         """The synced state has a new version: told to everyone but the client that set it, and never an older one."""
         if event["origin"] == self.channel_name and event["version"] == self.state_version + 1:

@@ -22,6 +22,11 @@ class ChatSettings:
     history_bytes = Setting(
         "THINK_HISTORY_BYTES", 4_000_000, doc="Bytes of stored messages given to the model at most."
     )
+    approval_seconds = Setting(
+        "THINK_APPROVAL_SECONDS",
+        7 * 24 * 3600.0,
+        doc="How long a person may take to approve a tool call; then it is denied. 0: for ever.",
+    )
     authority_seconds = Setting(
         "THINK_AUTHORITY_SECONDS", 15.0, doc="How often a live socket's user, session or token is checked again."
     )

@@ -9,7 +9,6 @@ from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.contrib.auth import get_user_model
-from django.db import DatabaseError
 
 from chat import live
 from chat.addresses import Address, parse_address
@@ -27,20 +26,18 @@ from chat.core.handshake import (
     SendTranscript,
     to_frame,
 )
-from chat.core.intent import REGENERATE
 from chat.delivery import Delivery
 from chat.doorbell import group_of, user_group
-from chat.errors import AgentNotFound, FrameInvalid, OriginDenied, StateRefused, TurnDropped
+from chat.errors import AgentNotFound, FrameInvalid, OriginDenied, StateRefused
 from chat.instance_state import READ_ONLY, REJECTED, change_state
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
 from chat.outbox import Outbox
 from chat.registry import is_served
+from chat.requests import ClientRequests
 from chat.told import client_label
-from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.answers import has_pending_interaction
 from chat.turns.calling import decide, is_overridden, observe
-from chat.turns.intake import ClientArray
-from chat.turns.status import TurnStatus
 from chat.watch import connections
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -48,7 +45,6 @@ from thinkproject.kernel.jsonvalue import JSONValue
 
 logger = logging.getLogger(__name__)
 
-BUSY = "The server is very busy at the moment. Please try again."
 UNAUTHENTICATED, FORBIDDEN, UNKNOWN, FLOOD = 4401, 4403, 4404, 4429
 FAILED = 1011  # clients reconnect after it
 
@@ -60,7 +56,7 @@ def _open(user_id: int, address: Address) -> None:
     open_agent(get_user_model().objects.get(pk=user_id), address.agent, address.name)
 
 
-class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
+class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
     """One connection of one user to one instance."""
 
     async def connect(self) -> None:
@@ -85,7 +81,7 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
         await self._enter(credential, InstanceKey(owner_id=credential.user_id, agent=address.agent, name=address.name))
 
     async def _enter(self, credential: Credential, key: InstanceKey) -> None:
-        self._credential, self.key = credential, key
+        self._credential, self.key, self.user_id = credential, key, credential.user_id
         self._frame_times = (0.0, 0)
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
@@ -173,19 +169,17 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
     async def _handle(self, frame: frames.ClientFrame | frames.Foreign) -> None:
         match frame:
             case frames.ChatRequest():
-                await self._chat(frame)
+                await self.chat(frame)
             case frames.Cancel(id=request_id):
-                turn = await db(live.find_turn, self.key, request_id=request_id)
-                if turn is not None and self.delivery is not None:
-                    is_over = not await db(cancel_turn, turn.turn_id)
-                    await self.delivery.outbox.stopped(turn, is_over=is_over)
+                await self.cancel(request_id)
             case frames.Clear():
-                await self._clear()
+                await self.clear()
             case frames.ResumeRequest(probe_id=probe_id):
-                snapshot = await self.snapshot()
-                await self._act(self._handshake.resume_requested(probe_id, snapshot.view()))
+                await self._probe(probe_id)
             case frames.ResumeAck(id=request_id):
                 await self._acknowledge(request_id)
+            case frames.ToolResult() | frames.ToolApproval():
+                await self.answer_call(frame)
             case frames.StateUpdate(state=value):
                 await self._change_state(value)
             case frames.Rpc():
@@ -195,41 +189,12 @@ class AgentConsumer(InstanceBells, AsyncWebsocketConsumer):  # type: ignore[misc
             case _:
                 logger.debug("frame ignored", extra={"action": "frame_ignored", "kind": type(frame).__name__})
 
-    async def _chat(self, frame: frames.ChatRequest) -> None:
-        request = TurnRequest(
-            intake=ClientArray(messages=frame.messages, is_regenerate=frame.trigger == REGENERATE),
-            request_id=frame.id,
-            body=frame.body,
-            origin=self.channel_name,
-        )
-        try:
-            admission = await db(admit, self.key, request)
-        except TurnDropped:
-            await self.send_transcript()  # takes back what the client shows already
-            await self.send_text(frames.done(frame.id, TurnStatus.SKIPPED))
-            return
-        except ThinkError as error:
-            await self.send_text(frames.error(frame.id, error.message))
-            await self.send_transcript()
-            return
-        except DatabaseError:  # one refused request, and no reason to lose the socket
-            logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": self.key.agent})
-            await self.send_text(frames.error(frame.id, BUSY))
-            return
-        turn = live.turn_ref(admission.turn)
-        assert self.delivery is not None
-        if not admission.is_new:
-            # Sent again over a new line. Where its delivery is still to come or at work, that ends it, and once.
-            if turn.is_final and not self.delivery.is_delivering(turn):
-                await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
-            return
-        await self.hear_before(turn.position)
-        await self.delivery.accepted(turn)
-
-    async def _clear(self) -> None:
-        generation = await db(clear_instance, self.key, origin=self.channel_name)
-        assert self.delivery is not None
-        await self.delivery.clear(generation, is_own=True)
+    async def _probe(self, probe_id: str | None) -> None:
+        view = (await self.snapshot()).view()
+        if self.expects_turn and view.is_idle and await db(has_pending_interaction, self.key):
+            await self._act(self._handshake.wait_for_answers(probe_id))
+        else:
+            await self._act(self._handshake.resume_requested(probe_id, view))
 
     async def _acknowledge(self, request_id: str) -> None:
         snapshot = await self.snapshot()

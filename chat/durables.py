@@ -17,6 +17,8 @@ from chat.streams.reader import close_stream, read
 from chat.streams.writer import StreamWriter
 from chat.think import Think
 from chat.turns.calling import decide, is_overridden, observe
+from chat.turns.continuing import expire_question
+from chat.turns.journal import EXPIRY_FIBER
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import (
     BEGIN,
@@ -73,6 +75,12 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
         error=payload["error"],
     )
     return response, agent if isinstance(agent, Think) else None
+
+
+@durable(EXPIRY_FIBER)
+async def expire(context: FiberContext) -> JSONValue:
+    """Deny a question that nobody answered in time. It starts when that time is over."""
+    return await db(expire_question, int(context.payload["row_id"]), str(context.payload["instance_id"]))
 
 
 @durable("chat.turn_sealed")

@@ -3,7 +3,7 @@
 ThinkError
 └─ ChatError      AgentNotFound · InstanceNotFound · TurnNotFound · AttachmentNotFound · AttachmentInvalid
                   │  Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
-                  │  TurnConflict · TurnDropped · NestedTurn
+                  │  TurnConflict · TurnDropped · CallChanged · CallNotFound · NestedTurn
                   └─ ModelError   ModelNotConfigured · ModelRejected · ModelAuth · RateLimited · Overloaded
                                   · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -111,6 +111,18 @@ class TurnDropped(TurnConflict):
     """The assistant is still answering, and this conversation takes no message meanwhile. Nothing was stored."""
 
     code = "turn_dropped"
+
+
+class CallChanged(ChatError, Conflict):
+    """The call that was answered is not the one that waits."""
+
+    code = "call_changed"
+
+
+class CallNotFound(ChatError, NotFound):
+    """There is no such call in this conversation."""
+
+    code = "call_not_found"
 
 
 class NestedTurn(ChatError, Conflict):

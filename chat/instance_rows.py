@@ -47,6 +47,13 @@ def _make_instance(key: InstanceKey, title: str) -> AgentInstance:
     return instance
 
 
+def hold_instance(instance: AgentInstance) -> None:
+    """Lock the row until the transaction ends and read it afresh; nothing is counted. Errors: `InstanceNotFound`."""
+    if not AgentInstance.objects.filter(pk=instance.pk).update(generation=F("generation")):
+        raise InstanceNotFound()
+    instance.refresh_from_db()
+
+
 def lock_instance(instance: AgentInstance) -> AgentInstance:
     """Lock the row until the transaction ends, count one more position, and read it afresh.
 

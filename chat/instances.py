@@ -26,6 +26,7 @@ from sessions_app.models import Session
 from sessions_app.services import delete_session, select_leaf
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue, dump, load
+from tools_app.services import forget_calls
 
 MAX_TITLE = 100
 RECENT_TURNS = 50
@@ -102,6 +103,7 @@ def delete_instance(instance: AgentInstance) -> None:
         StreamSegment.objects.filter(stream__in=list(turns.values_list("id", flat=True))).delete()
         attachments.forget_files_of(family)
         AgentInstance.objects.filter(pk__in=family).update(session=None)
+        forget_calls(family, list(turns.values_list("id", flat=True)))
         turns.delete()
         for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
             delete_session(session_id)

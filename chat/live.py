@@ -32,6 +32,7 @@ class TurnRef:
     message_ids: tuple[str, ...]
     assistant_id: str
     error_text: str
+    is_follow_up: bool = False  # goes on by itself from answers to calls
 
     @property
     def is_final(self) -> bool:
@@ -71,6 +72,7 @@ class Snapshot:
         return InstanceView(
             active=active.request_id if active else None,
             accepted=tuple(turn.request_id for turn in self.waiting),
+            continuation=next((turn.request_id for turn in self.waiting if turn.is_follow_up), None),
             terminal=_failed(self.failed) if self.failed else None,
             recovering=recovering,
             finished=finished,
@@ -144,6 +146,15 @@ def answer_of(turn_id: str) -> JSONObject | None:
     return None if stored is None else stored.to_ui()
 
 
+def shown_message(key: InstanceKey, session_id: str, message_id: str) -> JSONObject | None:
+    """Read one stored message of the instance's current session; nothing for those of others."""
+    instance = find_instance(key)
+    if instance is None or instance.session_id != session_id:
+        return None
+    stored = selectors.get_message(session_id, message_id)
+    return None if stored is None else stored.to_ui()
+
+
 def is_final(turn_id: str) -> bool:
     """Whether a turn has ended and what it left is stored (also when it is gone)."""
     turn = (
@@ -211,4 +222,5 @@ def turn_ref(turn: Turn) -> TurnRef:
         message_ids=tuple(turn.options.get("answers", ())),
         assistant_id=turn.assistant_id,
         error_text=turn.error_text,
+        is_follow_up=turn.parent_id is not None,
     )

@@ -11,6 +11,7 @@ from chat.agent import InstanceKey
 from chat.core import frames
 from chat.core.handshake import Action, to_frame
 from chat.live import Snapshot, TurnRef
+from chat.models import TurnTrigger
 from chat.streams.frame_cache import FrameCache
 from chat.streams.reader import read
 from chat.streams.records import Record
@@ -126,8 +127,11 @@ class Outbox:
         else:
             await self.done(ended, ended.status)
         is_empty = all(message["id"] != ended.assistant_id for message in messages)
-        if ended.request_id in self._stopped or (is_empty and ended.has_begun and not failed):
-            await self.mend(ended)  # clients that saw `start` keep an empty message that is not stored
+        # Clients that saw `start` keep an empty message that is not stored; one that asked to go on from an answer
+        # begins the new message with a copy of its parts.
+        is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
+        if ended.request_id in self._stopped or is_copy or (is_empty and ended.has_begun and not failed):
+            await self.mend(ended)
         if failed:
             await db(live.mark_seen, ended.turn_id, self._user_id)
 
@@ -145,6 +149,13 @@ class Outbox:
         messages = await db(live.current_transcript, self._key)
         answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
         await self._send(frames.messages(messages) if answer is None else frames.message_updated(answer))
+
+    async def message_updated(self, session_id: str, message_id: str) -> None:
+        """Send one stored message of the current session as it is now, unless it is gone."""
+        clears = self._clears
+        message = await db(live.shown_message, self._key, session_id, message_id)
+        if message is not None and clears == self._clears:
+            await self._send(frames.message_updated(message))
 
     async def actions(self, actions: list[Action]) -> None:
         """Carry out what the handshake decided, where it is one frame."""

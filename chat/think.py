@@ -40,7 +40,7 @@ from chat.core.session_setup import SessionSetup
 from chat.errors import ModelNotConfigured
 from chat.verbs import HasPorts, SavedTurn, Submission, SubmissionVerbs, TurnVerbs
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.core.tool import Tool, ToolContext, tool
+from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 
 __all__ = [
     "USE_LOOP",
@@ -75,6 +75,7 @@ __all__ = [
     "ToolOutcome",
     "TurnConfig",
     "TurnContext",
+    "client_tool",
     "tool",
 ]
 
@@ -106,6 +107,9 @@ class Think(TurnVerbs, SubmissionVerbs, Agent, abstract=True):
 
     stall_timeout_seconds: ClassVar[float | None] = None
     """A model that is silent for this long is treated as lost; 0 switches the watchdog off, `None` asks settings."""
+
+    approval_seconds: ClassVar[float | None] = None
+    """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
 
     fibers: ClassVar[bool] = False
     """Whether background fibers of this agent are recovered by themselves. The methods work either way."""

@@ -10,9 +10,9 @@ from chat.adding import add_messages
 from chat.agent import InstanceKey
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
 from chat.instance_rows import find_instance
-from chat.interaction import has_pending_interaction
 from chat.turns import slots
 from chat.turns.admission import Admission, TurnRequest, admit, cancel_turn, give_input
+from chat.turns.answers import has_pending_interaction
 from chat.turns.intake import Continue, Program
 from chat.turns.status import TurnStatus
 from chat.turns.under_way import turns_under_way

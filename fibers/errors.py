@@ -75,10 +75,14 @@ class Failed(FiberError):
 
 
 class Cancelled(BaseException):
-    """Raised by a durable function that stops because it was told to. The fiber ends as cancelled."""
+    """Raised by a durable function that stops because it was told to, or finds that it is not wanted any more.
 
-    def __init__(self, result: JSONValue = None) -> None:
+    The fiber ends as cancelled. `reason`: one word, for a fiber that nobody had cancelled.
+    """
+
+    def __init__(self, result: JSONValue = None, *, reason: str = "") -> None:
         self.result = result
+        self.reason = reason
         super().__init__()
 
 

@@ -156,7 +156,9 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
         event = _deciding_event(fiber, settlement)
         status = advance(FiberStatus.RUNNING, event)
         is_terminal = status in TERMINAL
-        reason = (fiber.reason or "cancelled") if event is FiberEvent.CANCEL else settlement.reason
+        reason = settlement.reason
+        if event is FiberEvent.CANCEL:
+            reason = fiber.reason or settlement.reason or "cancelled"
         Fiber.objects.filter(pk=fiber_id).update(
             status=status,
             reason=reason,

@@ -199,7 +199,9 @@ def _from_error(context: FiberContext, error: BaseException) -> Settlement | Non
     if isinstance(error, Cancelled):
         if context.interrupt is Interrupt.SHUTDOWN:
             return _interrupted(context)
-        return Settlement(event=FiberEvent.CANCEL, progress=context.progress, result=error.result)
+        return Settlement(
+            event=FiberEvent.CANCEL, progress=context.progress, result=error.result, reason=error.reason[:64]
+        )
     if isinstance(error, Parked):
         return Settlement(event=FiberEvent.PARK, progress=context.progress, reason=error.reason[:64])
     if isinstance(error, LeaseLost):

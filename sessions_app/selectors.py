@@ -193,6 +193,12 @@ def count_path(session_id: str) -> int:
     return 0 if depth is None else depth + 1 - floor
 
 
+def leaf_id(session_id: str) -> str | None:
+    """Id of the message that ends the shown path; nothing in an empty session. One query."""
+    found: str | None = Session.objects.filter(pk=session_id).values_list("active_leaf__message_id", flat=True).first()
+    return found
+
+
 def frozen_prompt(session_id: str) -> str | None:
     """The system prompt that the session keeps; nothing until one was frozen, and an empty one is one."""
     prompt: str | None = Session.objects.filter(pk=session_id).values_list("system_prompt", flat=True).first()

@@ -52,14 +52,17 @@ async def execute(tool: Tool, call: ToolCall, context: ToolContext) -> AsyncIter
 
 async def _run(tool: Tool, call: ToolCall, context: ToolContext) -> AsyncIterator[Any]:
     """Call whatever kind of function the tool is; a plain one yields its one value."""
+    function = tool.function
+    if function is None:
+        raise ToolError(f"Tool {tool.name!r} is run by a client.")
     arguments = tool.parse(call.input)
     if tool.context_parameter:
         arguments[tool.context_parameter] = context
-    if inspect.isasyncgenfunction(tool.function):
-        async for item in tool.function(**arguments):
+    if inspect.isasyncgenfunction(function):
+        async for item in function(**arguments):
             yield item
-    elif inspect.iscoroutinefunction(tool.function):
-        yield await tool.function(**arguments)
+    elif inspect.iscoroutinefunction(function):
+        yield await function(**arguments)
     else:
-        value = await user_code(tool.function, **arguments)
+        value = await user_code(function, **arguments)
         yield await value if inspect.isawaitable(value) else value

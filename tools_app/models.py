@@ -1,16 +1,19 @@
-"""Tables of tools: a call is a row."""
+"""Tables of tools: a call is a row, and what was asked and decided about it are events that are only ever added."""
+
+from typing import Any, NoReturn
 
 from django.conf import settings
 from django.db import models
 
 from thinkproject.kernel.fields import JSONText
-from tools_app.core.calls import CallStatus
+from tools_app.core.calls import OPEN, CallStatus
 
 
 class ToolCallRecord(models.Model):
     """One tool call of one turn. Who claims it, and when, decides where it runs; its first result is its result."""
 
     turn_id = models.CharField(max_length=64)  # opaque here
+    scope = models.CharField(max_length=64, blank=True, default="")  # opaque: where open calls are looked for
     call_id = models.CharField(max_length=128)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
@@ -23,12 +26,63 @@ class ToolCallRecord(models.Model):
     output = JSONText(null=True, blank=True)
     attempt = models.PositiveIntegerField(default=1)
     duration_ms = models.PositiveIntegerField(default=0)
+    approval_id = models.CharField(max_length=128, blank=True, default="")  # set when a person was asked
+    continues = models.BooleanField(default=False)  # its answer asked that the conversation go on by itself
+    expires_at = models.DateTimeField(null=True, blank=True)  # of the question; afterwards it counts as denied
     created_at = models.DateTimeField(auto_now_add=True)
     settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["turn_id", "call_id"], name="think_tool_call")]
-        indexes = [models.Index(fields=["-created_at"], name="think_tool_call_recent")]
+        indexes = [
+            models.Index(fields=["-created_at"], name="think_tool_call_recent"),
+            models.Index(fields=["scope"], condition=models.Q(status__in=sorted(OPEN)), name="think_tool_call_open"),
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(status=CallStatus.ASKED, expires_at__isnull=False),
+                name="think_tool_call_expiring",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.tool_name} {self.call_id}"
+
+
+class ApprovalEventKind(models.TextChoices):
+    """What happened to a question."""
+
+    ASKED = "asked"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"  # the conversation went on without an answer
+
+
+class ApprovalEvent(models.Model):
+    """Something that happened to a question: added, never changed. Deleted only with its call."""
+
+    call = models.ForeignKey(ToolCallRecord, on_delete=models.CASCADE, related_name="events")
+    kind = models.CharField(max_length=16, choices=ApprovalEventKind.choices)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )  # nobody: the product itself
+    via = models.CharField(max_length=16)  # the way it came in: socket, api, admin, server, turn
+    reason = models.CharField(max_length=1000, blank=True, default="")
+    input_hash = models.CharField(max_length=64)  # of the arguments that were asked about
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.call_id}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Add the event. Errors: `TypeError` for one that is stored already."""
+        if not self._state.adding:
+            raise TypeError("Approval events are added and never changed.")
+        super().save(*args, **kwargs)
+
+    def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """Refuse. Errors: `TypeError`, always."""
+        raise TypeError("Approval events are added and never deleted.")

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable
 
-from tools_app.core.calls import CallStatus
-from tools_app.models import ToolCallRecord
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from tools_app.core.calls import OPEN, CallStatus
+from tools_app.models import ApprovalEvent, ToolCallRecord
 
 
 def call_durations(turn_ids: Iterable[str]) -> dict[str, dict[str, int]]:
@@ -15,7 +18,33 @@ def call_durations(turn_ids: Iterable[str]) -> dict[str, dict[str, int]]:
     return found
 
 
-def unfinished_calls(turn_ids: Iterable[str]) -> set[str]:
-    """Read which calls of some turns the server has begun and not settled, by call id. One query."""
-    rows = ToolCallRecord.objects.filter(turn_id__in=set(turn_ids), status=CallStatus.RUNNING)
-    return set(rows.values_list("call_id", flat=True))
+def open_calls(scope: str) -> QuerySet[ToolCallRecord]:
+    """Calls of a scope that wait for an answer from outside, or were approved and have not run; oldest first."""
+    return ToolCallRecord.objects.filter(scope=scope, status__in=OPEN).order_by("pk")
+
+
+def find_call(scope: str, call_id: str) -> ToolCallRecord | None:
+    """Read the newest call of a scope under this id; settled ones too. Weak models use ids twice."""
+    return ToolCallRecord.objects.filter(scope=scope, call_id=call_id).order_by("-pk").first()
+
+
+def calls_of(turn_id: str) -> QuerySet[ToolCallRecord]:
+    """Calls of one turn that were handed out, whatever became of them, oldest first."""
+    return ToolCallRecord.objects.filter(turn_id=turn_id).exclude(scope="").order_by("pk")
+
+
+def approval_events(scope: str, call_id: str) -> list[ApprovalEvent]:
+    """What happened to the questions about a call of a scope, oldest first."""
+    return list(ApprovalEvent.objects.filter(call__scope=scope, call__call_id=call_id).order_by("pk"))
+
+
+def approved_calls(turn_id: str) -> list[ToolCallRecord]:
+    """Calls of a turn that a person approved and that have no result, begun ones included; oldest first."""
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, status__in=(CallStatus.APPROVED, CallStatus.RUNNING))
+    return list(rows.exclude(approval_id="").order_by("pk"))
+
+
+def expired_call(row_id: int) -> ToolCallRecord | None:
+    """Read a question whose time is over by the database's clock; nothing when it is not, or was answered."""
+    rows = ToolCallRecord.objects.filter(pk=row_id, status=CallStatus.ASKED, expires_at__lte=Now())
+    return rows.first()

@@ -1,18 +1,34 @@
-"""The only writers of tool calls."""
+"""The only writers of tool calls and of what was decided about them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from tools_app.core.calls import CallStatus, ToolCall, ToolResult
-from tools_app.models import ToolCallRecord
+from thinkproject.kernel.jsonvalue import fingerprint
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolResult
+from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
+
+MAX_REASON_CHARS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who answers or decides: a user (`None`: the product itself) and the way it came in."""
+
+    user_id: int | None
+    via: str
 
 
 @transaction.atomic
 def begin_call(call: ToolCall, *, turn_id: str, owner_id: int | None) -> int:
     """Write that a call runs; returns the attempt (1 the first time, more after a crash).
 
-    Durability: safe to call again; a settled row is left as it is.
+    Durability: safe to call again; a settled row is left as it is. An approved call begins its first attempt.
     """
     row, made = ToolCallRecord.objects.get_or_create(
         turn_id=turn_id,
@@ -21,14 +37,98 @@ def begin_call(call: ToolCall, *, turn_id: str, owner_id: int | None) -> int:
     )
     if made:
         return 1
-    ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.RUNNING).update(attempt=F("attempt") + 1)
+    rows = ToolCallRecord.objects.filter(pk=row.pk)
+    if rows.filter(status=CallStatus.APPROVED).update(status=CallStatus.RUNNING):
+        return row.attempt
+    rows.filter(status=CallStatus.RUNNING).update(attempt=F("attempt") + 1)
     return row.attempt + 1
 
 
 def settle_call(call_id: str, *, turn_id: str, result: ToolResult) -> bool:
-    """Write how a call ended; `False` if it had ended already (the first result wins)."""
+    """Write how a call that ran ended; `False` if it had ended already (the first result wins)."""
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id, status=CallStatus.RUNNING)
+    row = rows.only("pk").first()
+    return row is not None and _settle(row.pk, result, {CallStatus.RUNNING})
+
+
+@transaction.atomic
+def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, owner_id: int | None) -> ToolCallRecord:
+    """Write that a call waits for somebody outside its turn; returns its row. Safe to call again; the first counts."""
+    expires = None if pause.expires_seconds is None else Now() + timedelta(seconds=pause.expires_seconds)
+    row, made = ToolCallRecord.objects.get_or_create(
+        turn_id=turn_id,
+        call_id=call.call_id,
+        defaults={
+            "owner_id": owner_id,
+            "scope": scope,
+            "tool_name": call.tool_name,
+            "input": call.input,
+            "status": pause.status,
+            "approval_id": pause.approval_id,
+            "expires_at": expires,
+        },
+    )
+    if made and pause.status is CallStatus.ASKED:
+        _note(row, ApprovalEventKind.ASKED, Actor(user_id=None, via="turn"), "")
+    return row
+
+
+@transaction.atomic
+def answer_call(row: ToolCallRecord, result: ToolResult, *, continues: bool) -> bool:
+    """Give a client's call its result from outside; `False` if somebody was first, or the call is not a client's."""
+    if not _settle(row.pk, result, {CallStatus.WAITING}):
+        return False
+    ToolCallRecord.objects.filter(pk=row.pk).update(continues=continues)
+    return True
+
+
+@transaction.atomic
+def decide_call(row: ToolCallRecord, *, approved: bool, actor: Actor, reason: str = "", continues: bool) -> bool:
+    """Approve or deny a call, with who and why; `False` if it was not asked any more, or the question has expired."""
+    asked = ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.ASKED)
+    asked = asked.exclude(expires_at__lte=Now())
+    if approved:
+        changed = asked.update(status=CallStatus.APPROVED, continues=continues)
+    else:
+        changed = asked.update(status=CallStatus.DENIED, output=reason, continues=continues, settled_at=timezone.now())
+    if changed:
+        _note(row, ApprovalEventKind.APPROVED if approved else ApprovalEventKind.DENIED, actor, reason)
+    return bool(changed)
+
+
+@transaction.atomic
+def abandon_call(row: ToolCallRecord, text: str, kind: ApprovalEventKind, actor: Actor) -> bool:
+    """Settle an open call that nobody answered: a question as denied, any other as failed; `False` if it had ended."""
+    if row.status == CallStatus.ASKED:
+        asked = ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.ASKED)
+        changed = bool(asked.update(status=CallStatus.DENIED, output=text, settled_at=timezone.now()))
+    else:
+        changed = _settle(row.pk, ToolResult(output=text, is_error=True), {CallStatus(row.status)})
+    if changed and row.approval_id:
+        _note(row, kind, actor, text)
+    return changed
+
+
+def forget_calls(scopes: Collection[str], turn_ids: Collection[str]) -> None:
+    """Delete the calls of conversations that are deleted, with what was decided about them."""
+    ToolCallRecord.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids)).delete()
+
+
+def _settle(pk: int, result: ToolResult, expected: Collection[CallStatus]) -> bool:
     status = CallStatus.FAILED if result.is_error else CallStatus.SUCCEEDED
-    changed = ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id, status=CallStatus.RUNNING).update(
+    rows = ToolCallRecord.objects.filter(pk=pk, status__in=expected)
+    changed = rows.update(
         status=status, output=result.output, duration_ms=result.duration_ms, settled_at=timezone.now()
     )
     return changed == 1
+
+
+def _note(row: ToolCallRecord, kind: ApprovalEventKind, actor: Actor, reason: str) -> None:
+    ApprovalEvent.objects.create(
+        call=row,
+        kind=kind,
+        actor_id=actor.user_id,
+        via=actor.via,
+        reason=reason[:MAX_REASON_CHARS],
+        input_hash=fingerprint(row.input),
+    )

@@ -49,6 +49,11 @@ class InstanceView:
     recovering: str | None = None
     finished: Mapping[str, FinishedTurn | FailedTurn] = field(default_factory=dict)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs or waits, and nothing is left to be told."""
+        return self.active is None and not self.accepted and self.terminal is None
+
 
 @dataclass(frozen=True, slots=True)
 class SendResuming:
@@ -60,9 +65,9 @@ class SendResuming:
 
 @dataclass(frozen=True, slots=True)
 class SendPending:
-    """Ask to wait for a request that has not begun."""
+    """Ask to wait for a request that has not begun; `None`: it depends on answers that others owe."""
 
-    request_id: str
+    request_id: str | None
     probe_id: str | None = None
 
 
@@ -171,6 +176,10 @@ class Handshake:
             return [self._park(view.accepted[-1], probe_id)]
         return [SendNone(IDLE, probe_id)]
 
+    def wait_for_answers(self, probe_id: str | None) -> list[Action]:
+        """Ask a client to wait that answered one call of several: a turn follows when the others are answered."""
+        return [self._park(None, probe_id)]
+
     def acked(self, request_id: str, view: InstanceView) -> list[Action]:
         """Replay what was acknowledged; end what is over, so that no client waits for a request that is gone."""
         self._offered.discard(request_id)
@@ -219,7 +228,7 @@ class Handshake:
             self._offered.add(request_id)
         return SendResuming(request_id, probe_id)
 
-    def _park(self, request_id: str, probe_id: str | None = None) -> Action:
+    def _park(self, request_id: str | None, probe_id: str | None = None) -> Action:
         self._is_parked = True
         return SendPending(request_id, probe_id)
 

@@ -27,7 +27,7 @@ from chat.core.language_model import (
 from chat.core.turn_fold import EventTranslator, TurnFold
 from chat.errors import ModelError, NetworkLost
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
-from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall
 
 CALL_PREFIX = "call:"
@@ -55,8 +55,11 @@ class ToolRunner(Protocol):
         """Parse and validate without running."""
         ...
 
-    def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult]:
-        """Run: any number of `ToolProgress`, then one `ToolResult`. Never raises for what a tool does."""
+    def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
+        """Run: any number of `ToolProgress`, then one `ToolResult`; or one `ToolPause` alone.
+
+        Never raises for what a tool does.
+        """
         ...
 
 
@@ -165,7 +168,8 @@ class TurnLoop:
         """Whether the model has nothing more to do."""
         if not self._is_answered or self.fold.step_is_open:
             return False
-        return not self.fold.last_step_called_tools or self.totals.steps >= self.plan.max_steps
+        is_done = not self.fold.last_step_called_tools or self.fold.waits_for_answers
+        return is_done or self.totals.steps >= self.plan.max_steps
 
     async def _step(self) -> AsyncGenerator[Chunk, None]:
         """Settle what the last model call left open; otherwise make the next model call."""
@@ -307,10 +311,12 @@ class TurnLoop:
                     if isinstance(item, ToolProgress):
                         arrivals.put_nowait(chunks.tool_output_available(call.call_id, item.output, preliminary=True))
                     else:
-                        record = {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
+                        record = call_record(call, item)
                 assert record is not None, "a tool runner ends with a result"
                 await self._journal.record(key, record)
-            arrivals.put_nowait(output_chunk(call.call_id, record))
+            chunk = settling_chunk(call.call_id, record)
+            if chunk is not None:
+                arrivals.put_nowait(chunk)
             arrivals.put_nowait(None)
         except BaseException as error:
             arrivals.put_nowait(error)
@@ -322,14 +328,32 @@ def recorded_outputs(fold: TurnFold, records: Mapping[str, JSONValue]) -> list[C
     outputs: list[Chunk] = []
     for call in fold.unsettled_calls():
         record = records.get(f"{CALL_PREFIX}{call.call_id}")
-        if isinstance(record, dict):
-            outputs.append(output_chunk(call.call_id, record))
-            fold.apply(outputs[-1])
+        chunk = settling_chunk(call.call_id, record) if isinstance(record, dict) else None
+        if chunk is not None:
+            outputs.append(chunk)
+            fold.apply(chunk)
     return outputs
 
 
-def output_chunk(call_id: str, record: JSONObject) -> Chunk:
-    """The chunk that shows the recorded result of a call."""
+def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
+    """What the journal keeps of a settled call, or of one that somebody else is to answer."""
+    if isinstance(item, ToolResult):
+        return {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
+    return {
+        "waits": item.status.value,
+        "tool_name": call.tool_name,
+        "input": call.input,
+        "approval_id": item.approval_id,
+        "expires_seconds": item.expires_seconds,
+    }
+
+
+def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
+    """The chunk that shows how a call stands: its result, or the question to a person. A client's call needs none."""
+    if record.get("waits") == CallStatus.ASKED:
+        return chunks.tool_approval_request(record["approval_id"], call_id)
+    if "waits" in record:
+        return None
     if record["is_error"]:
         return chunks.tool_output_error(call_id, str(record["output"]))
     return chunks.tool_output_available(call_id, record["output"])

@@ -25,6 +25,7 @@ from tools_app.core.execution import CheckedCall
 
 BROKEN_CALL = "The tool call was interrupted before its arguments were complete."
 _PENDING_STATES = {"input-available"}
+_OPEN_STATES = {*_PENDING_STATES, "approval-requested"}
 
 
 class TurnFold:
@@ -83,6 +84,13 @@ class TurnFold:
     def last_step_called_tools(self) -> bool:
         """Whether the last step made any tool call, broken ones included."""
         return any("toolCallId" in part for part in self._step_parts())
+
+    @property
+    def waits_for_answers(self) -> bool:
+        """Whether calls of the last step are somebody else's to answer: a client's, or a person's to decide."""
+        return any(
+            part.get("state") in _OPEN_STATES and not part.get("providerExecuted") for part in self._step_parts()
+        )
 
     def unsettled_calls(self) -> list[ToolCall]:
         """Calls with a complete input and no result yet, in the order the model made them."""

@@ -19,6 +19,8 @@ from chat.models import AgentInstance, Turn, new_turn_id
 from chat.registry import get_agent_class
 from chat.think import Think
 from chat.turns import slots
+from chat.turns.answers import pass_by, settle_open_calls
+from chat.turns.client_tools import remember_client_tools
 from chat.turns.entering import LATER
 from chat.turns.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
 from chat.turns.merging import MERGED
@@ -31,6 +33,8 @@ from sessions_app import selectors
 from sessions_app.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import OPEN
+from tools_app.services import Actor
 
 TURN_FIBER = "chat.turn"
 MAX_REQUEST_ID = 128
@@ -42,6 +46,7 @@ ADMIT_TRIES = 100
 class TurnRequest:
     """One request for a turn. `origin` labels the connection that sent it; it is not told twice.
 
+    Shape: `via` is the way it came in: socket, api, server. `client_tools` replaces the tools that clients run.
     `is_stopped`: accept what it says and never run it. `awaits_input`: what it says is given when its turn starts.
     """
 
@@ -51,6 +56,8 @@ class TurnRequest:
     body: JSONObject = field(default_factory=dict)
     options: JSONObject = field(default_factory=dict)
     origin: str = ""
+    via: str = "server"
+    client_tools: Sequence[JSONObject] | None = None
     is_stopped: bool = False
     awaits_input: bool = False
 
@@ -90,40 +97,55 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
         present = _find_accepted(instance, request)
         if present is not None:
             return Admission(turn=present, is_new=False)
-        return Admission(turn=_accept(instance, request, file_ids), is_new=True)
+        assert instance.session_id is not None
+        remember_client_tools(instance, request.client_tools)
+        if not _speaks_later(request):
+            settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
+        placement = resolve(instance.session_id, request.intake)
+        overlap = decide_overlap(instance, request.intake, placement)
+        if (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
+            attachments.bind(instance.owner_id, file_ids, instance)
+        turn = _accept(instance, request, placement, overlap)
+        if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
+            AgentInstance.objects.filter(pk=instance.pk).update(last_body=request.body)
+        if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
+            _ring_settled(turn)
+        return Admission(turn=turn, is_new=True)
 
 
-def _accept(instance: AgentInstance, request: TurnRequest, file_ids: Sequence[str]) -> Turn:
-    assert instance.session_id is not None
+def _speaks_later(request: TurnRequest) -> bool:
+    """Whether nothing is said before the turn starts: until then it leaves no trace, and passes nobody by."""
+    return request.awaits_input or (isinstance(request.intake, Program) and request.intake.enters_at_start)
+
+
+def accept_turn(instance: AgentInstance, request: TurnRequest, placement: Placement, *, parent: Turn) -> Turn:
+    """Accept a turn that goes on from another one, in a transaction of the caller's that holds the instance's row.
+
+    Errors: `QuotaExceeded`.
+    """
+    return _accept(lock_instance(instance), request, placement, Overlap(), parent)
+
+
+def _accept(
+    instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None = None
+) -> Turn:
     policy.check_admission(instance)
-    placement = resolve(instance.session_id, request.intake)
-    overlap = decide_overlap(instance, request.intake, placement)
-    if (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
-        attachments.bind(instance.owner_id, file_ids, instance)
     for superseded in overlap.superseded:
         cancel_fiber(superseded.fiber_id, reason=SKIPPED_REASON)
         _ring_settled(superseded)
-    turn = _write_turn(instance, request, placement, overlap)
-    if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
-        AgentInstance.objects.filter(pk=instance.pk).update(last_body=request.body)
-    _ring_accepted(turn, request.origin)
-    if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
-        _ring_settled(turn)
-    return turn
-
-
-def _ring_accepted(turn: Turn, origin: str) -> None:
+    turn = _write_turn(instance, request, placement, overlap, parent)
     ring_on_commit(
-        group_of(key_of(turn.instance)),
+        group_of(key_of(instance)),
         {
             "type": "turn.accepted",
             "turn_id": turn.id,
             "request_id": turn.request_id,
             "position": turn.position,
             "trigger": turn.trigger,
-            "origin": origin,
+            "origin": request.origin,
         },
     )
+    return turn
 
 
 def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None:
@@ -135,7 +157,9 @@ def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None
     return turns.filter(request_id=request.request_id).first() if request.request_id else None
 
 
-def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap) -> Turn:
+def _write_turn(
+    instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None
+) -> Turn:
     turn_id, request_id = new_turn_id(), request.request_id or new_id("req")
     fiber = start_fiber(
         TURN_FIBER,
@@ -160,6 +184,7 @@ def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placem
         instance=instance,
         session_id=instance.session_id,
         fiber=fiber,
+        parent=parent,
         position=instance.turn_count,
         request_id=request_id,
         idempotency_key=request.idempotency_key or None,
@@ -230,6 +255,8 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
     """
     with stopping(key, queued_reason=SKIPPED_REASON) as instance:
         assert instance.session_id is not None
+        pass_by(instance, Actor(user_id=key.owner_id, via="clear"), statuses=OPEN)
+        remember_client_tools(instance, ())
         AgentInstance.objects.filter(pk=instance.pk).update(last_body={})
         clear_session(instance.session_id)
         cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}

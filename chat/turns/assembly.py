@@ -1,6 +1,6 @@
 """Assembly: a fresh agent object, its model, its tools in the documented order, its context. The one such place.
 
-Order of tools, later wins: `get_tools()`, then the tools that `before_turn` adds for this turn.
+Order of tools, later wins: those of clients, `get_tools()`, then the tools that `before_turn` adds for this turn.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, is_overridden, observe
+from chat.turns.client_tools import to_tools
 from chat.turns.merging import merge_history
 from chat.turns.persistence import TurnFacts, has_content, read_history
 from chat.turns.system_prompt import system_prompt
@@ -37,6 +38,7 @@ class Assembled:
     plan: TurnPlan
     toolset: Toolset
     options: ChatOptions
+    history: list[JSONObject]  # what the plan's prompt begins with; results of approved calls are written into it
 
 
 async def make_think(facts: TurnFacts, make_agent: MakeAgent) -> Think:
@@ -58,7 +60,8 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     urls = _file_urls(history)
     files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
     system = await system_prompt(agent, facts.session_id)
-    offered = Toolset(await decide(agent, "get_tools"))
+    # A client's tool never takes the place of one of ours: the model would be told what we never said.
+    offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"))
     context = TurnContext(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
@@ -99,7 +102,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         tools={tool.name: tool for tool in toolset},
         body=facts.body,
     )
-    return Assembled(agent=agent, plan=plan, toolset=toolset, options=options)
+    return Assembled(agent=agent, plan=plan, toolset=toolset, options=options, history=history)
 
 
 def _guarded(agent: Think, choice: ModelChoice, stall_timeout_seconds: float | None = None) -> LanguageModel:

@@ -19,6 +19,8 @@ from chat.core.language_model import Usage
 from chat.errors import TurnNotFound
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.turns.answers import ANSWERABLE, answered_meanwhile, pass_by
+from chat.turns.continuing import continue_when_ready
 from chat.turns.entering import end_unbegun, enter_messages
 from chat.turns.status import SKIPPED_REASON
 from fibers.context import FiberContext
@@ -30,8 +32,11 @@ from sessions_app.core.repair import repair_messages
 from sessions_app.core.tree import Leaf
 from sessions_app.services import archive_beyond, place_messages, put_assistant, update_message
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import OPEN
+from tools_app.services import Actor
 
 RESPONSE_FIBER = "chat.response"
+TURN = Actor(user_id=None, via="turn")
 BEGIN = "begin"
 FINAL = "final"
 _NOT_OVER: dict[str, Any] = {"finished_at": None, "error_text": "", "error_code": ""}
@@ -62,6 +67,7 @@ class TurnFacts:
     body: JSONObject
     accepted_at: datetime
     history: list[JSONObject] | None = None  # the path to the leaf, where the begin has just read it
+    client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
 
     @property
     def is_continuation(self) -> bool:
@@ -72,7 +78,8 @@ class TurnFacts:
 def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None) -> TurnFacts:
     """Place the turn's input in the path and settle what earlier turns left open; once, recorded.
 
-    Errors: `Cancelled` with the reason "skipped" when the conversation was cleared since; `LeaseLost`.
+    Errors: `Cancelled` with the reason "skipped" when the conversation was cleared since, or when the answer that this
+    turn continues is not the end of the shown path any more; `LeaseLost`.
     """
     turn = Turn.objects.select_related("instance").filter(pk=turn_id).first()
     if turn is None:
@@ -80,15 +87,15 @@ def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None)
     history = None
     if recorded is None:
         with context.fenced():
-            was_cleared = not holds_generation(turn.instance_id, turn.generation)
-            if was_cleared:
+            is_over = not holds_generation(turn.instance_id, turn.generation) or _is_left(turn)
+            if is_over:
                 end_unrun(context.payload)
             else:
                 leaf_id, history = _place(turn)
                 Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now(), **_NOT_OVER)
                 context.record_in(BEGIN, {"leaf": leaf_id})
-        if was_cleared:
-            raise Cancelled(SKIPPED_REASON)
+        if is_over:
+            raise Cancelled(reason=SKIPPED_REASON)
     else:
         leaf_id = recorded["leaf"]
         if turn.finished_at is not None:  # it had been given up, and somebody had it run again
@@ -111,6 +118,7 @@ def facts_of(turn: Turn, leaf_id: str | None, history: list[JSONObject] | None =
         body=turn.body,
         accepted_at=turn.accepted_at,
         history=history,
+        client_tools=tuple(turn.instance.client_tools),
     )
 
 
@@ -125,8 +133,15 @@ def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
     return [message.to_ui() for message in stored]
 
 
+def _is_left(turn: Turn) -> bool:
+    """Whether this continues an answer after which something else was said or chosen."""
+    return turn.parent_id is not None and selectors.leaf_id(turn.session_id) != turn.base_id
+
+
 def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
+    runs_approved = turn.trigger == TurnTrigger.CONTINUE
+    pass_by(turn.instance, TURN, statuses=ANSWERABLE if runs_approved else OPEN)
     enter_messages(turn)
     left_behind = _left_behind(turn)
     if left_behind:
@@ -188,7 +203,8 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     Runs inside the fenced transaction that also commits the last of the log. The message is not stored when the
     conversation was cleared meanwhile, nor when nothing was said.
     """
-    if store_answer(facts, end.message, end.original_ids) and end.max_messages:
+    was_stored = store_answer(facts, end.message, end.original_ids)
+    if was_stored and end.max_messages:
         archive_beyond(facts.session_id, end.max_messages)
     Turn.objects.filter(pk=facts.turn_id).update(
         finished_at=timezone.now(),
@@ -201,6 +217,8 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
         error_text=end.error_text,
         error_code=end.error_code,
     )
+    if was_stored and end.outcome == "completed":
+        continue_when_ready(facts.turn_id)
     if end.has_response_hook:
         start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text)
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})
@@ -213,8 +231,9 @@ def store_answer(facts: TurnFacts, message: JSONObject, original_ids: Sequence[s
     """
     if not has_content(message) or not holds_generation(facts.key.instance_id, facts.generation):
         return False
+    answered = answered_meanwhile(facts.turn_id)(message)
     place = selectors.end_of_turn(facts.session_id, facts.turn_id, below=facts.leaf_id, besides=facts.assistant_id)
-    put_assistant(facts.session_id, message, after=place, turn_id=facts.turn_id)
+    put_assistant(facts.session_id, answered, after=place, turn_id=facts.turn_id)
     if original_ids and facts.key.owner_id is not None:
         bind(facts.key.owner_id, original_ids, AgentInstance.objects.get(pk=facts.key.instance_id))
     return True

@@ -27,6 +27,7 @@ from chat.instance_rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
 from chat.think import USE_LOOP, Think
+from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.calling import AgentCodeFailed, decide, is_overridden, iterate, observe
 from chat.turns.journal import TurnJournal
@@ -106,21 +107,34 @@ class TurnRun:
         assembled = await assemble(
             agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
         )
-        answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer)
+        tools = TurnTools(agent, assembled.toolset, self._facts, self._context)
+        answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
         watches = is_overridden(agent, "on_chunk")
-        async with aclosing(answer) as chunks:
+        async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
             async for chunk in chunks:
                 writer.write(chunk)
                 if watches:
                     await observe(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
 
-    def _loop_answer(self, assembled: Assembled, writer: StreamWriter) -> AsyncGenerator[Chunk, None]:
+    async def _after_approved(
+        self, assembled: Assembled, tools: TurnTools, answer: AsyncGenerator[Chunk, None]
+    ) -> AsyncGenerator[Chunk, None]:
+        """Run the calls that a person approved, then answer. The stream begins first: tools may take their time."""
+        async with aclosing(answer):
+            if self._facts.is_continuation:
+                if not self._standing.fold.started:
+                    yield _fold(self._standing.fold, {"type": "start", "messageId": self._facts.assistant_id})
+                await run_approved(self._context, self._facts, tools, assembled.history)
+            async for chunk in answer:
+                yield chunk
+
+    def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
         loop = TurnLoop(
             assembled.plan,
             self._standing.fold,
-            journal=TurnJournal(self._context, writer, self._turn_id),
-            tools=TurnTools(assembled.agent, assembled.toolset, self._facts, self._context),
+            journal=TurnJournal(self._context, writer, self._facts),
+            tools=tools,
             hooks=_StepHooks(assembled.agent, self._facts),
         )
         self._totals = loop.totals
@@ -229,7 +243,7 @@ class TurnRun:
 def _settle_as(final: JSONObject) -> JSONObject:
     """End the fiber as the recorded end says."""
     if final["outcome"] == "aborted":
-        raise Cancelled("stopped")
+        raise Cancelled(reason="stopped")
     if final["outcome"] == "error":
         raise Failed(final["code"] or "error", final["error"], is_final=True)
     return final

@@ -18,7 +18,6 @@ from chat.turns.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL, FiberStatus, Interrupt
 from fibers.errors import Cancelled
-from fibers.services import cancel_fiber
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -58,8 +57,8 @@ async def wait_for_input(context: FiberContext, turn_id: str) -> None:
         await db(_end, context, turn_id)
         raise Cancelled from None
     if not said:
-        await db(_skip, context, turn_id)
-        raise Cancelled
+        await db(_end, context, turn_id)
+        raise Cancelled(reason=SKIPPED_REASON)
 
 
 async def _input_of(turn_id: str) -> list[JSONObject]:
@@ -85,12 +84,6 @@ def _options(turn_id: str) -> JSONObject:
 def _end(context: FiberContext, turn_id: str) -> None:
     with context.fenced():
         end_unbegun(turn_id)
-
-
-def _skip(context: FiberContext, turn_id: str) -> None:
-    with context.fenced():
-        end_unbegun(turn_id)
-        cancel_fiber(context.fiber_id, reason=SKIPPED_REASON)
 
 
 def look_at(turn_id: str) -> Slot:

@@ -1,16 +1,25 @@
-"""The tools of one turn: checked against their schemas, gated by the agent's hooks, run by the executor."""
+"""The tools of one turn: checked against their schemas, gated by people and by hooks, run by the executor.
 
+A client's call and one that a person must approve are handed out: the turn ends without a result for them, and the
+answer continues the conversation (`chat/turns/answers.py`). The hooks run for calls that run here, after the approval.
+"""
+
+import asyncio
+import inspect
 from collections.abc import AsyncIterator
 
 from chat.agent import Agent
+from chat.conf import chat_settings
 from chat.core.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
-from chat.turns.calling import AgentCodeFailed, decide, is_overridden, observe
+from chat.think import Think
+from chat.turns.calling import AgentCodeFailed, decide, developers_code, is_overridden, observe
 from chat.turns.persistence import TurnFacts
 from fibers.context import FiberContext
-from thinkproject.kernel.aio import db
-from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
+from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.ids import new_id
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall, check_call, to_json
-from tools_app.core.tool import ToolContext
+from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolError
 from tools_app.executor import execute
@@ -32,9 +41,18 @@ class TurnTools:
         """Parse and validate without running."""
         return check_call(self._toolset, tool_name, arguments)
 
-    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult]:
-        """Decide, run, report. The row exists before the tool runs."""
-        attempt = await db(self._begin, call)
+    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
+        """Hand out, or run and report. The row exists before the tool runs."""
+        pause = await self._pause(call)
+        if pause is not None:
+            yield pause
+            return
+        async for item in self.run_here(call, self._facts.turn_id):
+            yield item
+
+    async def run_here(self, call: ToolCall, turn_id: str) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call whose row is that of a turn, this one's or an earlier one's. Nobody is asked any more."""
+        attempt = await db(self._begin, call, turn_id)
         result = ToolResult(output=None)
         async for item in self._run(call, attempt):
             if isinstance(item, ToolProgress):
@@ -56,9 +74,22 @@ class TurnTools:
         )
         yield result
 
-    def _begin(self, call: ToolCall) -> int:
+    async def _pause(self, call: ToolCall) -> ToolPause | None:
+        """Whether somebody else is to answer this call."""
+        if call.tool_name not in self._toolset:
+            return None
+        tool = self._toolset.get(call.tool_name)
+        if tool.is_client:
+            return ToolPause(status=CallStatus.WAITING)
+        if not await _must_ask(tool, call, self._tool_context(call, 1)):
+            return None
+        seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
+        seconds = chat_settings.approval_seconds if seconds is None else seconds
+        return ToolPause(status=CallStatus.ASKED, approval_id=new_id("apr"), expires_seconds=seconds or None)
+
+    def _begin(self, call: ToolCall, turn_id: str) -> int:
         with self._context.fenced():
-            return begin_call(call, turn_id=self._facts.turn_id, owner_id=self._facts.key.owner_id)
+            return begin_call(call, turn_id=turn_id, owner_id=self._facts.key.owner_id)
 
     async def _run(self, call: ToolCall, attempt: int) -> AsyncIterator[ToolProgress | ToolResult]:
         try:
@@ -106,6 +137,22 @@ class TurnTools:
             attempt=attempt,
             idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
         )
+
+
+async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
+    """Ask the tool whether a person must approve the call. A rule that fails leaves it to the person."""
+    rule = tool.needs_approval
+    if not callable(rule):
+        return rule
+    try:
+        with developers_code("needs_approval"):
+            async with asyncio.timeout(tool.timeout_seconds):
+                if inspect.iscoroutinefunction(rule):
+                    return bool(await rule(call.input, context))
+                answer = await user_code(rule, call.input, context)
+                return bool(await answer if inspect.isawaitable(answer) else answer)
+    except AgentCodeFailed:
+        return True
 
 
 def _substituted(output: object) -> ToolResult:

@@ -83,6 +83,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
         "OPENAI_BASE_URL": f"http://127.0.0.1:{provider_port}/v1",
         "OPENAI_API_KEY": "scripted",
         "THINK_MODEL": "openai/scripted",
+        "THINK_APPS": "tests.acceptance.desk",
         "DJANGO_SETTINGS_MODULE": "thinkproject.settings",
     }
     for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS", "SECRET_KEY", "CI"):

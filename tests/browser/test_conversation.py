@@ -60,6 +60,7 @@ def test_waiting_thinking_and_tool_states_are_said(tab: ChatPage) -> None:
     tab.rest()
     expect(tab.page.locator(".reasoning .fold-label")).to_contain_text("Thought")
     tab.page.locator(".reasoning summary").click()
+    expect(tab.page.locator(".reasoning .fold-body")).not_to_be_empty()  # a fold draws its inside once it is open
     assert len(words(tab.page.locator(".reasoning .fold-body").inner_text())) == 40
 
 

@@ -1,6 +1,7 @@
 // A page that mounts the published hooks, unchanged, and shows all of them to a test as `window.harness`.
 //
-// Query: host, agent, name, token (sent in the query, as clients that cannot set headers do).
+// Query: host, agent, name, token (sent in the query, as clients that cannot set headers do); answers (what the page does
+// with calls: `call`, `execute`, `fail`, else nothing), auto=no (no continuation by itself), wait (ms before it answers).
 
 import { Component, type ReactNode, Suspense, useEffect, useLayoutEffect } from "react";
 import { createRoot } from "react-dom/client";
@@ -38,8 +39,51 @@ function textOf(message: { parts: { type: string; text?: string }[] }): string {
   return message.parts.filter((part) => part.type === "text").map((part) => part.text).join("");
 }
 
+const pause = () => new Promise((resolve) => setTimeout(resolve, Number(query.get("wait") ?? 0)));
+
+async function locate(input: unknown) {
+  note("locate", { input });
+  await pause();
+  return { place: query.get("place") ?? "home", input };
+}
+
+type Options = Parameters<typeof useAgentChat>[0];
+
+/** What the hook is told about calls. `execute` sends the tool's schema with each request. */
+function answering(): Partial<Options> {
+  const auto = query.get("auto") === "no" ? { autoContinueAfterToolResult: false } : {};
+  switch (query.get("answers")) {
+    case "execute":
+      return {
+        ...auto,
+        experimental_automaticToolResolution: true,
+        tools: { roam: { description: "Roam.", parameters: { type: "object" }, execute: locate } },
+      };
+    case "call":
+      return {
+        ...auto,
+        onToolCall: async ({ toolCall, addToolOutput }) => {
+          const output = await locate(toolCall.input);
+          addToolOutput({ toolCallId: toolCall.toolCallId, output });
+        },
+      };
+    case "fail":
+      return {
+        ...auto,
+        onToolCall: async ({ toolCall, addToolOutput }) => {
+          await pause();
+          addToolOutput({ toolCallId: toolCall.toolCallId, state: "output-error", errorText: "no signal" });
+        },
+      };
+    default:
+      return auto;
+  }
+}
+
+const options = answering();
+
 function Chat({ agent }: { agent: ReturnType<typeof useAgent> }) {
-  const chat = useAgentChat({ agent, onTurnEnd: (event) => note("turn-end", { ...event }) });
+  const chat = useAgentChat({ agent, onTurnEnd: (event) => note("turn-end", { ...event }), ...options });
   useLayoutEffect(() => {
     harness.chat = chat;
     const now: Seen = {

@@ -51,9 +51,9 @@ def give_up(reason: str) -> None:
 
 
 class MakeRoom(Protocol):
-    """Makes a conversation: `make_room("name", line="sdk6")`."""
+    """Makes a conversation: `make_room("name", line="sdk6", agent="desk")`."""
 
-    def __call__(self, name: str = "", *, line: str = "sdk7") -> Room: ...
+    def __call__(self, name: str = "", *, line: str = "sdk7", agent: str = "assistant") -> Room: ...
 
 
 @pytest.fixture(scope="session")
@@ -67,11 +67,15 @@ def pages() -> Iterator[str]:
         yield address
 
 
+def _plan(pages: str) -> Plan:
+    return Plan(environ={"THINK_ALLOWED_ORIGINS": pages, "THINK_APPS": "tests.acceptance.desk"})
+
+
 @pytest.fixture(scope="session")
 def _shared_product(pages: str) -> Iterator[Product]:
     folder = Path(tempfile.mkdtemp(prefix="thkc"))
     try:
-        product = start_product(folder, Plan(environ={"THINK_ALLOWED_ORIGINS": pages}))
+        product = start_product(folder, _plan(pages))
         yield product
         product.close()
     finally:
@@ -110,9 +114,9 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def make_room(product: Product, pages: str, context: BrowserContext) -> MakeRoom:
     """Make conversations."""
 
-    def make(name: str = "", *, line: str = "sdk7") -> Room:
+    def make(name: str = "", *, line: str = "sdk7", agent: str = "assistant") -> Room:
         name = name or f"room-{uuid.uuid4().hex[:8]}"
-        return Room(product, name, lambda label: Tab(context.new_page(), label), f"{pages}/{line}/")
+        return Room(product, name, lambda label: Tab(context.new_page(), label), f"{pages}/{line}/", agent=agent)
 
     return make
 

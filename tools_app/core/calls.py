@@ -9,12 +9,18 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 class CallStatus(StrEnum):
     """Where a tool call stands. Settled calls never change: the first result wins."""
 
+    WAITING = "waiting"  # for a result from a client
+    ASKED = "asked"  # for a person's decision
+    APPROVED = "approved"  # not run yet
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    DENIED = "denied"
 
 
-SETTLED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED})
+SETTLED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.DENIED})
+OPEN = frozenset({CallStatus.WAITING, CallStatus.ASKED, CallStatus.APPROVED})
+"""Calls that somebody outside the turn still has to answer, or that were approved and have not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,19 @@ class ToolProgress:
     """A preliminary output of a tool that yields; the next one, or the result, replaces it."""
 
     output: JSONValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPause:
+    """The call is somebody else's to answer: its turn ends without a result for it.
+
+    Shape: `status` is `WAITING` (a client gives the result) or `ASKED` (a person decides, under `approval_id`).
+    Units: `expires_seconds` from now; `None` never expires.
+    """
+
+    status: CallStatus
+    approval_id: str = ""
+    expires_seconds: float | None = None
 
 
 def parse_input(arguments: str) -> JSONObject:

@@ -12,9 +12,9 @@ filled in by the product and hidden from the model.
 import inspect
 import re
 import typing
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, overload
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, overload
 
 from pydantic import BaseModel
 
@@ -43,18 +43,31 @@ class ToolContext:
     idempotency_key: str
 
 
+ApprovalRule: TypeAlias = bool | Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]
+"""Whether a person must approve a call: always, never, or what a function of its input says. May be async."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """An ability: a name and a schema for the model, a function for us. Made by `@tool`; values are immutable."""
+    """An ability: a name and a schema for the model, a function for us. Made by `@tool`; values are immutable.
+
+    One without a function is a client's: its calls end the turn, and whoever shows the conversation answers them.
+    """
 
     name: str
     description: str
     input_schema: JSONObject
-    function: Callable[..., Any]
+    function: Callable[..., Any] | None
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     reruns: bool = True  # False: a call that a crash cut is reported as interrupted instead of run again
     arguments: type[BaseModel] | None = field(default=None, repr=False)
     context_parameter: str | None = None
+    needs_approval: ApprovalRule = False
+
+    @property
+    def is_client(self) -> bool:
+        """Whether a client gives the result."""
+        return self.function is None
 
     def parse(self, value: JSONObject) -> dict[str, Any]:
         """Turn the model's JSON object into keyword arguments. Errors: `ToolInputInvalid`."""
@@ -63,8 +76,21 @@ class Tool:
         return parse_arguments(self.arguments, value, tool_name=self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function as if it were not a tool."""
+        """Call the function as if it were not a tool. Errors: `TypeError` for a client's tool, which has none."""
+        if self.function is None:
+            raise TypeError(f"Tool {self.name!r} is run by a client; the server has no function for it.")
         return self.function(*args, **kwargs)
+
+
+def client_tool(name: str, description: str = "", parameters: JSONObject | None = None) -> Tool:
+    """Make a tool that clients run. `parameters` is the JSON Schema of its input; any object when left out.
+
+    Errors: `ToolDeclarationInvalid` for a name that providers refuse.
+    """
+    if not NAME_PATTERN.match(name):
+        raise ToolDeclarationInvalid(_not_a_name(name))
+    schema = parameters or {"type": "object", "properties": {}}
+    return Tool(name=name, description=description, input_schema=schema, function=None)
 
 
 @overload
@@ -76,6 +102,7 @@ def tool(
     description: str | None = None,
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
     reruns: bool = True,
+    needs_approval: ApprovalRule = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -85,16 +112,20 @@ def tool(
     description: str | None = None,
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
     reruns: bool = True,
+    needs_approval: ApprovalRule = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool.
 
     Units: `timeout_seconds`; sync functions go on in their thread after a timeout, but the model is told and moves on.
     Durability: with `reruns=True` a call that a crash cut runs again with the same `ToolContext.idempotency_key`.
+    `needs_approval`: a person decides before the call runs; a function gets the input and the context, and one that
+    fails counts as yes.
     Errors: `ToolDeclarationInvalid` at import, naming the parameter.
     """
 
     def make(target: Callable[..., Any]) -> Tool:
-        return _make(target, name=name, description=description, timeout_seconds=timeout_seconds, reruns=reruns)
+        made = _make(target, name=name, description=description, timeout_seconds=timeout_seconds, reruns=reruns)
+        return replace(made, needs_approval=needs_approval)
 
     return make(function) if function is not None else make
 
@@ -109,7 +140,7 @@ def _make(
 ) -> Tool:
     tool_name: str = name or str(getattr(function, "__name__", ""))
     if not NAME_PATTERN.match(tool_name):
-        raise ToolDeclarationInvalid(f"{tool_name!r} is not a tool name: expected 1 to 64 letters, digits, '_' or '-'")
+        raise ToolDeclarationInvalid(_not_a_name(tool_name))
     if timeout_seconds <= 0:
         raise ToolDeclarationInvalid(f"Tool {tool_name!r}: timeout_seconds must be positive, not {timeout_seconds!r}")
     context_parameter = _context_parameter(function)
@@ -125,6 +156,10 @@ def _make(
         arguments=arguments,
         context_parameter=context_parameter,
     )
+
+
+def _not_a_name(name: str) -> str:
+    return f"{name!r} is not a tool name: expected 1 to 64 letters, digits, '_' or '-'"
 
 
 def _context_parameter(function: Callable[..., Any]) -> str | None:

@@ -75,6 +75,8 @@ export class Api {
   };
   selectLeaf = (id, messageId) => this.request("PUT", `/instances/${encodeURIComponent(id)}/leaf`, { message_id: messageId });
   submitTurn = (id, body) => this.request("POST", `/instances/${encodeURIComponent(id)}/turns`, body);
+  decideCall = (id, callId, decision) => this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/approval`, decision);
+  answerCall = (id, callId, result) => this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/result`, result);
   cancelTurn = (turnId) => this.request("POST", `/turns/${encodeURIComponent(turnId)}/cancel`, {});
 
   /** Upload one file. `onProgress` hears fractions; `signal` aborts. Resolves to {id, url, name, media_type, byte_size}. */

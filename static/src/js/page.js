@@ -3,6 +3,7 @@
 import { AgentSocket } from "./socket.js";
 import { Conversation } from "./conversation.js";
 import { Outbox } from "./outbox.js";
+import { openQuestions } from "./question.js";
 import { newId } from "./ids.js";
 import { recall, remember } from "./storage.js";
 import { showReadOnly } from "./read_only.js";
@@ -173,8 +174,36 @@ export class Page {
       unqueue: () => this.#unqueue(message),
       retryFailed: () => this.#retryFailed(),
       reload: () => this.conversation.refresh(),
+      approve: () => this.#decide(detail, true),
+      deny: () => this.#decide(detail, false),
+      skip: () => this.#answered(this.api.answerCall(this.conversation.instance.id, detail.toolCallId, { error_text: "" })),
+      approveAll: () => this.#decideAll(true),
+      denyAll: () => this.#decideAll(false),
     };
     return actions[name]?.();
+  }
+
+  /** Bound to the arguments that are shown. Resolves to whether the decision is stored. */
+  #decide(part, approved) {
+    this.composer.focus(); // the button that was pressed is about to go
+    return this.#answered(this.api.decideCall(this.conversation.instance.id, part.toolCallId, { approved, input: part.input }));
+  }
+
+  async #decideAll(approved) {
+    for (const part of openQuestions(this.conversation)) if (!(await this.#decide(part, approved))) return;
+  }
+
+  async #answered(request) {
+    try {
+      const { not_continued: refusal } = await request;
+      if (refusal) notice(refusal);
+      this.conversation.refreshSoon();
+      return true;
+    } catch (error) {
+      notice(error.message);
+      this.conversation.refreshSoon(); // another window may have decided
+      return false;
+    }
   }
 
   async #selectSibling(id) {
@@ -249,7 +278,8 @@ export class Page {
 
   #onEnd(outcome) {
     const failure = `The answer failed. ${this.conversation.failed?.error ?? ""}`.trim();
-    this.speaker.finish({ completed: "Answer complete.", aborted: "Stopped.", error: failure }[outcome] ?? "");
+    const asks = openQuestions(this.conversation).length > 0;
+    this.speaker.finish({ completed: asks ? "The assistant asks for your approval." : "Answer complete.", aborted: "Stopped.", error: failure }[outcome] ?? "");
     this.sidebar.refreshSoon(800);
     this.#markSeen();
   }

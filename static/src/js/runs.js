@@ -9,7 +9,8 @@ export function longRuns(parts) {
   const runs = [];
   let run = null;
   parts.forEach((part, index) => {
-    if (isTool(part)) {
+    if (part.state === "approval-requested") run = null; // what asks stays in sight
+    else if (isTool(part)) {
       if (!run) runs.push((run = { first: index, parts: [] }));
       run.parts.push(part);
     } else if (part.type !== "step-start") run = null;

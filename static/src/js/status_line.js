@@ -1,5 +1,7 @@
 // What goes on, in one line under the conversation. Pure: state in, words out.
 
+import { openQuestions } from "./question.js";
+
 // By the error codes of docs/reference/errors.md: what a person can do about it.
 const HINTS = {
   rate_limited: "The model's service asks for a pause. Wait a little, then try again.",
@@ -24,7 +26,7 @@ export function statusOf(conversation, outbox) {
   if (running) return runningStatus(conversation, running);
   if (outbox.entries.some((entry) => entry.state === "accepted")) return { kind: "wait", text: "Waiting for the model" };
   if (failed) return failedStatus(failed, conversation.instance.isReadOnly);
-  return null;
+  return questionStatus(openQuestions(conversation).length, conversation.instance.isReadOnly);
 }
 
 function runningStatus(conversation, running) {
@@ -36,6 +38,13 @@ function runningStatus(conversation, running) {
   // An open part shows by itself that it goes on, as long as it does.
   const isText = part.type === "text" || part.type === "reasoning";
   return isText && Date.now() - running.heardAt > QUIET_AFTER ? { kind: "wait", text: "Nothing new for a while. Still waiting." } : null;
+}
+
+function questionStatus(count, isReadOnly) {
+  if (!count || isReadOnly) return null;
+  const text = count === 1 ? "Waiting for your decision." : `${count} calls wait for your decision.`;
+  const all = [{ name: "approveAll", label: `Allow all ${count}` }, { name: "denyAll", label: "Decline all" }];
+  return { kind: "ask", text, detail: "A new message goes on without it.", actions: count > 1 ? all : [] };
 }
 
 function failedStatus(failed, isReadOnly) {

@@ -45,6 +45,7 @@ export class Timeline {
     this.conversation = conversation;
     this.outbox = outbox;
     this.context.isReadOnly = conversation.instance.isReadOnly;
+    this.context.isLast = (message) => conversation.messages.at(-1)?.id === message?.id;
     const off = [
       conversation.on("messages", (detail) => this.#onMessages(detail)),
       conversation.on("message", (id) => this.#touch(id)),

@@ -16,7 +16,7 @@ export class ToolRunView {
   /** `views`: of the calls, which live on inside. A call that somebody reads stays in sight. */
   update(parts, views, isLive) {
     const elements = views.map((view) => view.element);
-    if (!this.list.childElementCount && elements.some((element) => element.open)) this.element.open = true;
+    if (!this.list.childElementCount && views.some((view) => view.fold.details.open)) this.element.open = true;
     setChildren(this.list, elements);
     const { label, note, hasFailed } = runSummary(parts, isLive);
     setText(this.fold.label, label);

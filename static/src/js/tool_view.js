@@ -6,12 +6,13 @@ import { isSettled, toolName } from "./fold.js";
 import { fold } from "./part_views.js";
 import { highlighted } from "./highlight.js";
 import { markupToNodes } from "./markdown.js";
+import { QuestionView } from "./question.js";
 
 const STATES = {
   "input-streaming": "Writing the call",
   "input-available": "Running",
   "approval-requested": "Waiting for approval",
-  "approval-responded": "Answered",
+  "approval-responded": "Allowed",
   "output-available": "Done",
   "output-error": "Failed",
   "output-denied": "Declined",
@@ -19,27 +20,48 @@ const STATES = {
 const LONGEST_SHOWN = 40_000;
 
 export class ToolView {
-  constructor() {
+  constructor(context) {
+    this.context = context;
     this.fold = fold("tool", "tool", () => this.#fill());
-    this.element = this.fold.details;
+    this.element = h("div", { class: "tool-call" }, this.fold.details);
     this.hint = h("span", { class: "fold-hint" });
     this.fold.label.after(this.hint);
   }
 
   update(part, isLive, message) {
     this.part = part;
-    const state = this.#state(part, isLive);
+    const state = this.#state(part, isLive, message);
     const ms = toolTime(part, message.toolMs);
     setText(this.fold.label, part.title || toolName(part) || "Tool");
     setText(this.hint, hintOf(part));
     setText(this.fold.note, ms ? `${state}, ${duration(ms)}` : state);
-    this.element.dataset.state = part.preliminary ? "running" : part.state;
-    this.element.classList.toggle("is-live", isLive && !isSettled(part));
+    const { details } = this.fold;
+    details.dataset.state = part.preliminary ? "running" : part.state;
+    details.classList.toggle("is-live", isLive && !isSettled(part));
     if (this.fold.isBuilt()) this.#fill();
+    this.#ask(part, isLive, message);
   }
 
-  #state(part, isLive) {
+  #ask(part, isLive, message) {
+    const isAsked = part.state === "approval-requested" || this.#isElsewhere(part, isLive, message);
+    if (!isAsked) {
+      this.question?.element.remove();
+      this.question = null;
+      return;
+    }
+    this.question ??= new QuestionView(this.context);
+    this.question.update(part, message, valueNode);
+    this.element.append(this.question.element);
+  }
+
+  /** A call that the server does not run: it waits in the last answer. */
+  #isElsewhere(part, isLive, message) {
+    return part.state === "input-available" && !isLive && this.context.isLast?.(message) === true;
+  }
+
+  #state(part, isLive, message) {
     if (part.preliminary) return "Running";
+    if (this.#isElsewhere(part, isLive, message)) return "Waiting for another app";
     if (!isLive && (part.state === "input-streaming" || part.state === "input-available")) return "No result";
     return STATES[part.state] ?? part.state ?? "";
   }

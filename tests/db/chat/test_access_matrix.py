@@ -22,6 +22,9 @@ from chat.streams.log import close_logs
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause
+from tools_app.models import ToolCallRecord
+from tools_app.services import pause_call
 
 SECRET = "text of alices-question"
 
@@ -35,6 +38,7 @@ class Hers:
     running: Turn
     submission: Turn
     file: Attachment
+    call: ToolCallRecord
 
     def fill(self, text: str) -> str:
         ids = {
@@ -46,6 +50,7 @@ class Hers:
             "file_id": self.file.id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
+            "call_id": self.call.call_id,
         }
         for name, value in ids.items():
             text = text.replace("{" + name + "}", str(value))
@@ -73,6 +78,10 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances/{instance_id}/submissions"): None,
     ("GET", "/api/v1/submissions/{submission_id}"): None,
     ("POST", "/api/v1/submissions/{submission_id}/cancel"): None,
+    ("GET", "/api/v1/instances/{instance_id}/calls"): None,
+    ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval"): {"approved": True},
+    ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/result"): {"output": "mine"},
+    ("GET", "/api/v1/instances/{instance_id}/calls/{call_id}/events"): None,
     ("GET", "/api/v1/turns/{turn_id}"): None,
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
@@ -110,9 +119,12 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
     attachments.claim(alice.pk, [file.id], instance)
     running = make_turn(instance, status="running")
+    question = ToolPause(status=CallStatus.ASKED, approval_id="apr_1")
+    asked = ToolCall(call_id="alices-call", tool_name="pay", input={"amount": 1})
+    call = pause_call(asked, question, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
     tokens.create_token(alice, name="hers")
     submission = make_turn(instance, status="pending", trigger="program", idempotency_key="hers", started_at=None)
-    return Hers(instance=instance, turn=turn, running=running, submission=submission, file=file)
+    return Hers(instance=instance, turn=turn, running=running, submission=submission, file=file, call=call)
 
 
 def client_of(user: User | None) -> Client:

@@ -5,14 +5,13 @@ import pytest
 from chat.models import AgentInstance
 from chat.testing import worker
 from chat.verbs import SavedTurn, Submission
-from sessions_app.core.tree import Leaf
-from sessions_app.services import put_assistant
 from thinkproject.kernel.aio import db
+from tools_app.core.calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, status_of
 from .gated import Quiet, gate, reached
-from .verbs_support import texts, user
+from .verbs_support import texts
 
 
 async def test_run_turn_has_three_modes(make_room: MakeRoom) -> None:
@@ -47,39 +46,23 @@ async def test_requests_are_stopped_by_their_id_or_all(make_room: MakeRoom) -> N
     assert status_of(await room.turn(first.turn.pk)) == "aborted"
 
 
-async def tool_message(room: Room, state: str, turn_id: str = "trn_x") -> None:
-    """A conversation whose last answer holds a call in this state."""
-    await room.handle.add_messages(user("question", "q"))
+async def open_call(room: Room, status: CallStatus) -> None:
+    """A call of an earlier turn of this conversation that stands like this."""
+    await room.handle.add_messages("question")
     instance = await db(AgentInstance.objects.get)
-    part = {"type": "tool-ask", "toolCallId": "call", "state": state, "input": {}}
-    answer = {"id": "answer", "role": "assistant", "parts": [part]}
-    await db(lambda: put_assistant(str(instance.session_id), answer, after=Leaf.ACTIVE, turn_id=turn_id))
+    values = {"turn_id": "trn_x", "call_id": "call", "tool_name": "ask", "scope": instance.pk, "status": status}
+    await db(lambda: ToolCallRecord.objects.create(**values))
 
 
-@pytest.mark.parametrize(
-    ("state", "is_pending"),
-    [
-        ("approval-requested", True),
-        ("input-available", True),
-        ("approval-responded", False),
-        ("output-available", False),
-        ("output-denied", False),
-        ("input-streaming", False),
-    ],
-)
-async def test_c6_62_stability(make_room: MakeRoom, state: str, is_pending: bool) -> None:
+@pytest.mark.parametrize("status", list(CallStatus))
+async def test_c6_62_stability(make_room: MakeRoom, status: CallStatus) -> None:
+    """Who waits for a client or a person is not at rest. What a server ran and left with its worker waits for nobody."""
     room = make_room()
     assert await room.handle.wait_until_stable(0)  # idle
-    await tool_message(room, state)
+    await open_call(room, status)
+    is_pending = status in {CallStatus.WAITING, CallStatus.ASKED}
     assert await room.handle.has_pending_interaction() is is_pending
     assert await room.handle.wait_until_stable(0) is not is_pending
-
-
-async def test_c6_62_a_dead_server_call_is_not_pending(make_room: MakeRoom) -> None:
-    room = make_room()
-    await tool_message(room, "input-available")
-    await db(lambda: ToolCallRecord.objects.create(turn_id="trn_x", call_id="call", tool_name="ask"))
-    assert not await room.handle.has_pending_interaction()
 
 
 async def test_c6_62_what_runs_or_waits_is_not_stable(make_room: MakeRoom) -> None:

@@ -6,7 +6,7 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0003_segment_epoch"),
+        ("think_chat", "0004_client_tools"),
     ]
 
     operations = [

@@ -1,0 +1,120 @@
+"""What a connection does with the requests of its client: submit, stop, clear, answer a call.
+
+Each calls one service and says what came of it; how turns are told is the delivery's.
+"""
+
+import logging
+
+from django.db import DatabaseError
+
+from chat import live
+from chat.agent import InstanceKey
+from chat.core import frames
+from chat.core.intent import REGENERATE
+from chat.delivery import Delivery
+from chat.errors import TurnDropped
+from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.continuing import reply_to_call
+from chat.turns.intake import ClientArray
+from chat.turns.status import TurnStatus
+from chat.wire_replies import reply_of, tools_of
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.ids import new_id
+from tools_app.services import Actor
+
+logger = logging.getLogger(__name__)
+
+BUSY = "The server is very busy at the moment. Please try again."
+
+
+class ClientRequests:
+    """Mixin of the consumer, which supplies what the requests need."""
+
+    key: InstanceKey
+    user_id: int
+    channel_name: str
+    delivery: Delivery | None
+    expects_turn = False
+    """This client answered a call last and waits for the turn that follows."""
+
+    async def send_text(self, text: str) -> None:
+        """Send one frame."""
+        raise NotImplementedError
+
+    async def send_transcript(self, *, connect: bool = False) -> None:
+        """Send the window of messages."""
+        raise NotImplementedError
+
+    async def hear_before(self, position: int) -> None:
+        """Hear of the turns before this one."""
+        raise NotImplementedError
+
+    async def cancel(self, request_id: str) -> None:
+        """Stop a turn. One that is unknown or over is left alone."""
+        turn = await db(live.find_turn, self.key, request_id=request_id)
+        if turn is not None and self.delivery is not None:
+            is_over = not await db(cancel_turn, turn.turn_id)
+            await self.delivery.outbox.stopped(turn, is_over=is_over)
+
+    async def chat(self, frame: frames.ChatRequest) -> None:
+        """Accept a request, or end it with an error."""
+        request = TurnRequest(
+            intake=ClientArray(messages=frame.messages, is_regenerate=frame.trigger == REGENERATE),
+            request_id=frame.id,
+            body=frame.body,
+            origin=self.channel_name,
+            via="socket",
+            client_tools=tools_of(frame),
+        )
+        try:
+            admission = await db(admit, self.key, request)
+        except TurnDropped:
+            await self.send_transcript()  # takes back what the client shows already
+            await self.send_text(frames.done(frame.id, TurnStatus.SKIPPED))
+            return
+        except ThinkError as error:
+            await self.send_text(frames.error(frame.id, error.message))
+            await self.send_transcript()
+            return
+        except DatabaseError:  # one refused request, and no reason to lose the socket
+            logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": self.key.agent})
+            await self.send_text(frames.error(frame.id, BUSY))
+            return
+        turn = live.turn_ref(admission.turn)
+        assert self.delivery is not None
+        if not admission.is_new:
+            # Sent again over a new line. Where its delivery is still to come or at work, that ends it, and once.
+            if turn.is_final and not self.delivery.is_delivering(turn):
+                await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
+            return
+        await self.hear_before(turn.position)
+        await self.delivery.accepted(turn)
+
+    async def answer_call(self, frame: frames.ToolResult | frames.ToolApproval) -> None:
+        """Take an answer to a call. A late, second or strange one changes nothing; its sender is told what holds."""
+        reply, tools = reply_of(frame), tools_of(frame)
+        actor = Actor(user_id=self.user_id, via="socket")
+        try:
+            replied = await db(reply_to_call, self.key, reply, actor, origin=self.channel_name, client_tools=tools)
+        except ThinkError as error:
+            logger.info("answer refused", extra={"action": "answer_refused", "reason": error.message})
+            await self.send_transcript()
+            return
+        self.expects_turn = reply.continues and replied.is_new
+        assert self.delivery is not None
+        if replied.late_for is not None:  # this client shows its own answer, which does not count
+            late = replied.late_for
+            await self.delivery.outbox.message_updated(late.session_id, late.assistant_id)
+        if replied.turn is not None:
+            turn = live.turn_ref(replied.turn)
+            await self.hear_before(turn.position)
+            await self.delivery.accepted(turn)
+        elif replied.refusal:
+            await self.send_text(frames.error(new_id("req"), replied.refusal, continuation=True))
+
+    async def clear(self) -> None:
+        """Empty the conversation."""
+        generation = await db(clear_instance, self.key, origin=self.channel_name)
+        assert self.delivery is not None
+        await self.delivery.clear(generation, is_own=True)

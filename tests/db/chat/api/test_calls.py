@@ -1,0 +1,158 @@
+"""Calls over the API: what is open, decided, answered, and what is told about it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from chat.models import AgentInstance, Turn
+from sessions_app import selectors
+from sessions_app.services import update_message
+from tests.db.chat.conftest import ApiClient, make_turn, say
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause
+from tools_app.models import ToolCallRecord
+from tools_app.services import pause_call
+
+Ask = Callable[..., ToolCallRecord]
+
+
+@pytest.fixture
+def ask(alice: User, conversation: AgentInstance) -> Ask:
+    """Put an open call into the conversation's answer."""
+    turn = Turn.objects.get(assistant_id="a1")
+
+    def put(call_id: str, *, is_question: bool = True, arguments: JSONObject | None = None) -> ToolCallRecord:
+        arguments = arguments or {"amount": 5}
+        part: JSONObject = {"type": "tool-pay", "toolCallId": call_id, "state": "input-available", "input": arguments}
+        if is_question:
+            part |= {"state": "approval-requested", "approval": {"id": f"apr-{call_id}"}}
+        assert conversation.session_id is not None
+        update_message(conversation.session_id, "a1", lambda m: {**m, "parts": [*m["parts"], part]})
+        pause = ToolPause(
+            status=CallStatus.ASKED if is_question else CallStatus.WAITING,
+            approval_id=f"apr-{call_id}" if is_question else "",
+        )
+        call = ToolCall(call_id=call_id, tool_name="pay", input=arguments)
+        return pause_call(call, pause, turn_id=turn.pk, scope=conversation.pk, owner_id=alice.pk)
+
+    return put
+
+
+def decide(client: ApiClient, instance: AgentInstance, call_id: str, **body: Any) -> Any:
+    return client.send("POST", f"/instances/{instance.id}/calls/{call_id}/approval", body)
+
+
+def result(client: ApiClient, instance: AgentInstance, call_id: str, **body: Any) -> Any:
+    return client.send("POST", f"/instances/{instance.id}/calls/{call_id}/result", body)
+
+
+def part_of(instance: AgentInstance, call_id: str) -> JSONObject:
+    assert instance.session_id is not None
+    stored = selectors.get_message(instance.session_id, "a1")
+    assert stored is not None
+    return next(part for part in stored.parts if part.get("toolCallId") == call_id)
+
+
+def test_what_is_open(as_alice: ApiClient, conversation: AgentInstance, ask: Ask) -> None:
+    ask("c1")
+    ask("c2", is_question=False)
+    listed = as_alice.get(f"/instances/{conversation.id}/calls").json()
+    assert [(call["call_id"], call["needs"], call["input"], call["message_id"]) for call in listed] == [
+        ("c1", "approval", {"amount": 5}, "a1"),
+        ("c2", "result", {"amount": 5}, "a1"),
+    ]
+    decide(as_alice, conversation, "c1", approved=True)
+    assert [call["call_id"] for call in as_alice.get(f"/instances/{conversation.id}/calls").json()] == ["c2"]
+
+
+def test_an_approval_goes_on_and_is_written_down(
+    as_alice: ApiClient, alice: User, conversation: AgentInstance, ask: Ask
+) -> None:
+    ask("c1")
+    reply = decide(as_alice, conversation, "c1", approved=True, reason="cheap enough", input={"amount": 5})
+    assert reply.status_code == 200, reply.content
+    body = reply.json()
+    assert body["accepted"]
+    turn = Turn.objects.get(pk=body["turn_id"])
+    assert (turn.trigger, turn.base_id) == ("continue", "a1")
+    assert part_of(conversation, "c1")["state"] == "approval-responded"
+    events = as_alice.get(f"/instances/{conversation.id}/calls/c1/events").json()
+    assert [(e["kind"], e["actor_id"], e["via"], e["reason"]) for e in events] == [
+        ("asked", None, "turn", ""),
+        ("approved", alice.pk, "api", "cheap enough"),
+    ]
+
+
+def test_only_the_first_decision_counts(as_alice: ApiClient, conversation: AgentInstance, ask: Ask) -> None:
+    ask("c1")
+    assert decide(as_alice, conversation, "c1", approved=False, continues=False).json() == {
+        "accepted": True,
+        "turn_id": None,
+        "not_continued": None,
+    }
+    assert decide(as_alice, conversation, "c1", approved=True).json()["accepted"] is False
+    assert part_of(conversation, "c1")["state"] == "output-denied"
+
+
+def test_other_arguments_are_a_conflict(as_alice: ApiClient, conversation: AgentInstance, ask: Ask) -> None:
+    ask("c1")
+    reply = decide(as_alice, conversation, "c1", approved=True, input={"amount": 6})
+    assert (reply.status_code, reply.json()["code"]) == (409, "call_changed")
+    assert part_of(conversation, "c1")["state"] == "approval-requested"
+
+
+def test_a_clients_result(as_alice: ApiClient, conversation: AgentInstance, ask: Ask) -> None:
+    ask("c1", is_question=False)
+    assert result(as_alice, conversation, "c1", output={"place": "home"}).json()["accepted"]
+    assert part_of(conversation, "c1")["output"] == {"place": "home"}
+
+
+def test_a_failure_is_a_result(as_alice: ApiClient, conversation: AgentInstance, ask: Ask) -> None:
+    ask("c1", is_question=False)
+    assert result(as_alice, conversation, "c1", error_text="no signal", continues=False).json()["accepted"]
+    assert part_of(conversation, "c1")["errorText"] == "no signal"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("nothing/approval", {"approved": True}, 404),
+        ("nothing/result", {"output": 1}, 404),
+        ("c1/approval", {}, 422),
+        ("c1/approval", {"approved": "perhaps"}, 422),
+        ("c1/approval", {"approved": True, "why": "typo"}, 422),
+        ("c1/result", {"output": 1, "error_text": "both"}, 422),
+    ],
+)
+def test_what_is_refused(
+    as_alice: ApiClient, conversation: AgentInstance, ask: Ask, path: str, body: object, status: int
+) -> None:
+    ask("c1")
+    reply = as_alice.send("POST", f"/instances/{conversation.id}/calls/{path}", body)
+    assert reply.status_code == status, reply.content
+    assert part_of(conversation, "c1")["state"] == "approval-requested"
+
+
+def test_a_call_of_another_conversation_is_not_found_here(
+    as_alice: ApiClient, alice: User, make_instance: Callable[..., AgentInstance], ask: Ask
+) -> None:
+    ask("c1")
+    other = make_instance(alice, "other")
+    say(other, "q", "a")
+    assert decide(as_alice, other, "c1", approved=True).status_code == 404
+
+
+def test_a_running_turn_keeps_the_answer_for_its_end(
+    as_alice: ApiClient, alice: User, conversation: AgentInstance
+) -> None:
+    turn = make_turn(conversation, status="running", assistant_id="a2")
+    call = ToolCall(call_id="c9", tool_name="locate", input={})
+    pause_call(call, ToolPause(status=CallStatus.WAITING), turn_id=turn.pk, scope=conversation.pk, owner_id=alice.pk)
+    assert result(as_alice, conversation, "c9", output="early").json() == {
+        "accepted": True,
+        "turn_id": None,
+        "not_continued": None,
+    }
+    assert ToolCallRecord.objects.get(call_id="c9").output == "early"
