@@ -3,7 +3,7 @@
 ThinkError
 └─ ChatError      AgentNotFound · InstanceNotFound · TurnNotFound · AttachmentNotFound · AttachmentInvalid
                   │  Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
-                  │  TurnConflict · TurnDropped · CallChanged · CallNotFound · NestedTurn
+                  │  TurnConflict · TurnDropped · CallChanged · CallNotFound · TurnFailed · NestedTurn
                   └─ ModelError   ModelNotConfigured · ModelRejected · ModelAuth · RateLimited · Overloaded
                                   · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -123,6 +123,13 @@ class CallNotFound(ChatError, NotFound):
     """There is no such call in this conversation."""
 
     code = "call_not_found"
+
+
+class TurnFailed(ChatError):
+    """The turn failed, and the caller gave no `on_error`."""
+
+    code = "turn_failed"
+    http_status = 502
 
 
 class NestedTurn(ChatError, Conflict):

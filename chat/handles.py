@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from chat import live
 from chat.agent import InstanceKey
-from chat.errors import ChatError
+from chat.errors import TurnFailed
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
 from chat.making import ChatDatabaseHost
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
@@ -46,13 +46,6 @@ class ChatResult:
     status: TurnStatus
     message: JSONObject | None
     error: str | None = None
-
-
-class TurnFailed(ChatError):
-    """The turn failed, and the caller gave no `on_error`."""
-
-    code = "turn_failed"
-    http_status = 502
 
 
 class AgentHandle(TurnVerbs, SubmissionVerbs):

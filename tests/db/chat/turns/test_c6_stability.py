@@ -56,7 +56,7 @@ async def open_call(room: Room, status: CallStatus) -> None:
 
 @pytest.mark.parametrize("status", list(CallStatus))
 async def test_c6_62_stability(make_room: MakeRoom, status: CallStatus) -> None:
-    """Who waits for a client or a person is not at rest. What a server ran and left with its worker waits for nobody."""
+    """Who waits for a client or a person is not at rest; a call that died with its worker waits for nobody."""
     room = make_room()
     assert await room.handle.wait_until_stable(0)  # idle
     await open_call(room, status)
