@@ -3,7 +3,7 @@
 import { AgentSocket } from "./socket.js";
 import { Conversation } from "./conversation.js";
 import { Outbox } from "./outbox.js";
-import { openQuestions } from "./question.js";
+import { openQuestions } from "./runs.js";
 import { newId } from "./ids.js";
 import { recall, remember } from "./storage.js";
 import { showReadOnly } from "./read_only.js";

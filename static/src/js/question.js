@@ -1,15 +1,8 @@
 // What a call waits for, and the buttons that answer it: a person's approval, or somebody else's result.
 
 import { h, setText } from "./dom.js";
-import { isTool, toolName } from "./fold.js";
-
-const asksApproval = (part) => isTool(part) && part.state === "approval-requested";
-
-/** Calls of the last message that wait for this person's decision. Pure. */
-export function openQuestions(conversation) {
-  const last = conversation.messages.at(-1);
-  return last?.role === "assistant" ? last.parts.filter(asksApproval) : [];
-}
+import { toolName } from "./fold.js";
+import { asksApproval } from "./runs.js";
 
 /** Under a call, while it waits: exactly what would run, and the buttons. */
 export class QuestionView {

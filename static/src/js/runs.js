@@ -4,12 +4,20 @@ import { isSettled, isTool, toolName } from "./fold.js";
 
 const FEWEST = 5; // fewer stand by themselves
 
+export const asksApproval = (part) => isTool(part) && part.state === "approval-requested";
+
+/** Calls of the last message that wait for this person's decision. */
+export function openQuestions(conversation) {
+  const last = conversation.messages.at(-1);
+  return last?.role === "assistant" ? last.parts.filter(asksApproval) : [];
+}
+
 /** Runs of tool calls with nothing said between them: [{first, parts}], long ones only. `first`: index of its first part. */
 export function longRuns(parts) {
   const runs = [];
   let run = null;
   parts.forEach((part, index) => {
-    if (part.state === "approval-requested") run = null; // what asks stays in sight
+    if (asksApproval(part)) run = null; // what asks stays in sight
     else if (isTool(part)) {
       if (!run) runs.push((run = { first: index, parts: [] }));
       run.parts.push(part);

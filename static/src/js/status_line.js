@@ -1,6 +1,6 @@
 // What goes on, in one line under the conversation. Pure: state in, words out.
 
-import { openQuestions } from "./question.js";
+import { openQuestions } from "./runs.js";
 
 // By the error codes of docs/reference/errors.md: what a person can do about it.
 const HINTS = {

@@ -106,7 +106,7 @@ Deno.test("unknown chunks change nothing", () => {
   same([applyChunk(message, { type: "unheard-of" }), message.parts.length], [false, 0]);
 });
 
-const state = (more) => ({ instance: { id: "i" }, isLoaded: true, running: null, failed: null, ...more });
+const state = (more) => ({ instance: { id: "i" }, messages: [], isLoaded: true, running: null, failed: null, ...more });
 const none = { entries: [] };
 const streaming = (part, heardAt = Date.now()) => ({ phase: "answering", message: { parts: [part] }, heardAt });
 
@@ -120,6 +120,16 @@ Deno.test("the status line speaks only when there is something to say", () => {
   same(textOf({ running: streaming({ type: "text", state: "streaming" }, 0) }), "Nothing new for a while. Still waiting.");
   same(textOf({ running: streaming({ type: "tool-x", state: "input-available" }, 0) }), null);
   same(textOf({}, { entries: [{ state: "accepted" }] }), "Waiting for the model");
+});
+
+Deno.test("questions of the last answer are counted, and all can be answered at once", () => {
+  const ask = { type: "tool-pay", state: "approval-requested" };
+  const withCalls = (parts, more) => statusOf(state({ messages: [{ role: "assistant", parts }], ...more }), none);
+  same(withCalls([ask]).text, "Waiting for your decision.");
+  same(withCalls([ask]).actions, []);
+  same(withCalls([ask, { ...ask, state: "output-available" }, ask]).actions.map((action) => action.label), ["Allow all 2", "Decline all"]);
+  same(withCalls([ask], { instance: { id: "i", isReadOnly: true } }), null);
+  same(statusOf(state({ messages: [{ role: "assistant", parts: [ask] }, { role: "user", parts: [] }] }), none), null);
 });
 
 Deno.test("a failure gives its reason, what to do about it, and another try where one may write", () => {
