@@ -20,6 +20,8 @@ from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.errors import MessageInvalid, MessageNotFound
 from thinkproject.kernel.aio import db
+from tools_app.core.calls import CallStatus
+from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, text_of
 from .gated import INSIDE, Quiet, asked, gate, reached, statuses
@@ -167,6 +169,22 @@ async def test_c6_36_cancel_before_the_slot(make_room: MakeRoom) -> None:
     assert await texts(room) == ["say: one", "one", "say: two", "two"]
     assert statuses() == ["completed", "completed"]
     assert "say: a" not in str(await db(lambda: list(Turn.objects.values_list("options", flat=True))))
+
+
+async def test_a_submission_passes_nobody_by_before_its_turn(make_room: MakeRoom) -> None:
+    """Cancelled before its slot it leaves no trace: who was asked may still answer."""
+    room = make_room()
+    turn = await room.say("say: one")
+    values = {"turn_id": turn.pk, "call_id": "c", "tool_name": "ask", "scope": turn.instance_id}
+    await db(lambda: ToolCallRecord.objects.create(**values, status=CallStatus.WAITING))
+    submission = await room.handle.submit_messages("say: two")
+    assert await room.handle.has_pending_interaction()
+    await room.handle.cancel_submission(submission.id)
+    await run_until_idle()
+    assert await room.handle.has_pending_interaction()
+    await room.handle.submit_messages("say: three")
+    await run_until_idle()
+    assert not await room.handle.has_pending_interaction()
 
 
 async def test_c6_37_restart_before_its_messages_were_applied(make_room: MakeRoom) -> None:
