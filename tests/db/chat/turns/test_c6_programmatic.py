@@ -186,6 +186,15 @@ async def test_c6_31_pre_aborted_signal(make_room: MakeRoom) -> None:
     assert not [task for task in asyncio.all_tasks() if "_stop_on" in repr(task)]  # nobody listens any more
 
 
+async def test_c6_31_what_is_stopped_beforehand_can_never_be_claimed(make_room: MakeRoom) -> None:
+    """It is accepted and stopped in one transaction: no worker comes in between."""
+    room = make_room()
+    admission = await room.admit("say: one", is_stopped=True)
+    assert status_of(await room.turn(admission.turn.pk)) == "aborted"
+    await room.say("say: two")
+    assert await texts(room) == ["say: one", "say: two", "onetwo"]
+
+
 async def test_a_signal_in_mid_answer_keeps_the_partial(make_room: MakeRoom) -> None:
     room = make_room("gated")
     signal = asyncio.Event()
