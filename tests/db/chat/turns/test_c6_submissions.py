@@ -67,6 +67,7 @@ async def inside(room: Room, act: Any) -> Any:
     INSIDE.update(act=act, said=None)
     async with worker():
         await room.handle.chat("call tool act_in_turn {}\nsay: ready")
+        assert await room.handle.wait_until_stable(20)
     return INSIDE["said"]
 
 
@@ -104,7 +105,6 @@ async def test_c6_34_submit_and_add_work_inside_a_turn(make_room: MakeRoom) -> N
 
     submission = await inside(room, act)
     assert (submission.accepted, submission.status) == (True, "pending")
-    await run_until_idle(skip_delays=True)
     # A note of the turn comes before its answer, and both stay on the path.
     assert (await texts(room))[1:] == ["a note", "ready", "say: second", "second", "say: submitted", "submitted"]
 
