@@ -49,3 +49,15 @@ class Desk(Think):
     def get_tools(self) -> list[Tool]:
         """Give one of ours, some that people approve, and one that a browser runs."""
         return [linger, pay, spend, sign, client_tool("locate", "Ask the browser where it is.")]
+
+
+class NewestFirst(Desk):
+    """Answers only the newest of the messages that wait."""
+
+    message_concurrency = "latest"
+
+
+class OneAtATime(Desk):
+    """Takes no message while it answers."""
+
+    message_concurrency = "drop"
