@@ -1,6 +1,7 @@
 """The examples, each by its one command: the page it prints is opened, talks, resumes, stops, and is fit to be seen."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,8 +99,10 @@ def open_page(browser: Browser, start: Start) -> Iterator[Callable[[str, str], P
 
 
 def send(page: Page, text: str) -> None:
-    page.get_by_label("Your message").fill(text)
-    page.get_by_label("Your message").press("Enter")
+    question = page.get_by_label("Your message")
+    question.fill(text)
+    page.get_by_role("button", name="Send").click()  # there is none while an answer runs
+    expect(question).to_have_value("")
 
 
 @pytest.mark.timeout(400)
@@ -120,6 +123,7 @@ def test_a_conversation(open_page: Callable[[str, str], Page], name: str) -> Non
     assert len((answers.last.locator(".text").text_content() or "").split()) == 60
     send(page, "rate 10/s\nstream 400 words")
     expect(answers).to_have_count(3, timeout=20_000)
+    expect(answers.last).to_contain_text(re.compile(r"[a-z]3 "), timeout=20_000)  # what was said is kept
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("status")).to_have_text("Ready", timeout=20_000)
     page.reload()
