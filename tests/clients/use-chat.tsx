@@ -1,8 +1,8 @@
 // A page with the AI SDK's own `useChat`, without any hook of the agents' packages.
 //
 // Query: host, agent, name, token as on the other page (without a host: the page's own origin and its cookie);
-// transport: `http` (the SDK's own) or `socket` (`agents/chat/transport`); twice: each request is sent twice;
-// own: the page makes the `Chat` itself, as pages with AI SDK 6 must that resume after a lost line.
+// transport: `http` (the SDK's own) or `socket` (`agents/chat/transport`); twice: each request is sent twice; body: custom fields of
+// each request, as JSON; own: the page makes the `Chat` itself, as pages with AI SDK 6 must that resume after a lost line.
 
 import { useEffect, useLayoutEffect, useMemo, useState } from "react";
 import { Chat as ReactChat, useChat } from "@ai-sdk/react";
@@ -71,7 +71,8 @@ function Chat({ transport, initial }: { transport: any; initial: UIMessage[] }) 
 function OverHttp({ initial }: { initial: UIMessage[] }) {
   const transport = useMemo(() => {
     const fetching = query.has("twice") ? { fetch: fetchTwice as typeof fetch } : {};
-    return watched(new DefaultChatTransport({ api: `${base}/chat`, ...(token ? { headers } : {}), ...fetching }));
+    const body = query.has("body") ? { body: JSON.parse(query.get("body")!) } : {};
+    return watched(new DefaultChatTransport({ api: `${base}/chat`, ...(token ? { headers } : {}), ...fetching, ...body }));
   }, []);
   return <Chat transport={transport} initial={initial} />;
 }
