@@ -9,7 +9,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 from playwright.sync_api import WebSocketRoute
 
@@ -25,7 +25,14 @@ class Room:
     """One instance of an agent, with a name of its own."""
 
     def __init__(
-        self, product: Product, name: str, new_tab: Callable[[str], Tab], base: str, *, agent: str = "assistant"
+        self,
+        product: Product,
+        name: str,
+        new_tab: Callable[[str], Tab],
+        base: str,
+        *,
+        agent: str = "assistant",
+        script: str = "app.js",
     ) -> None:
         self.product = product
         self.name = name
@@ -34,6 +41,7 @@ class Room:
         self.markers: list[str] = []
         self._new_tab = new_tab
         self._base = base
+        self._script = script
 
     # Doing
 
@@ -66,7 +74,7 @@ class Room:
         self.tabs.append(tab)
         name, _, value = self.product.sign_in("alice").partition("=")
         tab.page.context.add_cookies([{"name": name, "value": value, "url": self.product.url("/")}])
-        with urllib.request.urlopen(f"{self._base}app.js", timeout=10) as answer:
+        with urllib.request.urlopen(urljoin(self._base, self._script), timeout=10) as answer:
             script = answer.read().decode()
         return tab.open_within(self.product.url("/health/live"), script, name=quote(self.name, safe=""))
 

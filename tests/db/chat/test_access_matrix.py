@@ -108,7 +108,11 @@ PUBLIC = {
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
-BY_NAME = {"^agents/.+/get-messages$": "names are scoped to the caller; tested below"}
+BY_NAME = {
+    "^agents/.+/get-messages$": "names are scoped to the caller; tested below",
+    "^agents/.+/chat$": "the same; tests in test_use_chat_refusals.py",
+    "^agents/.+/chat/.+/stream$": "the same",
+}
 PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
 
 
