@@ -1,9 +1,10 @@
 """System checks of the agents that developers wrote.
 
 chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the product
-cannot serve · chat.W001 a method in camel case, which nothing calls.
+cannot serve · chat.E004 a hook that cannot be called as it is · chat.W001 a method in camel case, which nothing calls.
 """
 
+import inspect
 from typing import Any
 
 from django.core import checks
@@ -29,6 +30,7 @@ _CAMEL_CASE = (
     "afterToolCall",
     "onChunk",
     "onStepFinish",
+    "onStepEnd",
     "onChatResponse",
     "onChatError",
     "onChatRecovery",
@@ -39,6 +41,27 @@ _CAMEL_CASE = (
     "onClose",
     "onStart",
 )
+
+
+_HOOKS = {
+    "get_model": 0,
+    "get_system_prompt": 0,
+    "get_tools": 0,
+    "get_max_steps": 0,
+    "configure_session": 1,
+    "assemble_context": 1,
+    "on_chat_message": 1,
+    "before_turn": 1,
+    "before_step": 1,
+    "before_tool_call": 1,
+    "after_tool_call": 1,
+    "on_chunk": 1,
+    "on_step_finish": 1,
+    "on_chat_response": 1,
+    "on_chat_error": 2,
+    "on_chat_recovery": 1,
+}
+"""How many arguments each hook is called with."""
 
 
 def _name(agent_class: type[Agent]) -> str:
@@ -90,6 +113,32 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
     return problems
+
+
+@register("chat")
+def check_hooks(**_kwargs: Any) -> list[CheckMessage]:
+    """Report hooks that every turn would fail at: with other parameters than they are called with, or that yield."""
+    return [
+        Error(f"{_name(agent_class)}: {problem}", id="chat.E004")
+        for agent_class in registry.registered_classes()
+        if issubclass(agent_class, Think)
+        for name, count in _HOOKS.items()
+        if (problem := _hook_problem(agent_class, name, count))
+    ]
+
+
+def _hook_problem(agent_class: type[Think], name: str, count: int) -> str:
+    method = getattr(agent_class, name)
+    if not callable(method):
+        return f"{name} must be a method, not {method!r}."
+    if inspect.isgeneratorfunction(method) or (inspect.isasyncgenfunction(method) and name != "on_chat_message"):
+        return f"{name}() yields; it must return what it has to say."
+    try:
+        inspect.signature(getattr(agent_class.__new__(agent_class), name)).bind(*[None] * count)
+    except (TypeError, ValueError):  # the latter when there is not even a self
+        takes = ["no argument", "one argument", "two arguments"][count]
+        return f"{name}() is called with {takes} after self, which its parameters do not take."
+    return ""
 
 
 @register("chat")

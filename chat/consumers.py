@@ -25,6 +25,7 @@ from chat.core.handshake import (
     SendTranscript,
     to_frame,
 )
+from chat.core.hooks import ChatErrorContext
 from chat.delivery import Delivery
 from chat.doorbell import group_of, user_group
 from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDenied, StateRefused, Unauthenticated
@@ -37,7 +38,7 @@ from chat.requests import ClientRequests
 from chat.resolving import resolve
 from chat.told import client_label
 from chat.turns.answers import has_pending_interaction
-from chat.turns.calling import is_overridden, observe
+from chat.turns.calling import is_overridden, observe, reworded
 from chat.watch import connections
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -55,7 +56,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     async def connect(self) -> None:
         """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever."""
         self.delivery: Delivery | None = None
-        self._agent: Agent | None = None
+        self.agent: Agent | None = None
         try:
             credential = await db(authenticate_scope, self.scope)
         except OriginDenied:
@@ -98,13 +99,13 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         connections.add(self)  # not before it is known what was heard: a look would tell the whole history
         await self._act(self._handshake.connected(snapshot.view()))
         if is_served(key.agent):  # an instance whose class is gone is read, and has no code to tell
-            self._agent = make_agent(key)
+            self.agent = make_agent(key)
         await self._introduce(snapshot)
-        if self._agent is not None:
-            await observe(self._agent, "on_connect", self)
+        if self.agent is not None:
+            await observe(self.agent, "on_connect", self)
 
     async def _introduce(self, snapshot: Snapshot) -> None:
-        initial = None if self._agent is None else self._agent.initial_state
+        initial = None if self.agent is None else self.agent.initial_state
         state = snapshot.state if snapshot.state_version else initial
         has_state = snapshot.state_version > 0 or initial is not None
         await self.send_text(frames.identity(self.key.name, self.key.agent, state_follows=has_state))
@@ -125,8 +126,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         await self.delivery.close()
         await self.channel_layer.group_discard(group_of(self.key), self.channel_name)
         await self.channel_layer.group_discard(user_group(self._credential.user_id), self.channel_name)
-        if self._agent is not None:
-            await observe(self._agent, "on_close", self, code)
+        if self.agent is not None:
+            await observe(self.agent, "on_close", self, code)
 
     # What clients send
 
@@ -142,7 +143,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
             logger.info("frame refused", extra={"action": "frame_refused", "reason": error.message})
             request_id = error.data.get("request_id")
             if request_id:
-                await self.send_text(frames.error(request_id, error.message))
+                told = ChatErrorContext(request_id=request_id, stage="parse", messages_persisted=False, code=error.code)
+                await self.send_text(frames.error(request_id, await reworded(self.agent, error, told)))
 
     async def _may_go_on(self) -> bool:
         second, count = self._frame_times
@@ -207,18 +209,18 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
 
     async def _change_state(self, value: JSONValue) -> None:
         try:
-            if self._agent is None:
+            if self.agent is None:
                 raise StateRefused(READ_ONLY)
             with asked_by(self.key, self):
-                await change_state(self._agent, value, "client", origin=self.channel_name)
+                await change_state(self.agent, value, "client", origin=self.channel_name)
         except ThinkError as error:
             text = error.message if isinstance(error, StateRefused) else REJECTED
             await self.send_text(frames.state_error(text))
 
     async def _foreign(self, text: str) -> None:
-        if self._agent is not None and is_overridden(self._agent, "on_message"):
+        if self.agent is not None and is_overridden(self.agent, "on_message"):
             with asked_by(self.key, self):
-                await observe(self._agent, "on_message", self, text)
+                await observe(self.agent, "on_message", self, text)
         else:
             logger.info("unknown frame", extra={"action": "frame_unknown", "agent": self.key.agent})
 

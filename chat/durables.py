@@ -4,8 +4,8 @@ import logging
 
 from django.utils import timezone
 
-from chat.agent import InstanceKey
-from chat.core.hooks import ChatResponse, ResponseStatus
+from chat.agent import Agent, InstanceKey
+from chat.core.hooks import ChatErrorContext, ChatResponse, ResponseStatus
 from chat.core.loop import recorded_outputs
 from chat.core.turn_fold import TurnFold
 from chat.doorbell import group_of, ring
@@ -16,7 +16,7 @@ from chat.models import Turn, TurnTrigger
 from chat.streams.reader import close_stream, read
 from chat.streams.writer import StreamWriter
 from chat.think import Think
-from chat.turns.calling import decide, is_overridden, observe
+from chat.turns.calling import decide, is_overridden, observe, reworded
 from chat.turns.continuing import expire_question
 from chat.turns.journal import EXPIRY_FIBER
 from chat.turns.originals import fit_answer
@@ -27,6 +27,7 @@ from chat.turns.persistence import (
     TurnFacts,
     end_unrun,
     facts_of,
+    has_content,
     start_response_hook,
     store_answer,
 )
@@ -38,6 +39,7 @@ from fibers.registry import durable
 from fibers.selectors import history
 from sessions_app import selectors
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 logger = logging.getLogger(__name__)
@@ -73,6 +75,7 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
         continuation=turn.trigger == TurnTrigger.CONTINUE,
         status=ResponseStatus(payload["status"]),
         error=payload["error"],
+        output=payload.get("output"),
     )
     return response, agent if isinstance(agent, Think) else None
 
@@ -101,26 +104,40 @@ async def seal_turn(context: FiberContext) -> JSONValue:
             for chunk in recorded_outputs(fold, records):
                 writer.write(chunk)
             message, original_ids = await db(fit_answer, facts.key.owner_id, fold.message)
-            await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, message, original_ids))
+            error_text = await _sealed_error(context, facts, message)
+            await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, message, original_ids, error_text))
     await close_stream(turn_id)
     ring(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
     return None
 
 
-def _store_sealed(context: FiberContext, facts: TurnFacts, message: JSONObject, original_ids: list[str]) -> None:
+async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONObject) -> str:
+    """The text that people get for a turn that was given up; none for one that somebody stopped."""
+    if context.payload["status"] == FiberStatus.CANCELLED:
+        return ""
+    told = ChatErrorContext(
+        request_id=facts.request_id, stage="recovery", messages_persisted=has_content(message), code="interrupted"
+    )
+    return await reworded(_find_agent(facts.key), ThinkError(INTERRUPTED), told)
+
+
+def _store_sealed(
+    context: FiberContext, facts: TurnFacts, message: JSONObject, original_ids: list[str], error_text: str
+) -> None:
     was_cancelled = context.payload["status"] == FiberStatus.CANCELLED
     store_answer(facts, message, original_ids)
-    error_text = "" if was_cancelled else INTERRUPTED
     Turn.objects.filter(pk=facts.turn_id, finished_at=None).update(
         finished_at=timezone.now(), error_text=error_text, error_code="" if was_cancelled else "interrupted"
     )
     was_skipped = context.payload["reason"] == SKIPPED_REASON  # it never began
-    if not was_skipped and _has_response_hook(facts.key):
+    agent = _find_agent(facts.key)
+    if not was_skipped and agent is not None and is_overridden(agent, "on_chat_response"):
         start_response_hook(facts.turn_id, facts.key, "aborted" if was_cancelled else "error", error_text)
 
 
-def _has_response_hook(key: InstanceKey) -> bool:
+def _find_agent(key: InstanceKey) -> Agent | None:
+    """An object of the turn's class, `None` when that is gone."""
     try:
-        return is_overridden(make_agent(key), "on_chat_response")
+        return make_agent(key)
     except AgentNotFound:
-        return False
+        return None

@@ -3,9 +3,10 @@
 ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
                   │  AttachmentInvalid · Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
-                  │  TurnConflict · CallChanged · CallNotFound · NestedTurn
-                  └─ ModelError   ModelNotConfigured · ModelRejected · ModelAuth · RateLimited · Overloaded
-                                  · ContextOverflow · NetworkLost · StreamStalled
+                  │  TurnConflict · CallChanged · CallNotFound · NestedTurn · TurnConfigInvalid · TurnTimeout
+                  │  OutputInvalid
+                  └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
+                                  · Overloaded · ContextOverflow · NetworkLost · StreamStalled
 """
 
 from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
@@ -133,6 +134,24 @@ class NestedTurn(ChatError, Conflict):
     code = "nested_turn"
 
 
+class TurnConfigInvalid(ChatError, Invalid):
+    """A hook of the agent returned what a turn cannot be given."""
+
+    code = "turn_config_invalid"
+
+
+class TurnTimeout(ChatError, Unavailable):
+    """The turn took longer than it may."""
+
+    code = "turn_timeout"
+
+
+class OutputInvalid(ChatError, Invalid):
+    """The model's answer does not have the form that was asked for."""
+
+    code = "output_invalid"
+
+
 class QuotaExceeded(ChatError, Conflict):
     """You have reached a limit."""
 
@@ -158,6 +177,12 @@ class ModelRejected(ModelError):
     """The model's provider rejected the request."""
 
     code = "model_rejected"
+
+
+class SchemaRefused(ModelRejected):
+    """The model's provider does not take a schema for the answer."""
+
+    code = "schema_refused"
 
 
 class ModelAuth(ModelError):

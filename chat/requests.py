@@ -8,11 +8,13 @@ import logging
 from django.db import DatabaseError
 
 from chat import live
-from chat.agent import InstanceKey
+from chat.agent import Agent, InstanceKey
 from chat.core import frames
+from chat.core.hooks import ChatErrorContext
 from chat.core.intent import REGENERATE
 from chat.delivery import Delivery
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.calling import reworded
 from chat.turns.continuing import reply_to_call
 from chat.turns.intake import ClientArray
 from chat.wire_replies import reply_of, tools_of
@@ -33,6 +35,7 @@ class ClientRequests:
     user_id: int
     channel_name: str
     delivery: Delivery | None
+    agent: Agent | None
     expects_turn = False
     """This client answered a call last and waits for the turn that follows."""
 
@@ -68,7 +71,8 @@ class ClientRequests:
         try:
             admission = await db(admit, self.key, request)
         except ThinkError as error:
-            await self.send_text(frames.error(frame.id, error.message))
+            told = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
+            await self.send_text(frames.error(frame.id, await reworded(self.agent, error, told)))
             await self.send_transcript()
             return
         except DatabaseError:  # one refused request, and no reason to lose the socket

@@ -27,15 +27,27 @@ from chat.core.hooks import (
     StepConfig,
     StepContext,
     StepRecord,
+    StopCondition,
     Substitute,
     ToolCallContext,
+    ToolChoice,
     ToolDecision,
     ToolOutcome,
     TurnConfig,
     TurnContext,
 )
-from chat.core.language_model import LanguageModel, ModelMessage, ModelSettings
+from chat.core.language_model import (
+    AssistantMessage,
+    LanguageModel,
+    ModelMessage,
+    ModelSettings,
+    TextContent,
+    ToolCallContent,
+    ToolMessage,
+    UserMessage,
+)
 from chat.core.session_setup import SessionSetup
+from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
@@ -44,6 +56,7 @@ __all__ = [
     "USE_LOOP",
     "Agent",
     "Allow",
+    "AssistantMessage",
     "Block",
     "ChatErrorContext",
     "ChatOptions",
@@ -55,6 +68,7 @@ __all__ = [
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
+    "Output",
     "RecoveryContext",
     "RecoveryDecision",
     "ResponseStatus",
@@ -63,15 +77,21 @@ __all__ = [
     "StepConfig",
     "StepContext",
     "StepRecord",
+    "StopCondition",
     "Substitute",
+    "TextContent",
     "Think",
     "Tool",
+    "ToolCallContent",
     "ToolCallContext",
+    "ToolChoice",
     "ToolContext",
     "ToolDecision",
+    "ToolMessage",
     "ToolOutcome",
     "TurnConfig",
     "TurnContext",
+    "UserMessage",
     "client_tool",
     "tool",
 ]
@@ -193,13 +213,16 @@ class Think(Agent, abstract=True):
         """Run for each chunk; observation only. Costs a call per token, so it is only made when overridden."""
 
     def on_step_finish(self, record: StepRecord) -> Any:
-        """Run after each step. Recorded steps do not run it again."""
+        """Run after each step, its calls settled. Steps that ended do not run it again."""
 
     def on_chat_response(self, response: ChatResponse) -> Any:
         """Run after the answer is stored and the lane is released, at least once. May start further turns."""
 
     def on_chat_error(self, error: Exception, context: ChatErrorContext) -> Any:
-        """Reword an error for the client: return a text or an exception; `None` keeps it."""
+        """Reword an error for the client: return a text or an exception; `None` keeps it.
+
+        Runs in a worker, for a request that is refused before it is a turn in the web process that got it.
+        """
 
     def on_chat_recovery(self, context: RecoveryContext) -> Any:
         """Run before a turn that a crash cut goes on; return a `RecoveryDecision`."""

@@ -142,6 +142,7 @@ class Handshake:
         self._acknowledged: set[str] = set()
         self._cleared: set[str] = set()
         self._is_parked = False
+        self._waits_for_answers = False  # parked, and the turn it waits for is not accepted yet
 
     @property
     def is_parked(self) -> bool:
@@ -178,6 +179,7 @@ class Handshake:
 
     def wait_for_answers(self, probe_id: str | None) -> list[Action]:
         """Ask a client to wait that answered one call of several: a turn follows when the others are answered."""
+        self._waits_for_answers = True
         return [self._park(None, probe_id)]
 
     def acked(self, request_id: str, view: InstanceView) -> list[Action]:
@@ -207,7 +209,7 @@ class Handshake:
         """Forget the request; release a connection that waits when nothing is left to wait for."""
         self._offered.discard(request_id)
         self._acknowledged.discard(request_id)
-        if not self._is_parked or view.accepted:
+        if not self._is_parked or view.accepted or self._waits_for_answers:
             return []
         if view.active is not None:
             return [self._offer(view.active)]
@@ -219,10 +221,11 @@ class Handshake:
         self._cleared.update(request_ids)
         self._offered -= self._cleared
         was_parked, self._is_parked = self._is_parked, False
+        self._waits_for_answers = False
         return [SendNone()] if was_parked else []
 
     def _offer(self, request_id: str, probe_id: str | None = None) -> Action:
-        self._is_parked = False
+        self._is_parked = self._waits_for_answers = False
         # Clients acknowledge an id once a socket: closing the gate again would starve them.
         if request_id not in self._acknowledged:
             self._offered.add(request_id)

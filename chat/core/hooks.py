@@ -3,20 +3,29 @@
 Hooks never mutate their argument; they return a value or `None`, which means "no opinion". All values are frozen.
 The order for one turn: `before_turn`, then per step `before_step`, `on_chunk` per chunk, per tool call
 `before_tool_call` and `after_tool_call`, `on_step_finish`; then the message is stored, the lane released, and
-`on_chat_response` runs.
+`on_chat_response` runs. It is the same for every way into a turn. How to use them: docs/howto/hooks.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel
 
 from chat.core.language_model import LanguageModel, ModelMessage, ModelSettings, Usage
+from chat.core.structured import Output
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool
 
 ModelChoice: TypeAlias = str | LanguageModel
 """`"provider/model"`, the reserved name `"default"`, or a model object."""
+
+ToolChoice: TypeAlias = str | Mapping[str, str]
+"""`"auto"`, `"none"`, `"required"`, a tool's name, or `{"type": "tool", "toolName": name}`."""
+
+StopCondition: TypeAlias = Callable[[Sequence["StepRecord"]], bool]
+"""Gets the finished steps, oldest first; true ends the turn before the next model call. Sync and quick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +45,31 @@ class TurnContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnConfig:
-    """Overrides for one turn; `None` leaves a value as it is. `tools` are added on top, `active_tools` limits."""
+    """Overrides for one turn; `None` leaves a value as it is. What does not fit together ends the turn with a reason.
+
+    `instructions` is another word for `system`. `tools` are added on top, `active_tools` limits what may be called.
+    `output`: a pydantic model, a JSON Schema or an `Output`; the answer is JSON of that shape, or the turn fails.
+    `settings` are sampling and limits, `provider_options` come on top of theirs. `stop_when`: conditions that end the
+    turn besides `max_steps`. `timeout_seconds` bounds an attempt of the turn, `stall_timeout_seconds` the silence
+    between two pieces of the answer. `shared` is handed to `before_step` and to tools that ask for their context.
+    """
 
     model: ModelChoice | None = None
     system: str | None = None
-    messages: tuple[ModelMessage, ...] | None = None
-    tools: Sequence[Tool] = ()
+    instructions: str | None = None
+    messages: Sequence[ModelMessage] | None = None
+    tools: Sequence[Tool] | Mapping[str, Tool] = ()
     active_tools: Sequence[str] | None = None
-    tool_choice: str | None = None
+    tool_choice: ToolChoice | None = None
     max_steps: int | None = None
+    stop_when: StopCondition | Sequence[StopCondition] = ()
     send_reasoning: bool | None = None
+    output: Output | type[BaseModel] | JSONObject | None = None
     settings: ModelSettings | None = None
+    provider_options: Mapping[str, JSONObject] | None = None
+    timeout_seconds: float | None = None
     stall_timeout_seconds: float | None = None
+    shared: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +86,11 @@ class ChatOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepContext:
-    """One model call that is about to be made. `step_number` counts from 0."""
+    """One model call that is about to be made.
+
+    `step_number` counts from 0; a call that goes on after a broken connection has the number of the broken one.
+    `steps` are the finished ones, those of an earlier attempt included.
+    """
 
     request_id: str
     step_number: int
@@ -72,22 +98,31 @@ class StepContext:
     messages: tuple[ModelMessage, ...]
     model: LanguageModel
     steps: tuple["StepRecord", ...] = ()
+    shared: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepConfig:
-    """Overrides for one step."""
+    """Overrides for one step; `None` leaves what the turn has. `shared` holds from here on, also for later steps."""
 
     model: ModelChoice | None = None
     system: str | None = None
-    messages: tuple[ModelMessage, ...] | None = None
+    messages: Sequence[ModelMessage] | None = None
     active_tools: Sequence[str] | None = None
-    tool_choice: str | None = None
+    tool_choice: ToolChoice | None = None
+    provider_options: Mapping[str, JSONObject] | None = None
+    shared: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """A finished step: what the model said, called and cost. `finish_reason` is the AI SDK's word."""
+    """A finished step: what the model said, called and cost.
+
+    Shape: `finish_reason` is the AI SDK's word. `files` and `sources` are parts of the message. `warnings`: what of the
+    settings this provider cannot be told. `request` is the body that was sent, without credentials; `response` has the
+    provider's `id` and `model`. `output` is the structured answer, if the turn asked for one and this step gave it. A
+    step whose model call broke in the middle of a tool call has the reason "error" and neither request nor response.
+    """
 
     request_id: str
     step_number: int
@@ -98,17 +133,30 @@ class StepRecord:
     finish_reason: str
     usage: Usage
     model_name: str
+    files: tuple[JSONObject, ...] = ()
+    sources: tuple[JSONObject, ...] = ()
+    warnings: tuple[str, ...] = ()
+    request: JSONObject = field(default_factory=dict)
+    response: JSONObject = field(default_factory=dict)
+    provider_metadata: JSONObject = field(default_factory=dict)
+    output: JSONValue = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallContext:
-    """A server tool's call that is about to run."""
+    """A server tool's call that is about to run.
+
+    `messages` are those that the model was sent when it made the call. Stopping the turn cancels the task in which the
+    hook and the tool run.
+    """
 
     request_id: str
     call_id: str
     tool_name: str
     input: JSONObject
     attempt: int = 1
+    step_number: int = 0
+    messages: tuple[ModelMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +185,10 @@ ToolDecision: TypeAlias = Allow | Block | Substitute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:
-    """How a call ended. `input` is what the model gave; blocked and substituted calls count as success."""
+    """How a call ended. `input` is what the model gave; blocked and substituted calls count as success.
+
+    `output` is what the model sees; of a call that failed that is the text in `error` too.
+    """
 
     request_id: str
     call_id: str
@@ -146,6 +197,9 @@ class ToolOutcome:
     success: bool
     output: JSONValue
     duration_ms: int
+    error: str | None = None
+    step_number: int = 0
+    messages: tuple[ModelMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,18 +220,26 @@ class ResponseStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResponse:
-    """A finished turn. `message` is the stored assistant message, with no parts when nothing was said."""
+    """A finished turn. `message` is the stored assistant message, with no parts when nothing was said.
+
+    `output` is the structured answer of a turn that asked for one, as JSON.
+    """
 
     message: JSONObject
     request_id: str
     continuation: bool
     status: ResponseStatus
     error: str | None = None
+    output: JSONValue = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatErrorContext:
-    """Where an error came from and whether what was shown is kept."""
+    """Where an error came from and whether what was shown is kept.
+
+    `stage`: "parse" and "persist" for a request that was refused before it was a turn, in the web process that got it;
+    "turn" before anything was streamed, "stream" after; "recovery" for a turn that a crash cut and that does not go on.
+    """
 
     request_id: str
     stage: Literal["parse", "persist", "turn", "stream", "recovery"]

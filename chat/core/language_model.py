@@ -4,8 +4,8 @@ Adapters live in `chat/llm/`; they know one vendor's wire and nothing of message
 All values are frozen. The unions are closed: match them with `assert_never`.
 """
 
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
@@ -83,18 +83,36 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """Sampling and limits; `None` means the provider's default. `extra` is merged into the request body as it is."""
+    """Sampling and limits; `None` means the provider's default.
+
+    What an adapter's API has no place for is not sent, and the step's `warnings` say so. `max_retries` counts the
+    attempts after the first; `headers` travel with the request. `provider_options` holds an object per provider
+    (`{"openai": {"service_tier": "flex"}}`), merged into the body of that provider's requests alone; `extra` is merged
+    into any. With `response_schema` the answer is JSON of that schema; `response_by_tool` asks for it as a tool call,
+    for providers that refuse schemas.
+    """
 
     max_output_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
+    top_k: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
     stop_sequences: tuple[str, ...] = ()
     seed: int | None = None
     reasoning_effort: str | None = None
     parallel_tool_calls: bool | None = None
     response_schema: JSONObject | None = None
+    response_by_tool: bool = False
+    max_retries: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    provider_options: dict[str, JSONObject] = field(default_factory=dict)
     extra: JSONObject = field(default_factory=dict)
+
+    def with_options(self, options: Mapping[str, JSONObject]) -> "ModelSettings":
+        """The same with more options for providers; they are added to what a provider has already."""
+        merged = {name: {**self.provider_options.get(name, {}), **given} for name, given in options.items()}
+        return replace(self, provider_options={**self.provider_options, **merged})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,12 +202,17 @@ class ToolCallEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """The call ended as the provider intended. Always the last event; a stream without it broke off."""
+    """The call ended as the provider intended. Always the last event; a stream without it broke off.
+
+    `warnings`: what of the request was not sent. `provider_metadata`: what the provider told besides, by its name.
+    """
 
     reason: FinishReason
     usage: Usage = field(default_factory=Usage)
     response_id: str = ""
     model_name: str = ""
+    warnings: tuple[str, ...] = ()
+    provider_metadata: JSONObject = field(default_factory=dict)
 
 
 ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStart | ToolCallDelta | ToolCallEnd | Finish

@@ -8,12 +8,12 @@ and a step that was cut after something of it had been shown is sealed, so that 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 from chat.core import chunks
 from chat.core.chunks import Chunk
-from chat.core.hooks import ModelChoice, StepConfig, StepContext, StepRecord
+from chat.core.hooks import ModelChoice, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.language_model import (
     Finish,
     FinishReason,
@@ -24,11 +24,17 @@ from chat.core.language_model import (
     ToolSpec,
     Usage,
 )
+from chat.core.prompt import with_checkpoint
+from chat.core.step_history import StepHistory
+from chat.core.structured import Output
+from chat.core.tool_choice import read_tool_choice
 from chat.core.turn_fold import EventTranslator, TurnFold
 from chat.errors import ModelError, NetworkLost
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall
+
+Check: TypeAlias = Callable[[str, str], CheckedCall]
 
 CALL_PREFIX = "call:"
 MODEL_PREFIX = "model:"
@@ -63,6 +69,15 @@ class ToolRunner(Protocol):
         ...
 
 
+@dataclass(slots=True, kw_only=True)
+class StepView:
+    """What the present step sees. The loop keeps it up to date; who runs tools for the loop reads it."""
+
+    number: int = 0
+    messages: tuple[ModelMessage, ...] = ()
+    shared: Any = None
+
+
 class StepHooks(Protocol):
     """The hooks that run inside the loop."""
 
@@ -89,6 +104,9 @@ class TurnPlan:
     tool_choice: str = "auto"
     settings: ModelSettings = field(default_factory=ModelSettings)
     max_steps: int = 10
+    stop_when: tuple[StopCondition, ...] = ()
+    output: Output | None = None
+    shared: Any = None
     send_reasoning: bool = True
     cut_was_shown: bool = False  # a former attempt showed something of the step that is not recorded
 
@@ -101,25 +119,34 @@ class TurnTotals:
     steps: int = 0
     model_name: str = ""
     finish_reason: str = ""
+    output: JSONValue = None  # the structured answer, once it is there
 
 
 class TurnLoop:
     """One run of the loop. Iterate `run()` once; each yielded chunk is to be logged before the next is asked for."""
 
     def __init__(
-        self, plan: TurnPlan, fold: TurnFold, *, journal: Journal, tools: ToolRunner, hooks: StepHooks
+        self,
+        plan: TurnPlan,
+        fold: TurnFold,
+        *,
+        journal: Journal,
+        tools: ToolRunner,
+        hooks: StepHooks,
+        view: StepView | None = None,
     ) -> None:
         self.plan = plan
         self.fold = fold
         self.totals = TurnTotals()
+        self._view = view or StepView()
+        self._view.shared = plan.shared
         self._journal = journal
         self._tools = tools
         self._hooks = hooks
         self._number = 0  # of the next model call
         self._seals = 0
         self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
-        self._described: list[JSONValue] = []
-        self._step_records: list[StepRecord] = []
+        self._steps = StepHistory(fold, plan.request_id, plan.output)
 
     async def run(self) -> AsyncGenerator[Chunk, None]:
         """Yield the chunks of the turn that the log does not hold yet.
@@ -136,6 +163,7 @@ class TurnLoop:
             async with aclosing(self._step()) as step:
                 async for chunk in step:
                     yield chunk
+        self._read_output()
         if not self.fold.finished:
             yield self._put(chunks.finish(self.totals.finish_reason or FinishReason.STOP))
 
@@ -155,6 +183,7 @@ class TurnLoop:
         if record.get("sealed"):
             self._seals += 1
         if record["ends_step"]:
+            self._steps.settled(record)
             self._answered_steps += 1
             self.totals.steps += 1
             self.totals.finish_reason = str(record.get("finish", ""))
@@ -168,12 +197,22 @@ class TurnLoop:
         """Whether the model has nothing more to do."""
         if not self._is_answered or self.fold.step_is_open:
             return False
-        is_done = not self.fold.last_step_called_tools or self.fold.waits_for_answers
-        return is_done or self.totals.steps >= self.plan.max_steps
+        if not self.fold.last_step_called_tools or self.fold.waits_for_answers:
+            return True
+        is_far = self.totals.steps >= self.plan.max_steps
+        return is_far or any(condition(self._steps.records()) for condition in self.plan.stop_when)
+
+    def _read_output(self) -> None:
+        """Read the structured answer. Errors: `OutputInvalid`; a turn that waits for answers has none yet."""
+        if self.plan.output is not None and not self.fold.waits_for_answers:
+            self.totals.output = self.plan.output.read(self.fold.step_text())
 
     async def _step(self) -> AsyncGenerator[Chunk, None]:
         """Settle what the last model call left open; otherwise make the next model call."""
         if self._is_answered and self.fold.step_is_open:
+            if not self._view.messages:  # a call of an earlier attempt: what its hook overrode is not known any more
+                self._view.number = self._answered_steps - 1
+                self._view.messages = self.plan.prompt(self.fold.message_before_step())
             async with aclosing(self._settle_calls(self.fold.unsettled_calls())) as outputs:
                 async for chunk in outputs:
                     yield chunk
@@ -188,7 +227,8 @@ class TurnLoop:
     async def _ask(self) -> AsyncGenerator[Chunk, None]:
         """One model call, recorded when it ended; sealed when it broke off after something was shown."""
         model, request = await self._request()
-        translate = EventTranslator(self.fold, self._tools.check, send_reasoning=self.plan.send_reasoning)
+        check = _only(self._tools.check, self.plan.tools, request.tools)
+        translate = EventTranslator(self.fold, check, send_reasoning=self.plan.send_reasoning)
         finish: Finish | None = None
         try:
             async with aclosing(model.stream(request)) as events:
@@ -214,23 +254,34 @@ class TurnLoop:
     async def _request(self) -> tuple[LanguageModel, ModelRequest]:
         context = StepContext(
             request_id=self.plan.request_id,
-            step_number=self._number,
+            step_number=self._answered_steps,
             system=self.plan.system,
             messages=self.plan.prompt(self.fold.message),
             model=self.plan.model,
-            steps=tuple(self._step_records),
+            steps=self._steps.records(),
+            shared=self._view.shared,
         )
         config = await self._hooks.before_step(context) or StepConfig()
         tools = self.plan.tools
         if config.active_tools is not None:
             tools = tuple(tool for tool in tools if tool.name in config.active_tools)
+        settings = self.plan.settings
+        if config.provider_options is not None:
+            settings = settings.with_options(config.provider_options)
+        choice = self.plan.tool_choice
+        if config.tool_choice is not None:
+            choice = read_tool_choice(config.tool_choice, [tool.name for tool in tools])
+        elif choice not in {"auto", "none", *(tool.name for tool in tools)}:
+            choice = "required" if choice == "required" and tools else "auto"  # the step has not the tool of the turn
         request = ModelRequest(
             system=context.system if config.system is None else config.system,
-            messages=context.messages if config.messages is None else config.messages,
+            messages=with_checkpoint(context.messages if config.messages is None else config.messages),
             tools=tools,
-            tool_choice=config.tool_choice or self.plan.tool_choice,
-            settings=self.plan.settings,
+            tool_choice=choice,
+            settings=settings,
         )
+        self._view.number, self._view.messages = context.step_number, request.messages
+        self._view.shared = context.shared if config.shared is None else config.shared
         model = context.model if config.model is None else self.plan.resolve_model(config.model)
         return model, request
 
@@ -241,33 +292,18 @@ class TurnLoop:
             "usage": _usage_json(finish.usage),
             "model_name": finish.model_name or model.name,
             "response_id": finish.response_id,
-            "request": self._describe(model, request),
+            "request": self._steps.describe(model.describe(request)),
         }
+        if finish.warnings:
+            record["warnings"] = list(finish.warnings)
+        if finish.provider_metadata:
+            record["provider_metadata"] = finish.provider_metadata
         await self._settle_model_call(record)
-        step = self.fold.step_record(
-            request_id=self.plan.request_id, number=self._number - 1, finish=finish, name=record["model_name"]
-        )
-        self._step_records.append(step)
 
     async def _settle_model_call(self, record: JSONObject) -> None:
         await self._journal.record(f"{MODEL_PREFIX}{self._number}", record)
         self._number += 1
         self._count(record)
-
-    def _describe(self, model: LanguageModel, request: ModelRequest) -> JSONObject:
-        """The request as it was sent, without what the step before had already: its pieces and a hash of the whole."""
-        body = dict(model.describe(request))
-        key = "messages" if "messages" in body else "input"
-        sent: list[JSONValue] = list(body.get(key) or [])
-        same = 0
-        for mine, before in zip(sent, self._described, strict=False):
-            if mine != before:
-                break
-            same += 1
-        digest = fingerprint(body)
-        body[key] = sent[same:]
-        self._described = sent
-        return {"hash": digest, "shared_messages": same, "messages_key": key, "body": body}
 
     async def _seal(self) -> AsyncGenerator[Chunk, None]:
         """Keep what a broken model call showed and settle it, so that the next call goes on from there.
@@ -298,9 +334,7 @@ class TurnLoop:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        if self._step_records:
-            self._step_records[-1] = replace(self._step_records[-1], tool_results=self.fold.step_results())
-            await self._hooks.on_step_finish(self._step_records[-1])
+        await self._hooks.on_step_finish(self._steps.records()[-1])
 
     async def _settle_call(self, call: ToolCall, arrivals: "asyncio.Queue[Chunk | BaseException | None]") -> None:
         try:
@@ -357,6 +391,21 @@ def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
     if record["is_error"]:
         return chunks.tool_output_error(call_id, str(record["output"]))
     return chunks.tool_output_available(call_id, record["output"])
+
+
+def _only(check: Check, known: tuple[ToolSpec, ...], offered: tuple[ToolSpec, ...]) -> Check:
+    """The check of calls, for a step that offers fewer tools than the turn has: the others are not there for it."""
+    hidden = {tool.name for tool in known} - {tool.name for tool in offered}
+    if not hidden:
+        return check
+
+    def checked(name: str, arguments: str) -> CheckedCall:
+        found = check(name, arguments)
+        if name not in hidden:
+            return found
+        return CheckedCall(input=found.input, error=f"Tool {name!r} is not available in this step.")
+
+    return checked
 
 
 def _usage_json(usage: Usage) -> JSONObject:

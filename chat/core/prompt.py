@@ -102,6 +102,13 @@ def to_model_messages(
     return builder.finish()
 
 
+def with_checkpoint(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+    """The same messages, ended by a line of the user's where they end with the assistant's. For what hooks put in."""
+    if messages and not isinstance(messages[-1], AssistantMessage):
+        return tuple(messages)
+    return (*messages, UserMessage(content=(TextContent(text=GO_ON_TEXT if messages else NOTHING_TEXT),)))
+
+
 @dataclass(slots=True, kw_only=True)
 class _Builder:
     """The list under construction. `said` and `results` are the assistant's current step, not yet in the list."""

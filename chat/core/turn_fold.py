@@ -12,12 +12,14 @@ from chat.core.chunks import Chunk
 from chat.core.hooks import StepRecord
 from chat.core.language_model import (
     Finish,
+    FinishReason,
     ModelEvent,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    Usage,
 )
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.calls import ToolCall
@@ -75,10 +77,24 @@ class TurnFold:
         """Id for the next text or reasoning part: the same after a replay of the same chunks."""
         return f"p{self._ids}"
 
-    def _step_parts(self) -> list[JSONObject]:
+    def _step_parts(self, index: int = -1) -> list[JSONObject]:
+        """Parts of one step, the last one by default."""
         parts: list[JSONObject] = self.message["parts"]
-        begin = max((i for i, part in enumerate(parts) if part["type"] == "step-start"), default=-1)
-        return parts[begin + 1 :]
+        starts = [i for i, part in enumerate(parts) if part["type"] == "step-start"]
+        if not starts:
+            return parts
+        begin = starts[index]
+        return parts[begin + 1 : next((start for start in starts if start > begin), None)]
+
+    def message_before_step(self) -> JSONObject:
+        """The message as it was when the last step began."""
+        parts: list[JSONObject] = self.message["parts"]
+        begin = max((i for i, part in enumerate(parts) if part["type"] == "step-start"), default=0)
+        return {**self.message, "parts": parts[:begin]}
+
+    def step_text(self, index: int = -1) -> str:
+        """The text of a step."""
+        return "".join(part["text"] for part in self._step_parts(index) if part["type"] == "text")
 
     @property
     def last_step_called_tools(self) -> bool:
@@ -114,27 +130,32 @@ class TurnFold:
             sealing.append(chunks.text_end(self.open_text_id))
         return sealing
 
-    def step_record(self, *, request_id: str, number: int, finish: Finish, name: str) -> StepRecord:
-        """Describe the step that just ended, for hooks."""
-        parts = self._step_parts()
+    def step_record(self, *, request_id: str, number: int, settled: JSONObject) -> StepRecord:
+        """Describe a step whose model call is settled, for hooks. `settled` is its record in the journal."""
+        parts = self._step_parts(number)
         return StepRecord(
             request_id=request_id,
             step_number=number,
-            text="".join(part["text"] for part in parts if part["type"] == "text"),
+            text=self.step_text(number),
             reasoning="".join(part["text"] for part in parts if part["type"] == "reasoning"),
             tool_calls=tuple(
                 {"toolCallId": part["toolCallId"], "toolName": _tool_name(part), "input": part.get("input")}
                 for part in parts
                 if "toolCallId" in part
             ),
-            tool_results=self.step_results(),
-            finish_reason=finish.reason.value,
-            usage=finish.usage,
-            model_name=name,
+            tool_results=self.step_results(number),
+            files=tuple(part for part in parts if part["type"] in {"file", "reasoning-file"}),
+            sources=tuple(part for part in parts if part["type"].startswith("source-")),
+            finish_reason=settled.get("finish") or FinishReason.ERROR.value,
+            usage=Usage(**settled.get("usage") or {}),
+            model_name=settled.get("model_name") or "",
+            warnings=tuple(settled.get("warnings") or ()),
+            response={"id": settled["response_id"], "model": settled["model_name"]} if "response_id" in settled else {},
+            provider_metadata=settled.get("provider_metadata") or {},
         )
 
-    def step_results(self) -> tuple[JSONObject, ...]:
-        """Settled results of the last step."""
+    def step_results(self, index: int = -1) -> tuple[JSONObject, ...]:
+        """Settled results of a step, the last one by default."""
         return tuple(
             {
                 "toolCallId": part["toolCallId"],
@@ -142,7 +163,7 @@ class TurnFold:
                 "output": part.get("output", part.get("errorText")),
                 "isError": part["state"] == "output-error",
             }
-            for part in self._step_parts()
+            for part in self._step_parts(index)
             if part.get("state") in {"output-available", "output-error"}
         )
 

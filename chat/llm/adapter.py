@@ -5,16 +5,26 @@ An adapter says what the body is, which call of the `openai` client sends it, an
 
 import asyncio
 import contextlib
+import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, ClassVar, Final, Protocol
 
 import httpx2
 import openai
 
-from chat.core.language_model import AssistantMessage, ModelEvent, ModelMessage, ModelRequest, ToolCallContent
-from chat.errors import ModelRejected, NetworkLost
+from chat.core.language_model import (
+    AssistantMessage,
+    Finish,
+    ModelEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelSettings,
+    ToolCallContent,
+)
+from chat.errors import ModelRejected, NetworkLost, SchemaRefused
 from chat.llm.endpoint import Endpoint
 from chat.llm.errors import from_exception
 from chat.llm.redaction import redact_body
@@ -23,6 +33,9 @@ from chat.llm.transport import TRANSPORT_ERRORS, drain, sse_batches
 from thinkproject.kernel.jsonvalue import JSONObject
 
 TAIL_SECONDS = 3.0
+_SCHEMA_REFUSED: Final = re.compile(
+    r"response_format|json_schema|text\.format|supplied: text\b|structured[ _]outputs?", re.IGNORECASE
+)
 
 
 class Reader(Protocol):
@@ -50,6 +63,9 @@ class Reader(Protocol):
 
 class HttpModel(ABC):
     """A model behind an HTTP endpoint. Stateless; share it between turns. Nothing here retries a failure."""
+
+    unsent: ClassVar[Mapping[str, str]] = {}
+    """Settings that the API has no place for, with the name people know them by."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self._endpoint = endpoint
@@ -91,7 +107,7 @@ class HttpModel(ABC):
                     if not reader.is_done:
                         await self._read_tail(batches, reader)
                     for item in reader.end():
-                        yield item
+                        yield replace(item, warnings=self._warnings(request)) if isinstance(item, Finish) else item
                     await drain(batches)
         except TRANSPORT_ERRORS as error:
             # Without the cause: its text quotes the provider's body, which is for the log alone.
@@ -107,10 +123,29 @@ class HttpModel(ABC):
             try:
                 response = await stack.enter_async_context(self._call(body, headers))
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                if request.settings.response_schema is not None and _SCHEMA_REFUSED.search(error.response.text):
+                    provider = self._endpoint.provider
+                    raise SchemaRefused(f"{provider} does not take a schema for the answer.") from None
                 if not self._gives_in(body, error.response.text):
                     raise
                 response = await stack.enter_async_context(self._call(self._body(request), headers))
             yield response.http_response
+
+    def _warnings(self, request: ModelRequest) -> tuple[str, ...]:
+        """What of the request was not sent."""
+        settings = request.settings
+        found = [
+            f"{self.name} cannot be told {name}; it was not sent."
+            for field, name in self.unsent.items()
+            if getattr(settings, field) not in (None, ())
+        ]
+        if request.tools and not self._endpoint.can_call_tools:
+            found.append(f"{self.name} cannot call tools; none were sent.")
+        return tuple(found)
+
+    def _own_options(self, settings: ModelSettings) -> JSONObject:
+        """What is merged into the body as it is: what is meant for any provider, then what is meant for this one."""
+        return {**settings.extra, **settings.provider_options.get(self._endpoint.provider, {})}
 
     @abstractmethod
     def _body(self, request: ModelRequest) -> JSONObject:

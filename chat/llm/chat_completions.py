@@ -12,6 +12,7 @@ import openai
 from chat.core.language_model import (
     AssistantMessage,
     ModelRequest,
+    ModelSettings,
     ReasoningContent,
     TextContent,
     ToolCallContent,
@@ -58,23 +59,31 @@ class ChatCompletionsModel(HttpModel):
         if request.tools and self._endpoint.can_call_tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
             if request.tool_choice != "auto":
-                body["tool_choice"] = _tool_choice(request.tool_choice)
+                body["tool_choice"] = chat_tool_choice(request.tool_choice)
             if settings.parallel_tool_calls is not None:
                 body["parallel_tool_calls"] = settings.parallel_tool_calls
-        optional = {
-            self._endpoint.max_tokens_field: settings.max_output_tokens,
-            "temperature": settings.temperature,
-            "top_p": settings.top_p,
-            "stop": list(settings.stop_sequences) or None,
-            "seed": settings.seed,
-            "reasoning_effort": settings.reasoning_effort,
-        }
-        body.update({key: value for key, value in optional.items() if value is not None})
-        if settings.response_schema is not None:
-            schema = {"name": "answer", "schema": settings.response_schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        body.update(settings.extra)
+        body.update(chat_settings(settings, max_tokens_field=self._endpoint.max_tokens_field))
+        body.update(self._own_options(settings))
         return body
+
+
+def chat_settings(settings: ModelSettings, *, max_tokens_field: str = "max_tokens") -> JSONObject:
+    """Sampling, limits and the answer's schema on the Chat Completions wire."""
+    optional: JSONObject = {
+        max_tokens_field: settings.max_output_tokens,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "top_k": settings.top_k,
+        "presence_penalty": settings.presence_penalty,
+        "frequency_penalty": settings.frequency_penalty,
+        "stop": list(settings.stop_sequences) or None,
+        "seed": settings.seed,
+        "reasoning_effort": settings.reasoning_effort,
+    }
+    if settings.response_schema is not None:
+        schema = {"name": "answer", "schema": settings.response_schema}
+        optional["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return {key: value for key, value in optional.items() if value is not None}
 
 
 def chat_messages(request: ModelRequest, *, accepts_images: bool) -> list[JSONObject]:
@@ -148,7 +157,8 @@ def _tool(tool: ToolSpec) -> JSONObject:
     return {"type": "function", "function": function}
 
 
-def _tool_choice(choice: str) -> str | JSONObject:
+def chat_tool_choice(choice: str) -> str | JSONObject:
+    """The choice on the Chat Completions wire."""
     if choice in ("none", "required"):
         return choice
     return {"type": "function", "function": {"name": choice}}

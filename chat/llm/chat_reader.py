@@ -90,6 +90,8 @@ class WireChunk(msgspec.Struct, gc=False):
     choices: list[WireChoice] | None = None
     usage: JSONValue = None
     error: JSONValue = None
+    service_tier: JSONValue = None
+    system_fingerprint: JSONValue = None
 
 
 _decode = msgspec.json.Decoder(WireChunk).decode
@@ -119,6 +121,7 @@ class ChatReader:
         self._usage = Usage()
         self._response_id = ""
         self._model_name = ""
+        self._told: dict[str, str] = {}
         self.is_done = False
 
     @property
@@ -144,6 +147,8 @@ class ChatReader:
         if not self._response_id:
             self._response_id = chunk.id if isinstance(chunk.id, str) else ""
             self._model_name = chunk.model if isinstance(chunk.model, str) else ""
+            told = {"serviceTier": chunk.service_tier, "systemFingerprint": chunk.system_fingerprint}
+            self._told = {name: value for name, value in told.items() if isinstance(value, str)}
         choice = chunk.choices[0]
         if self._finish is not None or choice.index:
             return []
@@ -180,6 +185,7 @@ class ChatReader:
                 usage=self._usage,
                 response_id=self._response_id,
                 model_name=self._model_name,
+                provider_metadata={self._provider: self._told} if self._told else {},
             )
         )
         return events

@@ -16,7 +16,7 @@ from chat.errors import ModelNotConfigured
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.providers import Credentials, route, split_name
-from chat.llm.wrappers import OnRetry, Retrying, RetryPolicy, StallGuard
+from chat.llm.wrappers import OnRetry, Retrying, RetryPolicy, SchemaByTool, StallGuard
 
 DEFAULT: Final = "default"
 
@@ -81,13 +81,16 @@ def replaced_models(model: LanguageModel) -> Iterator[None]:
 def guarded(
     model: LanguageModel, *, gap_seconds: float | None = None, on_retry: OnRetry | None = None
 ) -> LanguageModel:
-    """Put the stall guard and, outside it, the retries around a model, as the settings (or `gap_seconds`) say."""
+    """Put the stall guard and, outside it, the retries around a model, as the settings (or `gap_seconds`) say.
+
+    In between stands the way round a refused schema, which may hold an answer back and is not silent for that.
+    """
     guard = StallGuard(
         model,
         gap_seconds=llm_settings.stall_seconds if gap_seconds is None else gap_seconds,
         first_seconds=llm_settings.first_token_seconds,
     )
-    return Retrying(guard, policy=RetryPolicy(attempts=llm_settings.retry_attempts), on_retry=on_retry)
+    return Retrying(SchemaByTool(guard), policy=RetryPolicy(attempts=llm_settings.retry_attempts), on_retry=on_retry)
 
 
 def default_choice() -> Choice:

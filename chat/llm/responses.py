@@ -5,8 +5,9 @@ encrypted, in the `provider_metadata` of reasoning parts.
 """
 
 import re
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, assert_never
+from typing import Any, ClassVar, Final, assert_never
 
 import openai
 
@@ -34,6 +35,14 @@ _without_reasoning: set[tuple[str, str]] = set()
 
 class ResponsesModel(HttpModel):
     """A model behind `POST {base_url}/responses`."""
+
+    unsent: ClassVar[Mapping[str, str]] = {
+        "top_k": "top_k",
+        "presence_penalty": "presence_penalty",
+        "frequency_penalty": "frequency_penalty",
+        "stop_sequences": "stop_sequences",
+        "seed": "seed",
+    }
 
     def _call(
         self, body: JSONObject, headers: dict[str, str]
@@ -76,7 +85,7 @@ class ResponsesModel(HttpModel):
         body.update({key: value for key, value in optional.items() if value is not None})
         if settings.response_schema is not None:
             body["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": settings.response_schema}}
-        body.update(settings.extra)
+        body.update(self._own_options(settings))
         return body
 
     def _reasoning(self, effort: str | None) -> JSONObject:

@@ -50,6 +50,7 @@ class WireResponse(msgspec.Struct, gc=False):
     error: JSONValue = None
     incomplete_details: JSONValue = None
     usage: JSONValue = None
+    service_tier: JSONValue = None
 
 
 class WireEvent(msgspec.Struct, gc=False):
@@ -91,6 +92,7 @@ class ResponsesReader:
         self._usage = Usage()
         self._response_id = ""
         self._model_name = ""
+        self._told: JSONObject = {}
         self.is_done = False
 
     @property
@@ -127,7 +129,13 @@ class ResponsesReader:
             events.extend(_end_call(call, None))
         reason = FinishReason.TOOL_CALLS if self._calls and self._reason is FinishReason.STOP else self._reason
         events.append(
-            Finish(reason=reason, usage=self._usage, response_id=self._response_id, model_name=self._model_name)
+            Finish(
+                reason=reason,
+                usage=self._usage,
+                response_id=self._response_id,
+                model_name=self._model_name,
+                provider_metadata={self._provider: self._told} if self._told else {},
+            )
         )
         return events
 
@@ -179,6 +187,8 @@ class ResponsesReader:
             return []
         self._response_id = response.id or self._response_id
         self._model_name = response.model or self._model_name
+        if isinstance(response.service_tier, str):
+            self._told["serviceTier"] = response.service_tier
         if kind == "response.failed":
             raise from_error_object(self._provider, response.error or "failed", secrets=self._secrets)
         if kind in ("response.completed", "response.incomplete"):

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from chat.core.language_model import LanguageModel, ModelEvent, ModelRequest
-from chat.errors import ModelError, StreamStalled
+from chat.errors import ModelError, SchemaRefused, StreamStalled
+from chat.llm.answer_tool import AnswerCalls, by_tool
 from thinkproject.kernel.jsonvalue import JSONObject
 
 OnRetry: TypeAlias = Callable[[int, float, ModelError], Awaitable[None] | None]
 """Called before a wait with the number of the attempt that failed, the delay in seconds, and why it failed."""
 
 HEADER_CAP_SECONDS: Final = 60.0
+_refusing_schemas: set[tuple[str, bool]] = set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +36,11 @@ class RetryPolicy:
         base = min(self.first_seconds * 2.0 ** min(attempt - 1, 30), self.cap_seconds)
         return base * (1 - 0.25 * jitter)
 
-    def allows(self, attempt: int, error: ModelError) -> bool:
-        """Whether another attempt may follow the failed attempt `attempt`."""
+    def allows(self, attempt: int, error: ModelError, max_retries: int | None = None) -> bool:
+        """Whether another attempt may follow the failed attempt `attempt`. A request may have a limit of its own."""
         should = error.data.get("should_retry")
         wanted = should if isinstance(should, bool) else error.retryable
-        return wanted and attempt < self.attempts
+        return wanted and attempt < (self.attempts if max_retries is None else max_retries + 1)
 
 
 class _Wrapper:
@@ -91,7 +93,7 @@ class Retrying(_Wrapper):
                         yield event
                 return
             except ModelError as error:
-                if yielded or not self._policy.allows(attempt, error):
+                if yielded or not self._policy.allows(attempt, error, request.settings.max_retries):
                     raise
                 delay = self._policy.delay_seconds(attempt, error, self._jitter())
                 await self._report(attempt, delay, error)
@@ -193,6 +195,46 @@ class _Watch:
             return
         self._fired = True
         self._task.cancel()
+
+
+class SchemaByTool(_Wrapper):
+    """Ask for a structured answer as a tool call, where the provider refuses its schema or the request wants it so.
+
+    A provider that refused is remembered, with and without tools apart: some refuse the two together only. What the
+    model calls that tool with becomes the text of the answer, in one piece.
+    """
+
+    def describe(self, request: ModelRequest) -> JSONObject:
+        """The body as it is sent now."""
+        return self._model.describe(by_tool(request) if self._must(request) else request)
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Pass on what needs nothing; translate what does."""
+        return self._model.stream(request) if request.settings.response_schema is None else self._answer(request)
+
+    def _key(self, request: ModelRequest) -> tuple[str, bool]:
+        return self.name, bool(request.tools)
+
+    def _must(self, request: ModelRequest) -> bool:
+        settings = request.settings
+        wanted = settings.response_by_tool or self._key(request) in _refusing_schemas
+        return wanted and settings.response_schema is not None
+
+    async def _answer(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        if not self._must(request):
+            try:
+                async with contextlib.aclosing(self._model.stream(request)) as events:
+                    async for event in events:
+                        yield event
+                return
+            except SchemaRefused:
+                _refusing_schemas.add(self._key(request))
+        assert request.settings.response_schema is not None
+        translate = AnswerCalls(request.settings.response_schema)
+        async with contextlib.aclosing(self._model.stream(by_tool(request))) as events:
+            async for event in events:
+                for item in translate(event):
+                    yield item
 
 
 class Recording(_Wrapper):

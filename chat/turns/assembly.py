@@ -11,14 +11,15 @@ from typing import TypeAlias
 from chat import attachments
 from chat.agent import Agent, InstanceKey
 from chat.core.hooks import ChatOptions, ModelChoice, TurnConfig, TurnContext
-from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ModelSettings, ToolSpec
+from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.core.loop import TurnPlan
 from chat.core.prompt import to_model_messages
 from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
-from chat.turns.calling import decide, is_overridden, observe
+from chat.turns.calling import decide, decide_as, is_overridden, observe
 from chat.turns.client_tools import to_tools
+from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts, has_content, read_history
 from chat.turns.system_prompt import system_prompt
 from thinkproject.kernel.aio import db
@@ -37,6 +38,7 @@ class Assembled:
     toolset: Toolset
     options: ChatOptions
     history: list[JSONObject]  # what the plan's prompt begins with; results of approved calls are written into it
+    timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
 async def make_think(facts: TurnFacts, make_agent: MakeAgent) -> Think:
@@ -71,36 +73,49 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         body=facts.body,
         attempt=attempt,
     )
-    config = TurnConfig()
-    if is_overridden(agent, "before_turn"):
-        config = await decide(agent, "before_turn", context) or config
+    config = await decide_as(agent, "before_turn", TurnConfig, context) or TurnConfig()
+    overrides = read_overrides(config, system=system, offered=offered)
     model = base_model
     if config.model is not None or config.stall_timeout_seconds is not None:
         model = _guarded(agent, choice if config.model is None else config.model, config.stall_timeout_seconds)
-    toolset = Toolset(offered, config.tools).only(config.active_tools)
+    toolset = overrides.toolset
+    messages = None if config.messages is None else tuple(config.messages)
     plan = TurnPlan(
         request_id=facts.request_id,
         assistant_id=facts.assistant_id,
         model=model,
         resolve_model=lambda choice: _guarded(agent, choice, config.stall_timeout_seconds),
-        system=system if config.system is None else config.system,
-        prompt=_prompt(history, config.messages, model, files),
+        system=overrides.system,
+        prompt=_prompt(history, messages, model, files),
         tools=tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset),
-        tool_choice=config.tool_choice or "auto",
-        settings=config.settings or ModelSettings(),
+        tool_choice=overrides.tool_choice,
+        settings=overrides.settings,
         max_steps=config.max_steps or int(await decide(agent, "get_max_steps")),
+        stop_when=overrides.stop_when,
+        output=overrides.output,
+        shared=config.shared,
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cut_was_shown=cut_was_shown,
     )
-    options = ChatOptions(
+    return Assembled(
+        agent=agent,
+        plan=plan,
+        toolset=toolset,
+        options=_options(facts, plan, toolset, context.messages if messages is None else messages),
+        history=history,
+        timeout_seconds=config.timeout_seconds,
+    )
+
+
+def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:
+    return ChatOptions(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=plan.system,
-        messages=context.messages if config.messages is None else config.messages,
+        messages=messages,
         tools={tool.name: tool for tool in toolset},
         body=facts.body,
     )
-    return Assembled(agent=agent, plan=plan, toolset=toolset, options=options, history=history)
 
 
 def _guarded(agent: Think, choice: ModelChoice, stall_timeout_seconds: float | None = None) -> LanguageModel:

@@ -4,16 +4,19 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from chat.agent import Agent
 from chat.core.chunks import Chunk, validate
-from chat.errors import ChatError
+from chat.core.hooks import ChatErrorContext
+from chat.errors import ChatError, TurnConfigInvalid
 from chat.think import Think
 from thinkproject.kernel.aio import user_code
 from thinkproject.kernel.errors import ThinkError
 
 logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
 
 
 class AgentCodeFailed(ChatError):
@@ -42,6 +45,32 @@ async def decide(agent: Agent, name: str, *args: Any) -> Any:
             return await method(*args)
         value = await user_code(method, *args)
         return await value if inspect.isawaitable(value) else value
+
+
+async def decide_as(agent: Agent, name: str, kind: type[Answer], *args: Any) -> Answer | None:
+    """Call a deciding hook that is overridden and check what it returns; `None` where it has no opinion.
+
+    Errors: those of `decide`, and `TurnConfigInvalid` for anything that is not of this kind.
+    """
+    if not is_overridden(agent, name):
+        return None
+    value = await decide(agent, name, *args)
+    if value is None or isinstance(value, kind):
+        return value
+    known = getattr(kind, "__name__", str(kind))
+    raise TurnConfigInvalid(f"{type(agent).__name__}.{name}() must return {known} or None, not {value!r}.")
+
+
+async def reworded(agent: Agent | None, error: ThinkError, context: ChatErrorContext) -> str:
+    """The text of an error for clients, after `on_chat_error` had its say. Never raises: the error stays visible."""
+    if agent is None or not isinstance(agent, Think) or not is_overridden(agent, "on_chat_error"):
+        return error.message
+    original = error.original if isinstance(error, AgentCodeFailed) else error
+    try:
+        said = await decide(agent, "on_chat_error", original, context)
+    except ThinkError:
+        return error.message  # a failing error hook does not hide the error
+    return error.message if said is None else str(said)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from sessions_app import selectors
 from sessions_app.core.repair import repair_messages
 from sessions_app.core.tree import Leaf
 from sessions_app.services import archive_beyond, place_messages, put_assistant, update_message
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import OPEN
 from tools_app.services import Actor
 
@@ -193,6 +193,7 @@ class TurnEnd:
     has_response_hook: bool = False
     max_messages: int | None = None  # of the shown path; older ones are archived
     original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
+    output: JSONValue = None  # the structured answer
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
@@ -218,7 +219,7 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     if was_stored and end.outcome == "completed":
         continue_when_ready(facts.turn_id)
     if end.has_response_hook:
-        start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text)
+        start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text, end.output)
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})
 
 
@@ -236,11 +237,13 @@ def store_answer(facts: TurnFacts, message: JSONObject, original_ids: Sequence[s
     return True
 
 
-def start_response_hook(turn_id: str, key: InstanceKey, outcome: str, error_text: str) -> None:
+def start_response_hook(
+    turn_id: str, key: InstanceKey, outcome: str, error_text: str, output: JSONValue = None
+) -> None:
     """Start the fiber that runs `on_chat_response`, in the transaction that stores how the turn ended."""
     start_fiber(
         RESPONSE_FIBER,
-        {"turn_id": turn_id, "status": outcome, "error": error_text or None},
+        {"turn_id": turn_id, "status": outcome, "error": error_text or None, "output": output},
         key=response_key(turn_id),
         lane=f"response:{key.instance_id}",  # hooks run in the order of their turns, never two at once
         owner_id=key.owner_id,

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Literal
 
 from chat import policy
 from chat.core.chunks import Chunk
@@ -21,15 +21,16 @@ from chat.core.hooks import (
     StepContext,
     StepRecord,
 )
-from chat.core.loop import TurnLoop, TurnTotals, recorded_outputs
+from chat.core.loop import StepView, TurnLoop, TurnTotals, recorded_outputs
 from chat.doorbell import ring
+from chat.errors import TurnTimeout
 from chat.instance_rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
 from chat.think import USE_LOOP, Think
 from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
-from chat.turns.calling import AgentCodeFailed, decide, is_overridden, iterate, observe
+from chat.turns.calling import decide, decide_as, is_overridden, iterate, observe, reworded
 from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content
@@ -60,6 +61,7 @@ class TurnRun:
         self._agent: Think | None = None
         self._totals = TurnTotals()
         self._keeps_partial = True
+        self._gave_up = False  # a turn that a crash cut does not go on
 
     async def run(self) -> JSONObject:
         """Run to the end. Errors: `Cancelled`, `Failed`; what is neither is tried again by the fiber runner."""
@@ -104,9 +106,19 @@ class TurnRun:
         assembled = await assemble(
             agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
         )
-        tools = TurnTools(agent, assembled.toolset, self._facts, self._context)
+        limit = asyncio.timeout(assembled.timeout_seconds or None)
+        try:
+            async with limit:
+                await self._stream(assembled, writer)
+        except TimeoutError as error:
+            if limit.expired():
+                raise TurnTimeout(f"The turn took longer than {assembled.timeout_seconds:g} s.") from error
+            raise
+
+    async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
+        agent, watches = assembled.agent, is_overridden(assembled.agent, "on_chunk")
+        tools = TurnTools(agent, assembled.toolset, self._facts, self._context, StepView(shared=assembled.plan.shared))
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
-        watches = is_overridden(agent, "on_chunk")
         async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
             async for chunk in chunks:
                 writer.write(chunk)
@@ -122,7 +134,9 @@ class TurnRun:
             if self._facts.is_continuation:
                 if not self._standing.fold.started:
                     yield _fold(self._standing.fold, {"type": "start", "messageId": self._facts.assistant_id})
+                tools.view.messages = assembled.options.messages  # what led to the calls, and the calls themselves
                 await run_approved(self._context, self._facts, tools, assembled.history)
+                tools.view.messages = ()
             async for chunk in answer:
                 yield chunk
 
@@ -133,6 +147,7 @@ class TurnRun:
             journal=TurnJournal(self._context, writer, self._facts),
             tools=tools,
             hooks=_StepHooks(assembled.agent, self._facts),
+            view=tools.view,
         )
         self._totals = loop.totals
         return loop.run()
@@ -150,6 +165,7 @@ class TurnRun:
             yield _fold(fold, {"type": "start", "messageId": self._facts.assistant_id})
         if self._standing.cut_was_shown:
             # What was shown cannot be asked for again in the middle: it is kept, and the turn ends with it.
+            self._gave_up = True
             raise ThinkError(INTERRUPTED)
         async with aclosing(iterate(stream)) as chunks:
             async for chunk in chunks:
@@ -160,20 +176,19 @@ class TurnRun:
     async def _ask_recovery(self, agent: Think) -> None:
         standing = self._standing
         decision = RecoveryDecision(continue_turn=agent.chat_recovery)
-        if is_overridden(agent, "on_chat_recovery"):
-            context = RecoveryContext(
-                request_id=self._facts.request_id,
-                turn_id=self._turn_id,
-                kind="continue" if standing.cut_was_shown else "retry",
-                partial_text=partial_text(standing.partial_parts),
-                partial_parts=standing.partial_parts,
-                created_at=self._facts.accepted_at.isoformat(),
-                attempt=self._context.attempt,
-                body=self._facts.body,
-            )
-            decision = await decide(agent, "on_chat_recovery", context) or decision
+        context = RecoveryContext(
+            request_id=self._facts.request_id,
+            turn_id=self._turn_id,
+            kind="continue" if standing.cut_was_shown else "retry",
+            partial_text=partial_text(standing.partial_parts),
+            partial_parts=standing.partial_parts,
+            created_at=self._facts.accepted_at.isoformat(),
+            attempt=self._context.attempt,
+            body=self._facts.body,
+        )
+        decision = await decide_as(agent, "on_chat_recovery", RecoveryDecision, context) or decision
         if not decision.continue_turn:
-            self._keeps_partial = decision.persist
+            self._keeps_partial, self._gave_up = decision.persist, True
             raise ThinkError("The assistant was interrupted.")
 
     async def _finish(
@@ -193,6 +208,7 @@ class TurnRun:
             error_text=text,
             error_code=error.code if error else "",
             has_response_hook=self._agent is not None and is_overridden(self._agent, "on_chat_response"),
+            output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
         )
@@ -200,24 +216,14 @@ class TurnRun:
         return {"outcome": outcome, "error": text, "code": end.error_code}
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
-        text = error.message
-        if self._agent is not None and is_overridden(self._agent, "on_chat_error"):
-            text = await self._reworded(self._agent, error)
-        return await self._finish(writer, "error", error, text)
-
-    async def _reworded(self, agent: Think, error: ThinkError) -> str:
-        original = error.original if isinstance(error, AgentCodeFailed) else error
+        stage: Literal["recovery", "stream", "turn"] = "stream" if self._standing.fold.started else "turn"
         context = ChatErrorContext(
             request_id=self._facts.request_id,
-            stage="stream" if self._standing.fold.started else "turn",
+            stage="recovery" if self._gave_up else stage,
             messages_persisted=has_content(self._standing.fold.message),
             code=error.code,
         )
-        try:
-            said = await decide(agent, "on_chat_error", original, context)
-        except ThinkError:
-            return error.message  # a failing error hook does not hide the error
-        return error.message if said is None else str(said)
+        return await self._finish(writer, "error", error, await reworded(self._agent, error, context))
 
     def _ring_recovering(self, is_recovering: bool) -> None:
         self._ring({"type": "turn.recovering", "recovering": is_recovering})
@@ -261,10 +267,7 @@ class _StepHooks:
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Ask the policies, then the agent."""
         await db(self._check_policies, context.step_number)
-        if not is_overridden(self._agent, "before_step"):
-            return None
-        config: StepConfig | None = await decide(self._agent, "before_step", context)
-        return config
+        return await decide_as(self._agent, "before_step", StepConfig, context)
 
     def _check_policies(self, step_number: int) -> None:
         instance = find_instance(self._facts.key)

@@ -7,31 +7,36 @@ answer continues the conversation (`chat/turns/answers.py`). The hooks run for c
 import asyncio
 import inspect
 from collections.abc import AsyncIterator
+from typing import Any
 
 from chat.agent import Agent
 from chat.conf import chat_settings
 from chat.core.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
+from chat.core.loop import StepView
 from chat.think import Think
-from chat.turns.calling import AgentCodeFailed, decide, developers_code, is_overridden, observe
+from chat.turns.calling import AgentCodeFailed, decide_as, developers_code, observe
 from chat.turns.persistence import TurnFacts
 from fibers.context import FiberContext
+from fibers.errors import FiberError
 from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.toolset import Toolset
-from tools_app.errors import ToolError
 from tools_app.executor import execute
 from tools_app.services import begin_call
 
+DECISIONS: Any = Allow | Block | Substitute
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
 class TurnTools:
     """Runs calls for the loop. What a tool or a hook raises becomes a result that the model sees."""
 
-    def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext) -> None:
+    def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
+        self.view = view
         self._agent = agent
         self._toolset = toolset
         self._facts = facts
@@ -70,6 +75,9 @@ class TurnTools:
                 success=not result.is_error,
                 output=result.output,
                 duration_ms=result.duration_ms,
+                error=str(result.output) if result.is_error else None,
+                step_number=self.view.number,
+                messages=self.view.messages,
             ),
         )
         yield result
@@ -95,7 +103,9 @@ class TurnTools:
         try:
             tool = self._toolset.get(call.tool_name)
             decision = await self._decide(call, attempt)
-        except (ToolError, AgentCodeFailed) as error:
+        except FiberError:
+            raise  # the lease is lost: nothing that a hook says counts
+        except ThinkError as error:
             yield ToolResult(output=error.message, is_error=True)
             return
         match decision:
@@ -114,17 +124,16 @@ class TurnTools:
             yield item
 
     async def _decide(self, call: ToolCall, attempt: int) -> ToolDecision:
-        if not is_overridden(self._agent, "before_tool_call"):
-            return Allow()
         context = ToolCallContext(
             request_id=self._facts.request_id,
             call_id=call.call_id,
             tool_name=call.tool_name,
             input=call.input,
             attempt=attempt,
+            step_number=self.view.number,
+            messages=self.view.messages,
         )
-        decision: ToolDecision | None = await decide(self._agent, "before_tool_call", context)
-        return decision or Allow()
+        return await decide_as(self._agent, "before_tool_call", DECISIONS, context) or Allow()
 
     def _tool_context(self, call: ToolCall, attempt: int) -> ToolContext:
         return ToolContext(
@@ -136,6 +145,7 @@ class TurnTools:
             turn_id=self._facts.turn_id,
             attempt=attempt,
             idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
+            shared=self.view.shared,
         )
 
 

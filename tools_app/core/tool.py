@@ -31,6 +31,7 @@ class ToolContext:
     """What a tool may know of the call it serves.
 
     `idempotency_key` is the same when the call runs again after a crash: hand it to whatever must happen once.
+    `shared` is what the agent's hooks hand to tools.
     """
 
     call_id: str
@@ -41,6 +42,7 @@ class ToolContext:
     turn_id: str
     attempt: int
     idempotency_key: str
+    shared: Any = None
 
 
 ApprovalRule: TypeAlias = bool | Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]

@@ -7,10 +7,11 @@ from typing import Final
 from chat.core.language_model import ModelEvent, ModelRequest
 from chat.errors import NetworkLost
 from chat.llm.adapter import known_call_ids
-from chat.llm.chat_completions import chat_messages
+from chat.llm.chat_completions import chat_messages, chat_settings, chat_tool_choice
 from chat.llm.chat_reader import ChatReader
 from chat.llm.errors import Failure, classify, retry_after_seconds
 from chat.llm.redaction import redact_body
+from chat.llm.scripted.asked import read_asked
 from chat.llm.scripted.memory import Memory
 from chat.llm.scripted.plan import Defaults, Plan, Unit, make_plan, read_chat
 from chat.llm.scripted.script import Cut
@@ -54,7 +55,7 @@ class ScriptedModel:
         body = self._body(request)
         self.requests.append(body)
         system, messages = read_chat(body)
-        plan = make_plan(system, messages, self._scripts, self._defaults)
+        plan = make_plan(system, messages, self._scripts, self._defaults, read_asked(body))
         await self._refuse(plan, body, len(system) + sum(len(message.text) for message in messages))
         cut = self._memory.first_cut(plan)
         wire = ChatWire("in-process", "model", with_usage=True)
@@ -83,7 +84,15 @@ class ScriptedModel:
 
     def _body(self, request: ModelRequest) -> JSONObject:
         tools = [{"name": tool.name, "parameters": tool.input_schema} for tool in request.tools]
-        return {"model": self._name, "messages": chat_messages(request, accepts_images=True), "tools": tools}
+        body: JSONObject = {
+            "model": self._name,
+            "messages": chat_messages(request, accepts_images=True),
+            "tools": tools,
+        }
+        if request.tools and request.tool_choice != "auto":
+            body["tool_choice"] = chat_tool_choice(request.tool_choice)
+        options = request.settings.provider_options.get(self._name.partition("/")[0], {})
+        return {**body, **chat_settings(request.settings), **request.settings.extra, **options}
 
     async def _refuse(self, plan: Plan, body: JSONObject, size: int) -> None:
         error = self._memory.refusal(plan, body, size)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from chat.llm.scripted.asked import Asked, sample
 from chat.llm.scripted.script import (
     Call,
     Cut,
@@ -30,6 +31,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 GO_ON: Final = re.compile(r"left off|cut off|broke off|interrupted|where (?:you|it) stopped", re.IGNORECASE)
 MISMATCH: Final = "[MISMATCH: the partial answer sent back is no beginning of the answer that was given]"
+ANYTHING: Final = Asked()
 _VOCABULARY: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty")
 _PIECE: Final = re.compile(r"\S+\s*|\s+")
 
@@ -83,9 +85,15 @@ class Defaults:
     rate: float = 0.0
 
 
-def make_plan(system: str, messages: list[Said], scripts: Iterable[tuple[str, str]], defaults: Defaults) -> Plan:
+def make_plan(
+    system: str,
+    messages: list[Said],
+    scripts: Iterable[tuple[str, str]],
+    defaults: Defaults,
+    asked: Asked = ANYTHING,
+) -> Plan:
     """Plan the answer. `scripts` are `(match, script)`: used when the last user message contains `match`."""
-    return _Planner(system, messages, list(scripts), defaults).plan()
+    return _Planner(system, messages, list(scripts), defaults).plan(asked)
 
 
 class _Planner:
@@ -105,11 +113,12 @@ class _Planner:
         self.marker = marker or self.seed
         self.rounds, self.results = self._read_rounds()
 
-    def plan(self) -> Plan:
-        directives = _of_round(self.directives, self.rounds)
+    def plan(self, asked: Asked) -> Plan:
+        directives = asked.apply(_of_round(self.directives, self.rounds))
         units = self._units(directives)
         if not any(unit.kind in ("text", "refusal", "call_start") for unit in units):
-            units += self._text_units("text", self._default_text(), self.defaults.rate)
+            text = self._default_text() if asked.schema is None else json.dumps(sample(asked.schema))
+            units += self._text_units("text", text, self.defaults.rate)
         text = "".join(unit.text for unit in units if unit.kind in ("text", "refusal"))
         mismatch = not text.startswith(self.partial)
         if mismatch:
@@ -126,7 +135,7 @@ class _Planner:
             text=text,
             continues=len(self.partial),
             mismatch=mismatch,
-            errors=tuple(item for item in directives if isinstance(item, HttpError)),
+            errors=(*asked.refusal(), *(item for item in directives if isinstance(item, HttpError))),
             cuts=tuple(item for item in directives if isinstance(item, Cut)),
             lies=() if self.partial else tuple(item for item in directives if isinstance(item, Misbehave)),
             finish=options.get("finish", ""),

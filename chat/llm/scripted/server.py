@@ -17,6 +17,7 @@ from typing import IO, Final
 
 import msgspec
 
+from chat.llm.scripted.asked import read_asked
 from chat.llm.scripted.memory import Memory
 from chat.llm.scripted.plan import Defaults, Plan, Said, Unit, make_plan, read_chat, read_responses
 from chat.llm.scripted.script import HttpError
@@ -216,7 +217,7 @@ class Connection(asyncio.Protocol):
     def _ask(self, body: JSONObject, conversation: tuple[str, list[Said]], *, is_chat: bool) -> None:
         provider = self.provider
         system, messages = conversation
-        plan = make_plan(system, messages, provider.scripts, provider.options.defaults)
+        plan = make_plan(system, messages, provider.scripts, provider.options.defaults, read_asked(body))
         request_id = provider.next_request_id()
         provider.log.write(
             kind="request",

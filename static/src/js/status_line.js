@@ -11,6 +11,8 @@ const HINTS = {
   model_rejected: "The model's service did not take this request. Editing the message, or another model, may help.",
   overloaded: "The model's service is busy or failing. Try again in a moment.",
   network_lost: "The model's service could not be reached. Try again in a moment.",
+  turn_timeout: "The agent gives an answer only so much time. What it had said is kept.",
+  output_invalid: "The model's answer did not have the form that was asked for. Trying again may help; it is kept.",
   stream_stalled: "The model stopped sending. What it had said is kept.",
 };
 const QUIET_AFTER = 6_000;

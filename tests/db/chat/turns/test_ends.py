@@ -81,7 +81,7 @@ async def test_a_turn_that_finds_its_conversation_cleared_is_over(make_room: Mak
     # A clear that came between the claim and the first line, and whose cancel is still under way.
     await db(lambda: AgentInstance.objects.update(generation=F("generation") + 1))
     await run_until_idle()
-    assert await ended(room, admission.turn.pk) == "aborted"
+    assert await ended(room, admission.turn.pk) == "skipped"
     assert room.model.requests == []
 
 

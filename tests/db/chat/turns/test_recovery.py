@@ -212,7 +212,7 @@ async def test_a_turn_that_keeps_losing_its_worker_is_given_up(make_room: MakeRo
     with mortal(room, 3, 0, 0, 0, 0, 0):
         turn = await room.say("stream 12 words")
     assert status_of(turn) == "error"
-    assert turn.error_text == "The assistant was interrupted and could not recover. Please try again."
+    assert turn.error_text == "reworded: The assistant was interrupted and could not recover. Please try again."
     assert turn.finished_at is not None
     partial = text_of((await room.transcript())[-1])
     assert 0 < len(partial.split()) < 12
@@ -264,7 +264,9 @@ async def test_who_waits_for_a_turn_that_is_given_up_is_told(make_room: MakeRoom
                 break
     result = await waiting
     assert result.status is TurnStatus.ERROR
-    assert told == [result.error] == ["The assistant was interrupted and could not recover. Please try again."]
+    assert (
+        told == [result.error] == ["reworded: The assistant was interrupted and could not recover. Please try again."]
+    )
     assert result.message is not None
     assert len(seen("on_chat_response")) == 1
 

@@ -241,3 +241,19 @@ def test_exact_frames(action: Action, frame: JSONObject) -> None:
 @pytest.mark.parametrize("action", [SendTranscript(), Replay("R", then_live=True), MarkSeen("R")], ids=str)
 def test_actions_that_need_more_than_a_frame(action: Action) -> None:
     assert to_frame(action) is None
+
+
+def test_who_waits_for_the_answers_of_others_is_not_released_by_the_end_of_the_turn_that_asked() -> None:
+    handshake = Handshake()
+    assert handshake.wait_for_answers("p") == [SendPending(None, "p")]
+    assert handshake.settled("R0", IDLE) == []
+    assert handshake.stream_started("K") == [SendResuming("K")]
+    assert not handshake.may_get_live("K")
+    assert handshake.settled("K", IDLE) == []
+
+
+def test_a_clear_releases_who_waits_for_the_answers_of_others() -> None:
+    handshake = Handshake()
+    handshake.wait_for_answers("p")
+    assert handshake.cleared([]) == [SendNone()]
+    assert handshake.settled("R", IDLE) == []

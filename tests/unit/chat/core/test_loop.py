@@ -104,8 +104,10 @@ class Hooks:
 
     def __init__(self) -> None:
         self.records: list[StepRecord] = []
+        self.contexts: list[StepContext] = []
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
+        self.contexts.append(context)
         return None
 
     async def on_step_finish(self, record: StepRecord) -> None:
@@ -332,6 +334,34 @@ async def test_half_a_call_becomes_an_input_error() -> None:
     assert texts(message) == ["Done."]
 
 
+async def test_a_step_that_broke_in_a_call_is_told_once_and_as_broken() -> None:
+    def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
+        results = [m for m in request.messages if isinstance(m, ToolMessage)]
+        if len(results) == 2:
+            return [TextDelta(text="Done."), _finish()]
+        if results:
+            return [ToolCallStart(call_id="c2", tool_name="add"), NetworkLost()]
+        return [*_call("c1", '{"a":1,"b":2}'), _finish(FinishReason.TOOL_CALLS)]
+
+    world = World(Model(answer))
+    await world.run()
+    told = [(record.step_number, record.finish_reason, bool(record.request)) for record in world.hooks.records]
+    assert told == [(0, "tool-calls", True), (1, "error", False), (2, "stop", True)]
+    assert [len(context.steps) for context in world.hooks.contexts] == [0, 1, 2]
+    assert [context.step_number for context in world.hooks.contexts] == [0, 1, 2]
+
+
+async def test_a_call_that_goes_on_has_the_number_of_the_step_that_broke() -> None:
+    cut: list[ModelEvent | Exception] = [TextDelta(text="Hel"), NetworkLost()]
+    rest: list[ModelEvent | Exception] = [TextDelta(text="lo"), _finish()]
+    answers = iter([cut, rest])
+    world = World(Model(lambda _r: next(answers)))
+    await world.run()
+    assert [context.step_number for context in world.hooks.contexts] == [0, 0]
+    [record] = world.hooks.records
+    assert (record.step_number, record.text) == (0, "Hello")
+
+
 async def test_a_stream_without_an_end_counts_as_lost() -> None:
     world = World(Model(lambda _r: []))
     with pytest.raises(NetworkLost):
@@ -370,6 +400,21 @@ async def test_a_crash_anywhere_ends_as_without_it(point: int) -> None:
     with pytest.raises(Crash):
         await world.run(crash_after=point)
     await _check_recovered(world)
+
+
+@pytest.mark.parametrize("point", range(1, LENGTH))
+async def test_a_crash_anywhere_leaves_whole_steps_for_the_hooks(point: int) -> None:
+    world = World(Model(two_rounds))
+    with pytest.raises(Crash):
+        await world.run(crash_after=point)
+    await world.run()
+    told = {record.step_number: record for record in world.hooks.records}
+    assert sorted(told) == list(range(world.loop.totals.steps))
+    outputs = [result["output"] for record in told.values() for result in record.tool_results if not result["isError"]]
+    assert sorted(outputs) == [3, 7]
+    last = told[max(told)]
+    assert (last.text, last.finish_reason, last.usage.input_tokens) == ("The sum is 10.", "stop", 10)
+    assert last.request["messages"][0].startswith("UserMessage")
 
 
 @pytest.mark.parametrize(("first", "second"), [(5, 9), (8, 20), (20, 21), (22, 30), (3, 33), (24, 40)])

@@ -1,0 +1,69 @@
+"""Structured answers: the shape that a turn asks for, and the answer read and checked at its end."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from chat.errors import OutputInvalid, TurnConfigInvalid
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+from tools_app.core.schema import json_schema
+from tools_app.core.schema_check import problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """The shape of an answer: a pydantic model, or a JSON Schema.
+
+    `by_tool` asks for it as the call of a tool made for it, for models that cannot be told a schema. Models whose
+    provider refuses the schema are asked that way without being told to.
+    """
+
+    schema: type[BaseModel] | JSONObject
+    by_tool: bool = False
+
+    @property
+    def json_schema(self) -> JSONObject:
+        """The schema as providers get it."""
+        return dict(self.schema) if isinstance(self.schema, dict) else json_schema(self.schema)
+
+    def read(self, text: str) -> JSONValue:
+        """Read an answer. Errors: `OutputInvalid`, which says what is wrong with it."""
+        try:
+            value = load(_unfenced(text))
+        except ValueError as error:
+            said = "nothing" if not text.strip() else "no JSON"
+            raise OutputInvalid(f"The model was asked for a structured answer and gave {said}.") from error
+        found = self._problems(value)
+        if found:
+            raise OutputInvalid("The model's answer does not have the form that was asked for: " + "; ".join(found))
+        return value
+
+    def _problems(self, value: JSONValue) -> list[str]:
+        if isinstance(self.schema, dict):
+            return problems(value, self.schema)
+        try:
+            self.schema.model_validate(value)
+        except ValidationError as error:
+            return [
+                f"{'.'.join(str(step) for step in problem['loc']) or 'the value'}: {problem['msg']}"
+                for problem in error.errors(include_url=False, include_context=False, include_input=False)
+            ]
+        return []
+
+
+def output_of(value: Any) -> Output | None:
+    """What `TurnConfig.output` means. Errors: `TurnConfigInvalid`."""
+    if value is None or isinstance(value, Output):
+        return value
+    if isinstance(value, dict) or (isinstance(value, type) and issubclass(value, BaseModel)):
+        return Output(schema=value)
+    raise TurnConfigInvalid(f"output must be a pydantic model, a JSON Schema or an Output, not {value!r}.")
+
+
+def _unfenced(text: str) -> str:
+    """The text without the code fence that some models put around JSON whatever they are told."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```") and "\n" in text:
+        return text[text.index("\n") + 1 : -3]
+    return text

@@ -1,0 +1,218 @@
+"""Calls that clients answer, frame by frame: what the answering tab gets, what the others get, and late answers."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+
+from chat.llm.scripted import ScriptedModel
+from chat.models import Turn
+from fibers.testing import run_until_idle, worker
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.turns.agents import MODELS
+from tests.db.chat.turns.answering import GATE, Banker
+from thinkproject.kernel.aio import db
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Connect = Callable[[], Awaitable[Any]]
+LOCATE = "call tool where {}\nsay: You are at {result}."
+BOTH = 'call tool where {"n": 1}\ncall tool where {"n": 2}\nsay: Both: {results}.'
+UPDATED, RESPONSE = "cf_agent_message_updated", "cf_agent_use_chat_response"
+PENDING, RESUMING, NONE = (f"cf_agent_stream_{word}" for word in ("pending", "resuming", "resume_none"))
+
+
+@pytest.fixture
+async def connect(alice: User) -> AsyncIterator[Connect]:
+    MODELS["current"] = ScriptedModel()
+    opened: list[Any] = []
+    cookie = await sync_to_async(cookie_of)(alice)
+
+    async def go() -> Any:
+        made = connection(f"/agents/{Banker.route_name()}/room", cookie=cookie)
+        await made.connect(timeout=5)
+        opened.append(made)
+        await frames_until(made, "cf_agent_mcp_servers")
+        return made
+
+    yield go
+    for made in opened:
+        await made.disconnect()
+
+
+async def send(socket: Any, kind: str, **values: Any) -> None:
+    await socket.send_to(json.dumps({"type": kind, **values}))
+
+
+async def ask(socket: Any, script: str, request_id: str = "r1") -> list[dict[str, Any]]:
+    """Send a message and run its turn; returns the frames up to its end."""
+    message = {"id": f"u-{request_id}", "role": "user", "parts": [{"type": "text", "text": script}]}
+    body = json.dumps({"messages": [message], "trigger": "submit-message"})
+    await send(socket, "cf_agent_use_chat_request", id=request_id, init={"method": "POST", "body": body})
+    while not await db(Turn.objects.filter(request_id=request_id).exists):
+        await frames_until_quiet(socket)
+    await run_until_idle(skip_delays=True)
+    return await frames_until(socket, "done")
+
+
+async def frames_until_quiet(socket: Any) -> None:
+    """Let the consumer work; nothing is read."""
+    await socket.receive_nothing(timeout=0.05)
+
+
+def open_calls(found: list[dict[str, Any]]) -> list[str]:
+    chunks = [json.loads(frame["body"]) for frame in found if "seq" in frame]
+    return [chunk["toolCallId"] for chunk in chunks if chunk["type"] == "tool-input-available"]
+
+
+async def result(socket: Any, call_id: str, output: Any = "home", *, auto: bool = True) -> None:
+    await send(socket, "cf_agent_tool_result", toolCallId=call_id, toolName="where", output=output, autoContinue=auto)
+
+
+async def probe(socket: Any, probe_id: str = "p1") -> None:
+    await send(socket, "cf_agent_stream_resume_request", probeId=probe_id)
+
+
+def state_in(frame: dict[str, Any], call_id: str) -> str:
+    return next(str(part["state"]) for part in frame["message"]["parts"] if part.get("toolCallId") == call_id)
+
+
+async def test_c6_49_resume_during_a_continuation(connect: Connect) -> None:
+    """The probe right after the result waits for the continuation, and is offered it; then replay and live."""
+    GATE["open"] = asyncio.Event()
+    tab, other = await connect(), await connect()
+    [call] = open_calls(await ask(tab, "call tool where {}\nwait 0 s\ncall tool linger {}\nsay: At last."))
+    await frames_until(other, "done")
+    await result(tab, call)
+    await probe(tab)
+    pending = (await frames_until(tab, PENDING))[-1]
+    assert pending["probeId"] == "p1"
+    async with worker():
+        offer = (await frames_until(tab, RESUMING))[-1]
+        assert offer["id"] == pending["id"]
+        await send(tab, "cf_agent_stream_resume_ack", id=offer["id"])
+        GATE["open"].set()
+        replayed = [frame for frame in await frames_until(tab, "done") if frame["type"] == RESPONSE]
+        assert json.loads(replayed[0]["body"])["type"] == "start"
+        assert replayed[0]["replay"] is True
+        assert {frame["id"] for frame in replayed} == {offer["id"]}
+        live = await frames_until(other, "done")
+    assert {frame["id"] for frame in live if frame["type"] == RESPONSE} == {offer["id"]}
+    assert not any(frame.get("replay") for frame in live)
+    kinds = [frame["type"] for frame in live]
+    assert kinds[0] == UPDATED
+    assert kinds[-2:] == ["cf_agent_chat_messages", RESPONSE]  # the transcript comes before the end
+
+
+async def test_the_probe_of_a_tab_that_answered_one_of_two_waits(connect: Connect) -> None:
+    tab, other = await connect(), await connect()
+    one, two = open_calls(await ask(tab, BOTH))
+    await frames_until(other, "done")
+    await result(tab, one)
+    await probe(tab)
+    assert "id" not in (await frames_until(tab, PENDING))[-1]
+    assert state_in((await frames_until(other, UPDATED))[-1], one) == "output-available"
+    await result(other, two)
+    assert state_in((await frames_until(other, UPDATED))[-1], two) == "output-available"
+    await run_until_idle(skip_delays=True)
+    assert (await frames_until(tab, RESUMING))[-1]["id"]
+
+
+async def test_a_tab_that_answered_nothing_is_told_that_nothing_runs(connect: Connect) -> None:
+    tab, other = await connect(), await connect()
+    one, _two = open_calls(await ask(tab, BOTH))
+    await frames_until(other, "done")
+    await result(tab, one)
+    await frames_until(tab, UPDATED)
+    await probe(other)
+    assert (await frames_until(other, NONE))[-1]["reason"] == "idle"
+
+
+async def test_c6_48_tab_closes(connect: Connect) -> None:
+    tab, other = await connect(), await connect()
+    [call] = open_calls(await ask(tab, LOCATE))
+    await frames_until(other, "done")
+    await result(tab, call)
+    await frames_until(tab, UPDATED)
+    await tab.disconnect()
+    await run_until_idle(skip_delays=True)
+    told = await frames_until(other, "done")
+    assert told[-1]["outcome"] == "completed"
+    assert "home" in told[-2]["messages"][-1]["parts"][-1]["text"]
+
+
+async def test_a_late_answer_is_corrected_for_its_sender_alone(connect: Connect) -> None:
+    tab, other = await connect(), await connect()
+    [call] = open_calls(await ask(tab, LOCATE))
+    await frames_until(other, "done")
+    await result(tab, call, "first", auto=False)
+    for socket in (tab, other):
+        assert state_in((await frames_until(socket, UPDATED))[-1], call) == "output-available"
+    await result(other, call, "second", auto=False)
+    part = (await frames_until(other, UPDATED))[-1]["message"]["parts"][-1]
+    assert part["output"] == "first"
+    assert await tab.receive_nothing(timeout=0.2)
+
+
+async def test_an_answer_to_nothing_says_nothing(connect: Connect) -> None:
+    tab = await connect()
+    await result(tab, "never-asked")
+    await send(tab, "cf_agent_tool_approval", toolCallId="never-asked", approved=True, autoContinue=True)
+    assert await tab.receive_nothing(timeout=0.3)
+
+
+@pytest.mark.parametrize(("approved", "state"), [(True, "approval-responded"), (False, "output-denied")])
+async def test_approval_frames(connect: Connect, approved: bool, state: str) -> None:
+    tab, other = await connect(), await connect()
+    found = await ask(tab, 'call tool pay {"amount": 5}\nsay: {result}.')
+    [call] = open_calls(found)
+    asked = next(chunk for chunk in map(json.loads, (f["body"] for f in found if "seq" in f)) if "approvalId" in chunk)
+    assert asked["type"] == "tool-approval-request"
+    await frames_until(other, "done")
+    await send(tab, "cf_agent_tool_approval", toolCallId=call, approved=approved, autoContinue=True)
+    for socket in (tab, other):
+        assert state_in((await frames_until(socket, UPDATED))[-1], call) == state
+    await run_until_idle(skip_delays=True)
+    told = await frames_until(other, "done")
+    assert [state_in(frame, call) for frame in told if frame["type"] == UPDATED] == ["output-available"] * approved
+    chunks = [json.loads(frame["body"])["type"] for frame in told if "seq" in frame]
+    assert not [kind for kind in chunks if kind.startswith("tool-")]  # of an earlier message: never as a chunk
+
+
+async def test_a_turn_of_a_continued_answer_ends_with_the_stored_copy(connect: Connect) -> None:
+    """Who asks to go on by a request gets the new message as stored: its own begins with a copy of the last."""
+    tab = await connect()
+    [call] = open_calls(await ask(tab, LOCATE))
+    await result(tab, call, auto=False)
+    updated = (await frames_until(tab, UPDATED))[-1]["message"]
+    user = {"id": "u-r1", "role": "user", "parts": [{"type": "text", "text": LOCATE}]}
+    body = json.dumps({"messages": [user, updated], "trigger": "submit-message"})
+    await send(tab, "cf_agent_use_chat_request", id="r2", init={"method": "POST", "body": body})
+    while not await db(Turn.objects.filter(request_id="r2").exists):
+        await frames_until_quiet(tab)
+    await run_until_idle(skip_delays=True)
+    await frames_until(tab, "done")
+    mended = (await frames_until(tab, UPDATED))[-1]["message"]
+    assert [part["type"] for part in mended["parts"]] == ["step-start", "text"]
+
+
+async def test_a_refused_continuation_is_an_error_frame(connect: Connect, settings: Any) -> None:
+    tab = await connect()
+    [call] = open_calls(await ask(tab, LOCATE))
+    settings.THINK_TURNS_PER_MINUTE = 1
+    await result(tab, call)
+    refused = (await frames_until(tab, "done"))[-1]
+    assert (refused["error"], refused["continuation"]) == (True, True)
+    assert "within a minute" in refused["body"]
+
+
+async def test_unusable_client_tools_are_refused_and_change_nothing(connect: Connect) -> None:
+    tab = await connect()
+    body = json.dumps({"messages": [], "clientTools": [{"name": "two words"}]})
+    await send(tab, "cf_agent_use_chat_request", id="r9", init={"method": "POST", "body": body})
+    assert "is not a tool name" in (await frames_until(tab, "done"))[-1]["body"]
+    assert not await db(Turn.objects.exists)

@@ -1,0 +1,125 @@
+"""`on_chat_error` has its say about every error that a client is told, wherever it came from."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+
+from chat.think import RecoveryDecision
+from fibers.testing import crash_after
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_sockets_at_the_end import frames_until
+
+from .agents import MODELS
+from .conftest import MakeRoom, Room, status_of
+from .hook_agents import HOOKS, seen
+from .test_recovery import mortal
+
+
+@pytest.fixture(autouse=True)
+def _rewords() -> Iterator[None]:
+    HOOKS.clear()
+    HOOKS["on_chat_error"] = lambda error, context: f"{context.stage}: sorry"
+    yield
+    HOOKS.clear()
+
+
+@pytest.fixture
+def room(make_room: MakeRoom) -> Room:
+    return make_room("flexible")
+
+
+@pytest.fixture
+async def socket(room: Room, settings: Any) -> AsyncIterator[Any]:
+    settings.THINK_FIBER_DISPATCH = "manual"
+    alice = await User.objects.aget(username="alice")
+    made = connection("/agents/flexible/room", cookie=await sync_to_async(cookie_of)(alice))
+    await made.connect(timeout=5)
+    await frames_until(made, "cf_agent_mcp_servers")
+    yield made
+    await made.disconnect()
+
+
+def stages() -> list[tuple[str, bool, str]]:
+    return [(ctx.stage, ctx.messages_persisted, ctx.code) for _, ctx in seen("on_chat_error")]
+
+
+async def refused(socket: Any, body: str) -> dict[str, Any]:
+    request = {"type": "cf_agent_use_chat_request", "id": "r1", "init": {"method": "POST", "body": body}}
+    await socket.send_to(json.dumps(request))
+    return (await frames_until(socket, "done"))[-1]
+
+
+async def test_a1_09_parse(socket: Any) -> None:
+    frame = await refused(socket, "{this is no JSON")
+    assert (frame["id"], frame["error"], frame["body"]) == ("r1", True, "parse: sorry")
+    assert stages() == [("parse", False, "frame_invalid")]
+
+
+async def test_a1_09_persist(socket: Any, settings: Any) -> None:
+    settings.THINK_TURN_POLICIES = [f"{__name__}.Nobody"]
+    message = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
+    frame = await refused(socket, json.dumps({"messages": [message]}))
+    assert (frame["error"], frame["body"]) == (True, "persist: sorry")
+    assert stages() == [("persist", False, "quota_exceeded")]
+
+
+class Nobody:
+    """A policy that accepts nothing."""
+
+    def check_admission(self, instance: Any) -> None:
+        from chat.errors import QuotaExceeded
+
+        raise QuotaExceeded("Not today.")
+
+
+async def test_a1_09_turn(room: Room) -> None:
+    MODELS["current"] = "nobody/knows"  # type: ignore[assignment]  # any choice of a model
+    turn = await room.say("say: hi")
+    assert (turn.error_text, stages()) == ("turn: sorry", [("turn", False, "model_not_configured")])
+
+
+@pytest.mark.parametrize(
+    ("script", "kept"), [("error 400", False), ("error in stream after 1 code context_length_exceeded", True)]
+)
+async def test_a1_09_stream(room: Room, script: str, kept: bool) -> None:
+    turn = await room.say(f"say: some words\n{script} times 9")
+    assert turn.error_text == "stream: sorry"
+    [(stage, persisted, _)] = stages()
+    assert (stage, persisted) == ("stream", kept)
+
+
+async def test_a1_09_recovery_that_is_declined(room: Room) -> None:
+    HOOKS["on_chat_recovery"] = lambda context: RecoveryDecision(continue_turn=False)
+    with crash_after("model:0"):
+        turn = await room.say("say: hi")
+    assert (status_of(turn), turn.error_text) == ("error", "recovery: sorry")
+    assert [stage for stage, _, _ in stages()] == ["recovery"]
+
+
+async def test_a1_09_recovery_that_is_given_up(room: Room, settings: Any) -> None:
+    settings.THINK_FIBER_MAX_RECOVERIES = 0
+    with mortal(room, 2, 0, 0):
+        turn = await room.say("stream 12 words")
+    assert (status_of(turn), turn.error_text) == ("error", "recovery: sorry")
+    assert stages() == [("recovery", True, "interrupted")]
+    [response] = seen("on_chat_response")
+    assert response.error == "recovery: sorry"
+
+
+async def test_a1_09_the_hook_may_return_an_error_or_nothing(room: Room) -> None:
+    HOOKS["on_chat_error"] = lambda error, context: ValueError("said otherwise")
+    assert (await room.say("error 401")).error_text == "said otherwise"
+    HOOKS["on_chat_error"] = lambda error, context: None
+    assert "refused the credentials" in (await room.say("error 401")).error_text
+
+
+async def test_a1_09_a_hook_that_fails_hides_nothing(room: Room) -> None:
+    def broken(error: Exception, context: Any) -> str:
+        raise RuntimeError("the hook broke")
+
+    HOOKS["on_chat_error"] = broken
+    assert "refused the credentials" in (await room.say("error 401")).error_text

@@ -1,0 +1,78 @@
+"""Structured answers and the choice of a tool: what hooks may say, and what an answer has to be."""
+
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+
+from chat.core.structured import Output, output_of
+from chat.core.tool_choice import read_tool_choice
+from chat.errors import OutputInvalid, TurnConfigInvalid
+
+
+class Result(BaseModel):
+    severity: Literal["low", "high"]
+
+
+SCHEMA = {"type": "object", "properties": {"severity": {"enum": ["low", "high"]}}, "required": ["severity"]}
+
+
+@pytest.mark.parametrize("shape", [Result, SCHEMA, Output(schema=Result), Output(schema=SCHEMA, by_tool=True)])
+def test_an_answer_of_the_form_is_read(shape: Any) -> None:
+    output = output_of(shape)
+    assert output is not None
+    assert output.json_schema["required"] == ["severity"]
+    assert output.read(' {"severity": "high"}\n') == {"severity": "high"}
+    assert output.read('```json\n{"severity": "low"}\n```') == {"severity": "low"}
+
+
+@pytest.mark.parametrize("shape", [Result, SCHEMA])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "gave nothing"),
+        ("It is bad.", "gave no JSON"),
+        ('{"severity": "hi', "gave no JSON"),
+        ('{"severity": "odd"}', "severity: "),
+        ("{}", "severity: "),
+        ("3", "the value: "),
+    ],
+)
+def test_what_is_wrong_with_an_answer_is_said(shape: Any, text: str, said: str) -> None:
+    output = output_of(shape)
+    assert output is not None
+    with pytest.raises(OutputInvalid, match=said):
+        output.read(text)
+
+
+def test_no_output_is_none_and_anything_else_is_refused() -> None:
+    assert output_of(None) is None
+    for odd in ("json", str, [1]):
+        with pytest.raises(TurnConfigInvalid, match="pydantic model"):
+            output_of(odd)
+
+
+@pytest.mark.parametrize(
+    ("choice", "read"),
+    [
+        ("auto", "auto"),
+        ("none", "none"),
+        ("required", "required"),
+        ("add", "add"),
+        ({"type": "tool", "toolName": "add"}, "add"),
+    ],
+)
+def test_a_tool_choice_is_a_word_or_a_tool(choice: Any, read: str) -> None:
+    assert read_tool_choice(choice, ["add"]) == read
+
+
+@pytest.mark.parametrize("choice", ["other", {"type": "tool"}, {"toolName": "add"}, {"type": "auto"}, 3])
+def test_another_tool_choice_is_refused_and_names_what_there_is(choice: Any) -> None:
+    with pytest.raises(TurnConfigInvalid, match="'add'"):
+        read_tool_choice(choice, ["add"])
+
+
+def test_no_call_can_be_demanded_without_tools() -> None:
+    assert read_tool_choice("none", []) == "none"
+    with pytest.raises(TurnConfigInvalid, match="Tools: none"):
+        read_tool_choice("required", [])
