@@ -5,7 +5,7 @@ must outlive it goes to the state, the session or a model of the developer's own
 its `host`, the same protocol in web processes and in workers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -86,6 +86,11 @@ class Connection(Protocol):
     @property
     def id(self) -> str:
         """Label of the connection; never a credential."""
+        ...
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """What the client wrote into its address, less its token and label. Anybody may write anything there."""
         ...
 
     async def send(self, text: str) -> None:

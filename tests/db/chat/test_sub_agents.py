@@ -260,7 +260,7 @@ def test_the_same_name_below_others_is_another(alice: User) -> None:
     other = InstanceKey(owner_id=alice.pk, agent=root.agent, name="other").below(child.agent, child.name)
     top = InstanceKey(owner_id=alice.pk, agent=child.agent, name=child.name)
     rows = [ensure_instance(key) for key in (child, other, top, child.below(child.agent, child.name))]
-    assert len({row.pk for row in rows}) == 4
+    assert len({row.pk for row in rows}) == len({group_of(key_of(row)) for row in rows}) == 4
     assert [find_instance(key_of(row)) for row in rows] == rows
 
 
