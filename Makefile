@@ -3,10 +3,10 @@ PYTHON ?= python3
 BOOTSTRAP = $(PYTHON) -m thinkproject.bootstrap
 T ?=
 
-.PHONY: run test check fix bench chaos clean help
+.PHONY: run test check fix bench chaos example-usechat example-react clean help
 
 help:  ## Say what there is
-	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
 
 run:  ## Set up what is missing and start everything; Ctrl-C stops it
 	@exec $(BOOTSTRAP) run
@@ -25,6 +25,12 @@ bench:  ## The benchmarks; prints a table
 
 chaos:  ## The long run that kills processes at random
 	@exec $(BOOTSTRAP) chaos $(T)
+
+example-usechat:  ## A page with the AI SDK's useChat over HTTP; prints its address
+	@exec $(BOOTSTRAP) example usechat
+
+example-react:  ## A page with the published React hooks over a socket; prints its address
+	@exec $(BOOTSTRAP) example react
 
 clean:  ## Remove the environment, caches and built files; keeps ./var
 	@exec $(BOOTSTRAP) clean

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat import registry
+from chat.verbs import HasPorts
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 StateSource: TypeAlias = Literal["client", "server"]
@@ -63,21 +64,8 @@ class Host(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedTurn:
-    """How a turn that the agent itself started ended. `status`: completed, aborted, skipped or error."""
-
-    request_id: str
-    status: str
-    error: str | None = None
-
-
-class ChatHost(Host, Protocol):
+class ChatHost(Host, HasPorts, Protocol):
     """What a chat agent can reach in addition."""
-
-    async def run_turn(self, message: JSONObject | str) -> SavedTurn:
-        """Say something in this conversation and wait for the answer."""
-        ...
 
 
 class Connection(Protocol):

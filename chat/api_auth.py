@@ -14,8 +14,8 @@ from ninja.security.http import HttpBearer
 from ninja.utils import check_csrf
 
 from chat import tokens
-from chat.auth import Credential, bearer, session_credential, token_credential
-from chat.errors import Unauthenticated
+from chat.auth import Credential, bearer, page_is_allowed, require_user, session_credential, token_credential
+from chat.errors import OriginDenied, Unauthenticated
 from thinkproject.kernel.aio import db
 
 
@@ -77,11 +77,7 @@ def caller_by_token(request: HttpRequest) -> Caller | None:
     header = request.headers.get("Authorization")
     if not header:
         return None
-    secret = bearer(header)
-    token = tokens.find_token(secret) if secret else None
-    if token is None:
-        raise Unauthenticated("The token is unknown, expired or revoked.")
-    return Caller(user=token.user, credential=token_credential(token))
+    return _caller_by_secret(bearer(header) or "")
 
 
 def caller_by_session(request: HttpRequest) -> Caller | None:
@@ -93,6 +89,30 @@ def caller_by_session(request: HttpRequest) -> Caller | None:
         raise AuthorizationError(message="The CSRF token is missing or wrong.")
     # `request.user` is lazy; what leaves here is the plain row.
     return Caller(user=user, credential=session_credential(request.session, user))
+
+
+def caller_of_page(request: HttpRequest, *, may_change: bool = False) -> Caller:
+    """Who asks at the addresses of the published clients: by bearer header, `?token=`, or session cookie.
+
+    Their transports know no CSRF token. Where something changes, a cookie needs the Origin of a page that is ours or
+    listed instead, as on sockets. A bearer decides alone. Errors: `Unauthenticated`, `OriginDenied`.
+    """
+    secret = bearer(request.headers.get("Authorization", ""))
+    if secret is None:
+        secret = request.GET.get("token")
+    if secret is not None:
+        return _caller_by_secret(secret)
+    user = require_user(request.user)
+    if may_change and not page_is_allowed(request):
+        raise OriginDenied
+    return Caller(user=user, credential=session_credential(request.session, user))
+
+
+def _caller_by_secret(secret: str) -> Caller:
+    token = tokens.find_token(secret) if secret else None
+    if token is None:
+        raise Unauthenticated("The token is unknown, expired or revoked.")
+    return Caller(user=token.user, credential=token_credential(token))
 
 
 def caller_of(request: HttpRequest) -> Caller:

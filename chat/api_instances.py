@@ -8,8 +8,10 @@ from ninja import Query, Router, Status
 from pydantic import StringConstraints
 
 from chat import instances, transcripts
+from chat.adding import add_messages
 from chat.api_auth import caller_of
 from chat.api_schemas import (
+    AddedMessageIn,
     AgentOut,
     InstanceIn,
     InstanceOut,
@@ -18,6 +20,8 @@ from chat.api_schemas import (
     LeafIn,
     LeafOut,
     MessageOut,
+    MessagesIn,
+    MessagesOut,
     ModelOut,
     RunningTurnOut,
     SessionOut,
@@ -25,11 +29,16 @@ from chat.api_schemas import (
     TurnOut,
 )
 from chat.auth import open_agent, open_instance, open_session
+from chat.errors import InputInvalid
 from chat.instance_rows import key_of
 from chat.llm.registry import describe_default
 from chat.models import AgentInstance
 from chat.registry import list_agents
 from chat.turns.admission import clear_instance
+from sessions_app.core.messages import parse_message
+from sessions_app.core.tree import Leaf
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
 
 router = Router()
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -105,6 +114,19 @@ def message_list(
     return _encode(transcripts.transcript(_opened(request, instance_id), before=before, limit=limit))
 
 
+@router.post(
+    "/instances/{instance_id}/messages",
+    response={201: MessagesOut},
+    operation_id="add_messages",
+    tags=["conversations"],
+)
+def message_add(request: HttpRequest, instance_id: str, data: MessagesIn) -> object:
+    """Store messages without asking for an answer. Those whose ids are there already stay as they are."""
+    parent = data.parent_id if "parent_id" in data.model_fields_set else Leaf.ACTIVE
+    messages = [_added(message) for message in data.messages]
+    return Status(201, MessagesOut(ids=add_messages(key_of(_opened(request, instance_id)), messages, parent=parent)))
+
+
 @router.put("/instances/{instance_id}/leaf", response=LeafOut, operation_id="select_leaf", tags=["conversations"])
 def leaf_select(request: HttpRequest, instance_id: str, data: LeafIn) -> LeafOut:
     """Show another sibling: the newest path below the message becomes the one that is shown."""
@@ -148,6 +170,13 @@ def session_messages(
 
 def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
     return open_instance(caller_of(request).user, instance_id)
+
+
+def _added(data: AddedMessageIn) -> JSONObject:
+    message = parse_message({"id": new_id("msg"), **data.dict(exclude_none=True)})
+    if data.role == "assistant" and any(part["type"] != "text" for part in message["parts"]):
+        raise InputInvalid("Only the texts of an assistant's message can be added.")  # no calls that never were
+    return message
 
 
 def _encode(view: transcripts.Transcript) -> TranscriptOut:

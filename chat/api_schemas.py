@@ -234,6 +234,47 @@ class MessageIn(Input):
     metadata: JSONObject | None = None
 
 
+class AddedMessageIn(MessageIn):
+    """A message that is stored and not answered. An assistant's holds texts only."""
+
+    role: Literal["user", "assistant"] = "user"
+
+
+class MessagesIn(Input):
+    """Messages to store in one chain: below `parent_id` (null: a new beginning) or, without one, at the end."""
+
+    messages: list[AddedMessageIn] = Field(min_length=1, max_length=100)
+    parent_id: Id | None = None
+
+
+class MessagesOut(Schema):
+    """The ids of stored messages, in order."""
+
+    ids: list[str]
+
+
+class SubmissionIn(Input):
+    """Messages to be answered together, in their turn. `metadata` is the caller's own and comes back unchanged."""
+
+    messages: list[MessageIn] = Field(min_length=1, max_length=100)
+    metadata: JSONObject = {}
+
+
+class SubmissionOut(Schema):
+    """Messages that were handed in. `accepted`: false when this key had been handed in before."""
+
+    id: str
+    request_id: str
+    idempotency_key: str
+    accepted: bool
+    status: str
+    metadata: JSONObject
+    error: str | None
+    accepted_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
 class TurnIn(Input):
     """A request for a turn.
 

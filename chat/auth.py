@@ -21,6 +21,7 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.contrib.sessions.backends.signed_cookies import SessionStore as CookieStore
 from django.db.models import Exists, Model, QuerySet
+from django.http import HttpRequest
 from django.http.cookie import parse_cookie
 from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
@@ -166,6 +167,12 @@ def origin_is_allowed(scope: Scope) -> bool:
         return False
     own = own_origin(_scheme(scope, headers), host)
     return is_allowed(headers.get("origin"), own=own, listed=_conf.allowed_origins)
+
+
+def page_is_allowed(request: HttpRequest) -> bool:
+    """The same for a request that Django has read, whose Host it has checked."""
+    own = own_origin(str(request.scheme), request.get_host())
+    return is_allowed(request.headers.get("Origin"), own=own, listed=_conf.allowed_origins)
 
 
 def recheck(credential: Credential) -> bool:

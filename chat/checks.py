@@ -15,9 +15,10 @@ from chat import (
     registry,
 )
 from chat.agent import Agent
+from chat.core.concurrency import Strategy, to_policy
+from chat.errors import InputInvalid
 from chat.think import Think
 
-CONCURRENCY = ("queue",)
 RESERVED = {"sub"}
 _CAMEL_CASE = (
     "getModel",
@@ -103,15 +104,29 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     problems: list[str] = []
     max_steps: Any = agent_class.max_steps
     limit: Any = agent_class.max_persisted_messages
-    if agent_class.message_concurrency not in CONCURRENCY:
-        known = ", ".join(repr(word) for word in CONCURRENCY)
-        problems.append(f"message_concurrency must be one of {known}, not {agent_class.message_concurrency!r}.")
+    problems += _concurrency_problems(agent_class.message_concurrency)
     if not isinstance(max_steps, int) or max_steps < 1:
         problems.append(f"max_steps must be a positive whole number, not {max_steps!r}.")
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         problems.append(f"max_persisted_messages must be None or a positive whole number, not {limit!r}.")
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
+    return problems
+
+
+def _concurrency_problems(value: Any) -> list[str]:
+    """What the product would have to guess: an unknown strategy, a setting nobody reads, a time that is none."""
+    settings = {"strategy": value} if isinstance(value, str) else value
+    try:
+        policy = to_policy(settings)
+    except (InputInvalid, AttributeError):
+        known = ", ".join(repr(str(word)) for word in Strategy)
+        return [f"message_concurrency must be one of {known}, or a mapping that names one, not {value!r}."]
+    times = [settings[name] for name in ("debounceMs", "debounce_ms") if name in settings]
+    unknown = set(settings) - {"strategy", "debounceMs", "debounce_ms"}
+    problems = [f"message_concurrency has no setting {name!r}." for name in sorted(unknown)]
+    if times and (policy.strategy is not Strategy.DEBOUNCE or policy.debounce_ms != times[0]):
+        problems.append(f"debounceMs is a number of milliseconds, for the strategy 'debounce' alone, not {times[0]!r}.")
     return problems
 
 

@@ -9,7 +9,7 @@ class AccessSettings:
     allowed_origins = Setting[tuple[str, ...] | list[str]](
         "THINK_ALLOWED_ORIGINS",
         (),
-        doc="Origins (`https://app.example.com`) of other pages that may use sockets and get-messages with a cookie.",
+        doc="Origins (`https://app.example.com`) of other pages that may use sockets and chats with a cookie.",
     )
     instances_per_user = Setting(
         "THINK_INSTANCES_PER_USER", 10_000, doc="Conversations one user may keep, sub-agents counted; 0: no limit."

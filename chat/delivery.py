@@ -139,7 +139,8 @@ class Delivery:
             await self.outbox.cleared()
         await self.outbox.actions(released)
         for turn in turns:
-            await self.outbox.done(turn, TurnStatus.ABORTED if turn is current else TurnStatus.SKIPPED)
+            has_begun = turn is current and await self.outbox.has_begun(turn)
+            await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
         if is_own and turns:
             await self.outbox.transcript()
 
@@ -200,10 +201,10 @@ class Delivery:
         await self._refresh_path(turn)
 
     async def _refresh_path(self, turn: TurnRef) -> None:
-        """An edit or a new answer changes the path when it starts; those who do not show it yet get it."""
+        """An edit, a new answer and a submission change the path when they start; who does not show it yet gets it."""
         if not self._handshake.may_get_live(turn.request_id):
             return
-        is_edit = turn.trigger is TurnTrigger.EDIT
+        is_edit = turn.trigger in {TurnTrigger.EDIT, TurnTrigger.PROGRAM}
         if is_edit or (turn.trigger is TurnTrigger.REGENERATE and turn.request_id not in self._own):
             await self.outbox.transcript()
 

@@ -3,8 +3,8 @@
 ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
                   │  AttachmentInvalid · Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
-                  │  TurnConflict · CallChanged · CallNotFound · NestedTurn · TurnConfigInvalid · TurnTimeout
-                  │  OutputInvalid
+                  │  TurnConflict · TurnDropped · CallChanged · CallNotFound · TurnFailed · NestedTurn
+                  │  TurnConfigInvalid · TurnTimeout · OutputInvalid
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -116,6 +116,12 @@ class TurnConflict(ChatError, Conflict):
     code = "turn_conflict"
 
 
+class TurnDropped(TurnConflict):
+    """The assistant is still answering, and this conversation takes no message meanwhile. Nothing was stored."""
+
+    code = "turn_dropped"
+
+
 class CallChanged(ChatError, Conflict):
     """The call that was answered is not the one that waits."""
 
@@ -126,6 +132,13 @@ class CallNotFound(ChatError, NotFound):
     """There is no such call in this conversation."""
 
     code = "call_not_found"
+
+
+class TurnFailed(ChatError):
+    """The turn failed, and the caller gave no `on_error`."""
+
+    code = "turn_failed"
+    http_status = 502
 
 
 class NestedTurn(ChatError, Conflict):

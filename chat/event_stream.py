@@ -20,7 +20,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-_KEEP_ALIVE = b": keep-alive\n\n"
+KEEP_ALIVE = b": keep-alive\n\n"
 _conf = AccessSettings()
 
 
@@ -36,9 +36,25 @@ async def turn_events(
 
     A `reset` event says that what came before does not hold; the chunks from 0 follow.
     """
+    yield b": open\n\n"
+    async with aclosing(watched(stream, offset=offset, is_over=is_over, still_allowed=still_allowed)) as events:
+        async for event in events:
+            if isinstance(event, End):
+                yield f"event: end\ndata: {dump(await describe_end())}\n\n".encode()
+            elif not isinstance(event, CaughtUp):
+                yield _encode(event)
+
+
+async def watched(
+    stream: str,
+    *,
+    offset: int = 0,
+    is_over: Callable[[], Awaitable[bool]],
+    still_allowed: Callable[[], Awaitable[bool]],
+) -> AsyncGenerator[Event | None, None]:
+    """Follow a log; nothing (`None`) stands for a pause. `End` comes last, unless the caller may no longer."""
     loop = asyncio.get_running_loop()
     checked_at = loop.time()
-    yield b": open\n\n"
     async with aclosing(
         _with_pauses(follow(stream, offset, is_over=is_over), _conf.stream_keep_alive_seconds)
     ) as events:
@@ -47,11 +63,7 @@ async def turn_events(
                 checked_at = loop.time()
                 if not await still_allowed():
                     return
-            if isinstance(event, End):
-                break
-            if not isinstance(event, CaughtUp):
-                yield _encode(event)
-    yield f"event: end\ndata: {dump(await describe_end())}\n\n".encode()
+            yield event
 
 
 def start_offset(last_event_id: str | None, offset: int) -> int:
@@ -64,7 +76,7 @@ def start_offset(last_event_id: str | None, offset: int) -> int:
 def _encode(event: list[Record] | Reset | None) -> bytes:
     match event:
         case None:
-            return _KEEP_ALIVE
+            return KEEP_ALIVE
         case Reset():
             return b"event: reset\ndata: {}\n\n"
         case list():

@@ -7,24 +7,19 @@ on.
 """
 
 import asyncio
-import inspect
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from chat import live
 from chat.agent import InstanceKey
-from chat.doorbell import group_of
-from chat.errors import ChatError, NestedTurn
-from chat.live import TurnRef
-from chat.streams.reader import follow
-from chat.streams.records import Reset
-from chat.turns.admission import TURN_FIBER, TurnRequest, admit, cancel_turn, clear_instance
-from chat.turns.intake import Submit
+from chat.errors import TurnFailed
+from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
+from chat.making import ChatDatabaseHost
+from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.intake import Program
 from chat.turns.persistence import response_key
 from chat.turns.status import TurnStatus
-from fibers.context import current_fiber
+from chat.verbs import HasPorts, SubmissionVerbs, TurnVerbs, to_message
 from fibers.core.states import TERMINAL
 from fibers.selectors import find_by_key
 from thinkproject.kernel.aio import db
@@ -42,9 +37,6 @@ class StreamCallback(Protocol):
     """
 
 
-Callback: TypeAlias = Callable[..., Any] | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResult:
     """How a turn ended. `message` is the stored answer, `None` when nothing was said."""
@@ -56,18 +48,15 @@ class ChatResult:
     error: str | None = None
 
 
-class TurnFailed(ChatError):
-    """The turn failed, and the caller gave no `on_error`."""
-
-    code = "turn_failed"
-    http_status = 502
-
-
-class AgentHandle:
-    """One instance. Holds an address, no rows: cheap to make, valid across restarts."""
+class AgentHandle(TurnVerbs, SubmissionVerbs):
+    """One instance, with the verbs of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:
         self.key = key
+
+    @property
+    def _ports(self) -> HasPorts:
+        return ChatDatabaseHost(self.key)
 
     async def chat(
         self,
@@ -84,19 +73,18 @@ class AgentHandle:
         Errors: `NestedTurn` from inside a turn of the same instance; `TurnFailed` when the turn fails and the callback
         has no `on_error`.
         """
-        self._refuse_nesting()
+        refuse_nesting(self.key)
         request_id = new_id("req")
-        request = TurnRequest(intake=Submit(message=_to_message(message)), request_id=request_id)
-        admission = await db(admit, self.key, request)
-        turn_id = admission.turn.pk
-        await _call(callback, "on_start", request_id)
-        stopping = asyncio.create_task(_stop_on(signal, turn_id)) if signal is not None else None
-        try:
-            await self._deliver(turn_id, callback)
-        finally:
-            if stopping is not None:
-                stopping.cancel()
-        ended = await self._ended(turn_id)
+        request = TurnRequest(
+            intake=Program(messages=[to_message(message)]),
+            request_id=request_id,
+            is_stopped=signal is not None and signal.is_set(),
+        )
+        turn_id = (await db(admit, self.key, request)).turn.pk
+        await call_back(callback, "on_start", request_id)
+        async with stopping_on(signal, turn_id):
+            await deliver(turn_id, callback)
+        ended = await how_it_ended(self.key, turn_id)
         if waits_for_hook:
             await _wait_for_hook(turn_id)
         result = ChatResult(
@@ -108,12 +96,6 @@ class AgentHandle:
         )
         await self._settle(callback, result)
         return result
-
-    async def submit(self, messages: Sequence[JSONObject | str]) -> str:
-        """Say something without waiting; returns the turn's id. The last message is answered."""
-        *_, last = messages
-        request = TurnRequest(intake=Submit(message=_to_message(last)))
-        return str((await db(admit, self.key, request)).turn.pk)
 
     async def cancel_chat(self, request_id: str) -> bool:
         """Stop a turn by its request id; `False` when there is none that runs."""
@@ -128,58 +110,16 @@ class AgentHandle:
         """Read the shown path, queued messages last."""
         return await db(live.current_transcript, self.key)
 
-    def _refuse_nesting(self) -> None:
-        fiber = current_fiber()
-        if fiber is not None and fiber.name == TURN_FIBER and fiber.metadata.get("address") == group_of(self.key):
-            raise NestedTurn
-
-    async def _deliver(self, turn_id: str, callback: Any) -> None:
-        async def is_over() -> bool:
-            return await db(live.is_final, turn_id)
-
-        async with aclosing(follow(turn_id, 0, is_over=is_over)) as events:
-            async for event in events:
-                if isinstance(event, list):
-                    for record in event:
-                        await _call(callback, "on_event", record.text)
-                elif isinstance(event, Reset):
-                    await _call(callback, "on_reset")
-
-    async def _ended(self, turn_id: str) -> TurnRef:
-        ended = await db(live.find_turn, self.key, turn_id=turn_id)
-        if ended is None:
-            raise TurnFailed("The conversation was deleted while the turn ran.")
-        return ended
-
     async def _answer(self, turn_id: str) -> JSONObject | None:
         return await db(live.answer_of, turn_id)
 
     async def _settle(self, callback: Any, result: ChatResult) -> None:
         if result.status is TurnStatus.COMPLETED:
-            await _call(callback, "on_done")
+            await call_back(callback, "on_done")
         elif result.status is TurnStatus.ERROR:
             if not hasattr(callback, "on_error"):
                 raise TurnFailed(result.error or "")
-            await _call(callback, "on_error", result.error)
-
-
-def _to_message(message: str | JSONObject) -> JSONObject:
-    if isinstance(message, str):
-        return {"role": "user", "parts": [{"type": "text", "text": message}]}
-    return message
-
-
-async def _call(callback: Any, name: str, *args: Any) -> None:
-    method: Callback = getattr(callback, name, None)
-    if method is not None:
-        answer = method(*args)
-        if inspect.isawaitable(answer):
-            await answer
-
-
-async def _stop_on(signal: asyncio.Event, turn_id: str) -> None:
-    await signal.wait()
-    await db(cancel_turn, turn_id)
+            await call_back(callback, "on_error", result.error)
 
 
 async def _wait_for_hook(turn_id: str) -> None:

@@ -100,13 +100,14 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
         session_id=instance.session_id,
         last_position=instance.turn_count,
         turns=tuple(under_way),
-        failed=None if under_way else _unseen_failure(instance, user_id),
+        failed=None if under_way else unseen_failure(instance, user_id),
         state=instance.state,
         state_version=instance.state_version,
     )
 
 
-def _unseen_failure(instance: AgentInstance, user_id: int) -> TurnRef | None:
+def unseen_failure(instance: AgentInstance, user_id: int) -> TurnRef | None:
+    """The last turn of the conversation, if it failed and this user has not seen that."""
     last = Turn.objects.filter(instance=instance).select_related("fiber").order_by("-position").first()
     if last is None or last.generation != instance.generation:  # a clear came since
         return None

@@ -1,26 +1,24 @@
 """Make an agent object: the class of an address, and the host through which it reaches the product."""
 
-from chat.agent import Agent, InstanceKey, SavedTurn
-from chat.handles import AgentHandle
+from chat.agent import Agent, InstanceKey
 from chat.host import DatabaseHost
 from chat.registry import get_agent_class
-from thinkproject.kernel.jsonvalue import JSONObject
+from chat.submissions import DatabaseSubmissions
+from chat.turn_port import DatabaseTurns
 
 
 class ChatDatabaseHost(DatabaseHost):
     """The host of agents that chat."""
 
-    async def run_turn(self, message: JSONObject | str) -> SavedTurn:
-        """Say something and wait; a failed turn is an answer, not an exception."""
-        result = await AgentHandle(self.key).chat(message, _Quiet(), waits_for_hook=False)
-        return SavedTurn(request_id=result.request_id, status=result.status, error=result.error)
+    @property
+    def turns(self) -> DatabaseTurns:
+        """Turns of this conversation."""
+        return DatabaseTurns(self.key)
 
-
-class _Quiet:
-    """A callback for callers who read the result."""
-
-    def on_error(self, text: str) -> None:
-        """Nothing: the result says it."""
+    @property
+    def submissions(self) -> DatabaseSubmissions:
+        """Work that was handed in."""
+        return DatabaseSubmissions(self.key)
 
 
 def make_agent(key: InstanceKey) -> Agent:

@@ -44,6 +44,7 @@ class AgentInstance(models.Model):
     state = JSONText(null=True, blank=True)
     state_version = models.PositiveBigIntegerField(default=0)
     config = JSONText(null=True, blank=True)
+    last_body = JSONText(default=dict, blank=True)  # custom body of the newest client request, for continuations
     client_tools = JSONText(default=list)  # tools that the clients run, as the last request gave them
     generation = models.PositiveBigIntegerField(default=0)  # advanced by clear: what is older may not persist
     turn_count = models.PositiveBigIntegerField(default=0)  # last position given in this instance

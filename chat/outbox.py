@@ -168,6 +168,11 @@ class Outbox:
         """Read the instance as it is now."""
         return await db(live.snapshot, self._key, self._user_id)
 
+    async def has_begun(self, turn: TurnRef) -> bool:
+        """Whether the turn had started, and was not only waiting; so for one that is gone."""
+        found = await self.find_turn(turn.turn_id)
+        return found is None or found.has_begun
+
     async def find_turn(self, turn_id: str) -> TurnRef | None:
         """Read one turn as it is now."""
         return await db(live.find_turn, self._key, turn_id=turn_id)

@@ -13,10 +13,12 @@ from chat.core import frames
 from chat.core.hooks import ChatErrorContext
 from chat.core.intent import REGENERATE
 from chat.delivery import Delivery
+from chat.errors import TurnDropped
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.calling import reworded
 from chat.turns.continuing import reply_to_call
 from chat.turns.intake import ClientArray
+from chat.turns.status import TurnStatus
 from chat.wire_replies import reply_of, tools_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -70,6 +72,10 @@ class ClientRequests:
         )
         try:
             admission = await db(admit, self.key, request)
+        except TurnDropped:
+            await self.send_transcript()  # takes back what the client shows already
+            await self.send_text(frames.done(frame.id, TurnStatus.SKIPPED))
+            return
         except ThinkError as error:
             told = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
             await self.send_text(frames.error(frame.id, await reworded(self.agent, error, told)))

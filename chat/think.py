@@ -10,9 +10,10 @@ Class attributes hold values, methods hold decisions. Every method may be sync o
 their own. Hooks return a value or `None` ("no opinion") and never mutate their argument.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from chat.agent import Agent, ChatHost, Connection, InstanceKey, SavedTurn
+from chat.agent import Agent, ChatHost, Connection, InstanceKey
 from chat.core.hooks import (
     Allow,
     Block,
@@ -49,7 +50,8 @@ from chat.core.language_model import (
 from chat.core.session_setup import SessionSetup
 from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
-from thinkproject.kernel.jsonvalue import JSONObject
+from chat.verbs import HasPorts, SavedTurn, Submission, SubmissionVerbs, TurnVerbs
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 
 __all__ = [
@@ -78,6 +80,7 @@ __all__ = [
     "StepContext",
     "StepRecord",
     "StopCondition",
+    "Submission",
     "Substitute",
     "TextContent",
     "Think",
@@ -102,7 +105,7 @@ USE_LOOP = object()
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
-class Think(Agent, abstract=True):
+class Think(TurnVerbs, SubmissionVerbs, Agent, abstract=True):
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 
     max_steps: ClassVar[int] = 10
@@ -111,8 +114,10 @@ class Think(Agent, abstract=True):
     send_reasoning: ClassVar[bool] = True
     """Whether reasoning reaches clients and is stored."""
 
-    message_concurrency: ClassVar[str] = "queue"
-    """What a message does that arrives while a turn runs. `queue`: it waits for its turn."""
+    message_concurrency: ClassVar[str | Mapping[str, JSONValue]] = "queue"
+    """What a message does that arrives while a turn runs or waits. `queue`: it waits for its turn. `latest`: of those
+    that wait only the newest is answered. `merge`: the same, and the model sees them as one message. `drop`: it is not
+    taken. `{"strategy": "debounce", "debounceMs": 750}`: the newest is answered once nothing came for so long."""
 
     chat_recovery: ClassVar[bool] = True
     """Whether turns that a crash cut go on by themselves. Turns are durable either way."""
@@ -131,18 +136,9 @@ class Think(Agent, abstract=True):
 
     host: ChatHost
 
-    # Verbs
-
-    async def save_messages(self, *messages: JSONObject | str) -> SavedTurn:
-        """Say something in this conversation as if a person had, and wait for the answer. Clients see it.
-
-        Works from `on_chat_response`, callables and fibers. Errors: `NestedTurn` from inside a turn of this
-        conversation, where waiting would wait for itself.
-        """
-        answer = SavedTurn(request_id="", status="skipped")
-        for message in messages:
-            answer = await self.host.run_turn(message)
-        return answer
+    @property
+    def _ports(self) -> HasPorts:
+        return self.host
 
     # Getters
 

@@ -30,7 +30,7 @@ class Told:
     """The memory of one client at one instance; empty for ever when the client has no label."""
 
     def __init__(self, key: InstanceKey, user_id: int, label: str) -> None:
-        self._name = f"think.told.{fingerprint([group_of(key), user_id, label])}" if label else ""
+        self._name = f"think.told.{fingerprint([group_of(key), str(user_id), label])}" if label else ""
         self._noted = ""
 
     async def note(self, request_id: str) -> None:

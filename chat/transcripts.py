@@ -211,9 +211,15 @@ def _view(
         message=message,
         sibling_ids=siblings,
         position=siblings.index(message.id),
-        turn=turns.get(message.turn_id) if message.role == "assistant" else None,
+        turn=_answered_by(message, turns),
         tool_ms=durations.get(message.turn_id, {}) if message.role == "assistant" else {},
     )
+
+
+def _answered_by(message: StoredMessage, turns: dict[str, TurnView]) -> TurnView | None:
+    """The turn whose answer this is; a message that was added while it ran is not its answer."""
+    turn = turns.get(message.turn_id)
+    return turn if turn is not None and turn.assistant_id == message.id else None
 
 
 def _alone(message: StoredMessage, turns: dict[str, TurnView]) -> MessageView:

@@ -1,8 +1,12 @@
-"""URLs that every project with this app includes at its root: signing in, health, get-messages. Pages: `chat.urls`."""
+"""URLs that every project with this app includes at its root: signing in, health, get-messages, `useChat`.
+
+The pages are in `chat.urls`.
+"""
 
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from chat.views_auth import SignIn, SignInByLink, SignOut
+from chat.views_chat import chat, chat_stream
 from chat.views_health import live, ready
 from chat.views_messages import get_messages
 
@@ -13,4 +17,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health/live", live, name="health-live"),
     path("health/ready", ready, name="health-ready"),
     re_path(r"^agents/.+/get-messages$", get_messages, name="get-messages"),
+    re_path(r"^agents/.+/chat$", chat, name="use-chat"),
+    re_path(r"^agents/.+/chat/.+/stream$", chat_stream, name="use-chat-stream"),
 ]

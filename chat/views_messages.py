@@ -13,11 +13,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from chat import tokens
 from chat.addresses import Address, parse_address
+from chat.api_auth import caller_of_page
 from chat.api_problems import problem_of
-from chat.auth import bearer, open_key, require_user
-from chat.errors import AgentNotFound, Unauthenticated
+from chat.auth import open_key
+from chat.errors import AgentNotFound
 from chat.live import transcript
 from chat.resolving import resolve
 from thinkproject.kernel.errors import ThinkError
@@ -48,22 +48,10 @@ def address_of(request: HttpRequest) -> Address:
 
 
 def _messages(request: HttpRequest) -> list[JSONValue]:
-    user = _user(request)
+    user = caller_of_page(request).user
     address = address_of(request)
     if address.tail[-1:] != ("get-messages",):
         raise AgentNotFound
     key = async_to_sync(resolve)(user.pk, address)
     instance = open_key(user, key).instance
     return [] if instance is None else list(transcript(instance.session_id))
-
-
-def _user(request: HttpRequest) -> Any:
-    secret = bearer(request.headers.get("Authorization", ""))
-    if secret is None:
-        secret = request.GET.get("token")
-    if secret is None:
-        return require_user(request.user)
-    token = tokens.find_token(secret)
-    if token is None:
-        raise Unauthenticated("The token is unknown, expired or revoked.")
-    return token.user

@@ -24,13 +24,13 @@ RUN_TASK = "fibers.run_fiber"
 PUBLISH_RETRY = {"max_retries": 2, "interval_start": 0.05, "interval_step": 0.1, "interval_max": 0.2}
 
 
-def dispatch_on_commit(fiber_ids: Sequence[str]) -> None:
+def dispatch_on_commit(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> None:
     """Send one task for each fiber when the surrounding transaction commits. Never raises, then or now."""
-    transaction.on_commit(lambda: dispatch_now(fiber_ids), robust=True)
+    transaction.on_commit(lambda: dispatch_now(fiber_ids, delay_seconds=delay_seconds), robust=True)
 
 
-def dispatch_now(fiber_ids: Sequence[str]) -> int:
-    """Send one task for each fiber; return how many were sent.
+def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int:
+    """Send one task for each fiber, to be run after so long; return how many were sent.
 
     **Concurrency:** outside a transaction. What could not be sent is marked for the next sweep. Never raises for a
     broker that does not answer.
@@ -39,7 +39,14 @@ def dispatch_now(fiber_ids: Sequence[str]) -> int:
         return 0
     for index, fiber_id in enumerate(fiber_ids):
         try:
-            current_app.send_task(RUN_TASK, args=[fiber_id], ignore_result=True, retry=True, retry_policy=PUBLISH_RETRY)
+            current_app.send_task(
+                RUN_TASK,
+                args=[fiber_id],
+                countdown=delay_seconds or None,
+                ignore_result=True,
+                retry=True,
+                retry_policy=PUBLISH_RETRY,
+            )
         except (KombuError, CeleryError, RedisError, OSError) as error:
             logger.warning(
                 "fiber dispatch failed",

@@ -174,6 +174,18 @@ def is_on_path(session_id: str, message_id: str, leaf: str | Leaf = Leaf.ACTIVE)
     return Message.objects.on_path(session_id, row_id, row.depth).filter(pk=row.pk).exists()
 
 
+def end_of_turn(session_id: str, turn_id: str, *, below: str | None, besides: str) -> str | None:
+    """Where an answer of a turn goes: below the last message that the turn itself added under `below`, or there.
+
+    `besides` is the answer. One query where nothing was added.
+    """
+    rows = Message.objects.filter(session_id=session_id, turn_id=turn_id, placed_at__isnull=False)
+    last = rows.exclude(message_id=besides).order_by("-depth", "-pk").values_list("message_id", flat=True).first()
+    if last is None or last == below:
+        return below
+    return last if below is None or is_on_path(session_id, below, last) else below
+
+
 def count_path(session_id: str) -> int:
     """How many messages the shown path has, without archived ones. Costs one row: the depth of the leaf says it."""
     session = Session.objects.filter(pk=session_id)

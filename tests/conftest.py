@@ -28,6 +28,7 @@ TOGETHER = (
     ("tests/acceptance/ops/test_make_run.py", "tests/acceptance/ops/test_refusals.py"),  # in one copy of the tree
     (
         "tests/acceptance/wire/",
+        "tests/acceptance/client/test_client.py",
         "tests/acceptance/devex/test_agent_chat.py",
         "tests/acceptance/ops/test_many_open.py",
         "tests/acceptance/ops/test_product.py",

@@ -39,7 +39,8 @@ class SetupError(Exception):
 def main(arguments: list[str]) -> int:
     """Run one command of the Makefile. Returns the exit code."""
     name, rest = (arguments[0], arguments[1:]) if arguments else ("run", [])
-    commands = {"run": run, "test": test, "check": check, "fix": fix, "bench": bench, "chaos": chaos, "clean": clean}
+    commands = {"run": run, "test": test, "check": check, "fix": fix, "bench": bench, "chaos": chaos}
+    commands |= {"example": example, "clean": clean}
     if name not in commands:
         say(f"There is no command {name!r}; known are {', '.join(commands)}.")
         return EXIT_SETUP
@@ -132,12 +133,23 @@ def chaos(rest: list[str]) -> int:
     return max(_call(command, TEST_CHAOS="long", TEST_DATABASE=name) for name in ("sqlite", "postgres"))
 
 
+def example(rest: list[str]) -> int:
+    """A page of `examples/` and the product behind it, until Ctrl-C."""
+    install(["base"])
+    build_assets()
+    sys.stdout.flush()
+    os.chdir(ROOT)
+    script = str(ROOT / "examples" / "run.py")
+    os.execv(PYTHON, [str(PYTHON), script, *rest])  # noqa: S606 - our own interpreter
+
+
 def clean(_rest: list[str]) -> int:
     """Remove what can be made again. Conversations in ./var stay."""
     names = [".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".import_linter_cache"]
     for path in [
         *(ROOT / name for name in names),
         ROOT / "static" / "dist",
+        ROOT / "examples" / "dist",
         ROOT / "staticfiles",
         ROOT / "screenshots",
     ]:

@@ -1,8 +1,9 @@
 """The web server process: daphne, with limits of ours. `python -m thinkproject.server --port 8000`.
 
-Four things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
+Six things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
 sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would buffer for ever),
-close reasons reach the client, and the access log holds no query strings (they may carry a token).
+close reasons and all close codes reach the client, peers that give no sign of life are left, SIGTERM tells clients to
+connect again (`leaving.py`), and the access log holds no query strings (they may carry a token).
 """
 
 from daphne.server import Server  # isort: skip - installs the reactor, so it comes before anything of Twisted
@@ -19,12 +20,17 @@ from typing import Any
 
 from twisted.internet import defer
 
+from thinkproject.leaving import close_socket, leave, note_kind
+
 MESSAGE_MAX_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 5
+HEARTBEAT_SECONDS = 20
+"""After so long a silence a socket is pinged, and has as long to answer: dead peers go, proxies keep idle ones."""
 BUFFER_HIGH_BYTES = 1024 * 1024
 BUFFER_POLL_SECONDS = 0.02
 FILES_WANTED = 65_536
 
+logger = logging.getLogger(__name__)
 access_logger = logging.getLogger("think.access")
 
 
@@ -61,10 +67,11 @@ class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Send one ASGI message; return when the transport has room again or the connection has ended."""
-        is_close = message["type"] == "websocket.close" and bool(message.get("reason"))
-        if is_close and protocol.state == protocol.STATE_OPEN:
-            protocol.sendClose(message.get("code") or 1000, message["reason"])  # daphne leaves the reason out
+        if message["type"] == "websocket.close" and protocol.state == protocol.STATE_OPEN:
+            close_socket(protocol, message.get("code") or 1000, message.get("reason") or "")
             return
+        if message["type"] == "http.response.start":
+            note_kind(protocol, message)
         await super().handle_reply(protocol, message)
         if message["type"] in {"websocket.send", "http.response.body"}:
             await self._room(protocol)
@@ -77,16 +84,12 @@ class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
             await asyncio.sleep(BUFFER_POLL_SECONDS)
 
     def kill_all_applications(self) -> Any:
-        """Cancel what runs and wait for it, also while a connection has no application yet."""
-        running = [
-            details["application_instance"]
-            for details in self.connections.values()
-            if "application_instance" in details and not details["application_instance"].done()
-        ]
-        for instance in running:
-            instance.cancel()
-        waiting = defer.Deferred.fromFuture(asyncio.gather(*running, return_exceptions=True))
-        return waiting.addErrback(lambda _failure: None)
+        """End what runs and wait for it: before the reactor stops."""
+        return defer.Deferred.fromFuture(asyncio.ensure_future(leave(self))).addErrback(_log_failure)
+
+
+def _log_failure(failure: Any) -> None:
+    logger.error("the server ended without leave: %s", failure.getTraceback())
 
 
 def buffered_bytes(protocol: Any) -> int:
@@ -115,6 +118,8 @@ def server_options(*, behind_proxy: bool = False) -> dict[str, Any]:
     return {
         "websocket_max_message_size": MESSAGE_MAX_BYTES,
         "websocket_max_frame_size": MESSAGE_MAX_BYTES,
+        "ping_interval": HEARTBEAT_SECONDS,
+        "ping_timeout": HEARTBEAT_SECONDS,  # not longer than the interval: the next ping would forget the last one's
         "application_close_timeout": 5,
         "server_name": "",
         "proxy_forwarded_address_header": "X-Forwarded-For" if behind_proxy else None,

@@ -198,7 +198,15 @@ def _parse_request(raw: JSONObject) -> ChatRequest:
     init = raw.get("init")
     if not isinstance(init, dict) or init.get("method") != "POST":
         raise _invalid("The request's method must be POST.", known_id)
-    body = _parse_body(init.get("body"), known_id)
+    return _request_of(_parse_body(init.get("body"), known_id), request_id, known_id)
+
+
+def parse_request_body(text: str, request_id: str) -> ChatRequest:
+    """Read what the frame of a request carries as its body, and what plain HTTP posts. Errors: `FrameInvalid`."""
+    return _request_of(_parse_body(text, request_id), request_id, request_id)
+
+
+def _request_of(body: JSONObject, request_id: JSONValue, known_id: str | None) -> ChatRequest:
     values: JSONObject = {"id": request_id, "messages": body.pop("messages", None)}
     trigger = body.pop("trigger", None)
     if trigger == "regenerate-message":
@@ -251,7 +259,8 @@ def _check(model: type[F], raw: JSONObject, *, request_id: str | None) -> F:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(step) for step in problem["loc"])
-        raise _invalid(f"The frame's {where!r}: {problem['msg']}.", request_id) from None
+        what = "request" if model is ChatRequest else "frame"
+        raise _invalid(f"The {what}'s {where!r}: {problem['msg']}.", request_id) from None
 
 
 def _invalid(message: str, request_id: str | None) -> FrameInvalid:

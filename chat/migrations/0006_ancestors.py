@@ -4,7 +4,7 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0004_client_tools"),
+        ("think_chat", "0005_last_body"),
     ]
 
     operations = [

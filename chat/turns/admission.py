@@ -4,7 +4,7 @@ Every entry (socket, API, program, continuation) comes through `admit`. It locks
 new message unplaced, writes the turn and its fiber, and on commit one task is sent and one doorbell rings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -18,13 +18,18 @@ from chat.instance_rows import ensure_instance, key_of, lock_instance
 from chat.models import AgentInstance, Turn, new_turn_id
 from chat.registry import get_agent_class
 from chat.think import Think
+from chat.turns import slots
 from chat.turns.answers import pass_by, settle_open_calls
 from chat.turns.client_tools import remember_client_tools
-from chat.turns.intake import Intake, Placement, adopt_files_of, resolve
+from chat.turns.entering import LATER
+from chat.turns.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
+from chat.turns.merging import MERGED
 from chat.turns.originals import fit_intake
+from chat.turns.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
 from chat.turns.status import SKIPPED_REASON
 from chat.turns.under_way import lane_of, turns_under_way
 from fibers.services import cancel_fiber, hold_fiber, start_fiber
+from sessions_app import selectors
 from sessions_app.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -34,6 +39,7 @@ from tools_app.services import Actor
 TURN_FIBER = "chat.turn"
 MAX_REQUEST_ID = 128
 STOP_TRIES = 5
+ADMIT_TRIES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +47,7 @@ class TurnRequest:
     """One request for a turn. `origin` labels the connection that sent it; it is not told twice.
 
     Shape: `via` is the way it came in: socket, api, server. `client_tools` replaces the tools that clients run.
+    `is_stopped`: accept what it says and never run it. `awaits_input`: what it says is given when its turn starts.
     """
 
     intake: Intake
@@ -51,6 +58,8 @@ class TurnRequest:
     origin: str = ""
     via: str = "server"
     client_tools: Sequence[JSONObject] | None = None
+    is_stopped: bool = False
+    awaits_input: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +74,8 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     """Accept a turn.
 
     Durability: when this returns the message and the turn are committed; the same request id or idempotency key again
-    gives the same turn. Errors: `InputInvalid`, `TurnConflict`, `QuotaExceeded`, `AgentNotFound`; nothing is changed.
+    gives the same turn. Errors: `InputInvalid`, `TurnConflict`, `TurnDropped`, `QuotaExceeded`, `AgentNotFound`;
+    nothing is changed.
     """
     if len(request.request_id) > MAX_REQUEST_ID:
         raise InputInvalid(f"A request id has at most {MAX_REQUEST_ID} characters.")
@@ -81,19 +91,31 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
         return _admit(key, request, file_ids)
 
 
-@transaction.atomic
 def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> Admission:
-    instance = lock_instance(ensure_instance(key))
-    present = _find_accepted(instance, request)
-    if present is not None:
-        return Admission(turn=present, is_new=False)
-    assert instance.session_id is not None
-    remember_client_tools(instance, request.client_tools)
-    settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
-    placement = resolve(instance.session_id, request.intake)
-    if placement.new_messages and instance.owner_id is not None:
-        attachments.bind(instance.owner_id, file_ids, instance)
-    return Admission(turn=_accept(instance, request, placement), is_new=True)
+    fibers = waiting_fibers if supersedes(key.agent, request.intake) else _none
+    with _holding(key, fibers, tries=ADMIT_TRIES) as instance:
+        present = _find_accepted(instance, request)
+        if present is not None:
+            return Admission(turn=present, is_new=False)
+        assert instance.session_id is not None
+        remember_client_tools(instance, request.client_tools)
+        if not _speaks_later(request):
+            settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
+        placement = resolve(instance.session_id, request.intake)
+        overlap = decide_overlap(instance, request.intake, placement)
+        if (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
+            attachments.bind(instance.owner_id, file_ids, instance)
+        turn = _accept(instance, request, placement, overlap)
+        if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
+            AgentInstance.objects.filter(pk=instance.pk).update(last_body=request.body)
+        if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
+            _ring_settled(turn)
+        return Admission(turn=turn, is_new=True)
+
+
+def _speaks_later(request: TurnRequest) -> bool:
+    """Whether nothing is said before the turn starts: until then it leaves no trace, and passes nobody by."""
+    return request.awaits_input or (isinstance(request.intake, Program) and request.intake.enters_at_start)
 
 
 def accept_turn(instance: AgentInstance, request: TurnRequest, placement: Placement, *, parent: Turn) -> Turn:
@@ -101,12 +123,17 @@ def accept_turn(instance: AgentInstance, request: TurnRequest, placement: Placem
 
     Errors: `QuotaExceeded`.
     """
-    return _accept(lock_instance(instance), request, placement, parent)
+    return _accept(lock_instance(instance), request, placement, Overlap(), parent)
 
 
-def _accept(instance: AgentInstance, request: TurnRequest, placement: Placement, parent: Turn | None = None) -> Turn:
+def _accept(
+    instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None = None
+) -> Turn:
     policy.check_admission(instance)
-    turn = _write_turn(instance, request, placement, parent)
+    for superseded in overlap.superseded:
+        cancel_fiber(superseded.fiber_id, reason=SKIPPED_REASON)
+        _ring_settled(superseded)
+    turn = _write_turn(instance, request, placement, overlap, parent)
     ring_on_commit(
         group_of(key_of(instance)),
         {
@@ -130,19 +157,23 @@ def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None
     return turns.filter(request_id=request.request_id).first() if request.request_id else None
 
 
-def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placement, parent: Turn | None) -> Turn:
+def _write_turn(
+    instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None
+) -> Turn:
     turn_id, request_id = new_turn_id(), request.request_id or new_id("req")
     fiber = start_fiber(
         TURN_FIBER,
         {"turn_id": turn_id},
         lane=lane_of(instance.pk),
         owner_id=instance.owner_id,
+        delay_seconds=overlap.delay_seconds,
         max_retries=3,
         metadata={
             "turn_id": turn_id,
             "instance_id": instance.pk,
             "address": group_of(key_of(instance)),
             "request_id": request_id,
+            **({slots.AWAITS: True} if request.awaits_input else {}),
         },
     )
     assert instance.session_id is not None
@@ -164,8 +195,35 @@ def _write_turn(instance: AgentInstance, request: TurnRequest, placement: Placem
         base_is_explicit=placement.base_is_explicit,
         assistant_id=new_id("msg"),
         body=request.body,
-        options={**request.options, "answers": list(placement.answers)},
+        options=_options(request, placement, overlap),
     )
+
+
+def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> JSONObject:
+    options: JSONObject = {**request.options, "answers": list(placement.answers)}
+    if placement.later_messages:
+        options[LATER] = list(placement.later_messages)
+    if overlap.merged_ids:
+        options[MERGED] = list(overlap.merged_ids)
+    return options
+
+
+def give_input(key: InstanceKey, turn: Turn, messages: Sequence[JSONObject]) -> None:
+    """Give a turn that waits for it what it says; messages that the conversation has already are left out.
+
+    Durability: what is given when this returns is answered. Errors: `InputInvalid`, `AttachmentInvalid`,
+    `QuotaExceeded`; nothing is stored.
+    """
+    known = selectors.find_messages(turn.session_id, [str(message.get("id", "")) for message in messages])
+    new = [message for message in messages if message.get("id") not in known]
+    intake, file_ids = adopt_files_of(key.owner_id, Program(messages=new, enters_at_start=True))
+    intake, original_ids = fit_intake(key.owner_id, intake)
+    placement = resolve(turn.session_id, intake)
+    with transaction.atomic():
+        instance = lock_instance(ensure_instance(key))
+        if instance.owner_id is not None:
+            attachments.bind(instance.owner_id, [*file_ids, *original_ids], instance)
+        slots.give(turn.pk, list(placement.later_messages))
 
 
 def cancel_turn(turn_id: str) -> bool:
@@ -199,6 +257,7 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
         assert instance.session_id is not None
         pass_by(instance, Actor(user_id=key.owner_id, via="clear"), statuses=OPEN)
         remember_client_tools(instance, ())
+        AgentInstance.objects.filter(pk=instance.pk).update(last_body={})
         clear_session(instance.session_id)
         cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         ring_on_commit(group_of(key), cleared)
@@ -209,31 +268,41 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
 def stopping(key: InstanceKey, *, queued_reason: str = "stopped") -> Iterator[AgentInstance]:
     """Open a transaction in which every turn of the instance is stopped and none can begin or end.
 
-    Rows are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
+    Errors: `TurnConflict` when turns are admitted again and again meanwhile.
+    """
+    with _holding(key, _live_fibers, tries=STOP_TRIES) as instance:
+        instance.generation += 1
+        instance.save(update_fields=["generation"])
+        cancel_all(instance, queued_reason=queued_reason)
+        yield instance
+
+
+@contextmanager
+def _holding(key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, tries: int) -> Iterator[AgentInstance]:
+    """Open a transaction in which these fibers and the instance are locked.
+
+    They are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
     makes it start over. Errors: `TurnConflict` when that happens again and again.
     """
-    for _ in range(STOP_TRIES):
+    for _ in range(tries):
         with transaction.atomic():
             instance = ensure_instance(key)
-            held = _lock_live(instance)
+            held = {fiber_id for fiber_id in fibers(instance) if hold_fiber(fiber_id)}
             instance = lock_instance(instance)
-            if not set(_live_fibers(instance)) <= held:
+            if not set(fibers(instance)) <= held:
                 transaction.set_rollback(True)
                 continue
-            instance.generation += 1
-            instance.save(update_fields=["generation"])
-            cancel_all(instance, queued_reason=queued_reason)
             yield instance
             return
     raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
 
 
+def _none(_instance: AgentInstance) -> list[str]:
+    return []
+
+
 def _live_fibers(instance: AgentInstance) -> list[str]:
     return list(turns_under_way(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True))
-
-
-def _lock_live(instance: AgentInstance) -> set[str]:
-    return {fiber_id for fiber_id in _live_fibers(instance) if hold_fiber(fiber_id)}
 
 
 def _ring_settled(turn: Turn) -> None:

@@ -6,6 +6,7 @@ Order of tools, later wins: those of clients, `get_tools()`, then the tools that
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from chat import attachments
@@ -19,6 +20,7 @@ from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, decide_as, is_overridden, observe
 from chat.turns.client_tools import to_tools
+from chat.turns.merging import merge_history
 from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts, has_content, read_history
 from chat.turns.system_prompt import system_prompt
@@ -129,10 +131,17 @@ async def _history(agent: Think, facts: TurnFacts) -> list[JSONObject]:
     history = facts.history
     if history is None:
         history = await db(read_history, facts.session_id, facts.leaf_id)
+    history = await _merged(facts.session_id, history)
     if is_overridden(agent, "assemble_context"):
         chosen: list[JSONObject] | None = await decide(agent, "assemble_context", history)
         return history if chosen is None else list(chosen)
     return history
+
+
+async def _merged(session_id: str, history: list[JSONObject]) -> list[JSONObject]:
+    roles = [message["role"] for message in history]
+    has_neighbours = any(pair == ("user", "user") for pair in pairwise(roles))
+    return await db(merge_history, session_id, history) if has_neighbours else history
 
 
 def _file_urls(history: list[JSONObject]) -> set[str]:

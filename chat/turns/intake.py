@@ -56,7 +56,18 @@ class ClientArray:
     is_regenerate: bool = False
 
 
-Intake: TypeAlias = Submit | Edit | Regenerate | Continue | ClientArray
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Server code says something, as a person would: its messages are placed together and answered once.
+
+    With `enters_at_start` nothing of it is in the conversation before its turn starts.
+    """
+
+    messages: Sequence[JSONObject]
+    enters_at_start: bool = False
+
+
+Intake: TypeAlias = Submit | Edit | Regenerate | Continue | ClientArray | Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +76,7 @@ class Placement:
 
     trigger: TurnTrigger
     new_messages: tuple[JSONObject, ...] = ()
+    later_messages: tuple[JSONObject, ...] = ()  # kept with the turn until it starts
     base_id: str | None = None
     base_is_explicit: bool = False
     answers: tuple[str, ...] = field(default=())  # ids of the user messages that the turn answers
@@ -84,6 +96,9 @@ def adopt_files_of(owner_id: int | None, intake: Intake) -> tuple[Intake, list[s
         case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
             message, ids = adopt_files(owner_id, last)
             return replace(intake, messages=[*earlier, message]), ids
+        case Program():
+            adopted = [adopt_files(owner_id, message) for message in intake.messages]
+            return replace(intake, messages=[message for message, _ in adopted]), [i for _, ids in adopted for i in ids]
     return intake, []
 
 
@@ -100,6 +115,8 @@ def resolve(session_id: str, intake: Intake) -> Placement:
             return Placement(trigger=TurnTrigger.CONTINUE)
         case ClientArray():
             return _client_array(session_id, intake)
+        case Program():
+            return _program(intake)
 
 
 def _submit(session_id: str, intake: Submit) -> Placement:
@@ -112,6 +129,16 @@ def _submit(session_id: str, intake: Submit) -> Placement:
         base_id=intake.parent_id,
         base_is_explicit=intake.parent_is_explicit,
         answers=(message["id"],),
+    )
+
+
+def _program(intake: Program) -> Placement:
+    messages = tuple(_user_message(message) for message in intake.messages)
+    return Placement(
+        trigger=TurnTrigger.PROGRAM,
+        new_messages=() if intake.enters_at_start else messages,
+        later_messages=messages if intake.enters_at_start else (),
+        answers=tuple(message["id"] for message in messages),
     )
 
 

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 
 from chat import attachments
 from chat.errors import ChatError
-from chat.turns.intake import ClientArray, Edit, Intake, Submit
+from chat.turns.intake import ClientArray, Edit, Intake, Program, Submit
 from sessions_app.core.limits import Cut, fit_row, sanitise
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
@@ -76,6 +76,9 @@ def fit_intake(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]
         case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
             message, ids = _fit_said(owner_id, last)
             return replace(intake, messages=[*earlier, message]), ids
+        case Program():
+            fitted = [_fit_said(owner_id, message) for message in intake.messages]
+            return replace(intake, messages=[message for message, _ in fitted]), [i for _, ids in fitted for i in ids]
     return intake, []
 
 

@@ -21,6 +21,7 @@ from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.answers import ANSWERABLE, answered_meanwhile, pass_by
 from chat.turns.continuing import continue_when_ready
+from chat.turns.entering import end_unbegun, enter_messages
 from chat.turns.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
@@ -43,7 +44,7 @@ _NOT_OVER: dict[str, Any] = {"finished_at": None, "error_text": "", "error_code"
 
 def end_unrun(payload: JSONObject) -> None:
     """Note the end of a turn that nobody began, in the transaction that stops it."""
-    Turn.objects.filter(pk=payload["turn_id"]).update(finished_at=timezone.now())
+    end_unbegun(payload["turn_id"])
 
 
 def response_key(turn_id: str) -> str:
@@ -141,6 +142,7 @@ def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
     runs_approved = turn.trigger == TurnTrigger.CONTINUE
     pass_by(turn.instance, TURN, statuses=ANSWERABLE if runs_approved else OPEN)
+    enter_messages(turn)
     left_behind = _left_behind(turn)
     if left_behind:
         place_messages(turn.session_id, left_behind, after=Leaf.ACTIVE)
@@ -231,7 +233,8 @@ def store_answer(facts: TurnFacts, message: JSONObject, original_ids: Sequence[s
     if not has_content(message) or not holds_generation(facts.key.instance_id, facts.generation):
         return False
     answered = answered_meanwhile(facts.turn_id)(message)
-    put_assistant(facts.session_id, answered, after=facts.leaf_id, turn_id=facts.turn_id)
+    place = selectors.end_of_turn(facts.session_id, facts.turn_id, below=facts.leaf_id, besides=facts.assistant_id)
+    put_assistant(facts.session_id, answered, after=place, turn_id=facts.turn_id)
     if original_ids and facts.key.owner_id is not None:
         bind(facts.key.owner_id, original_ids, AgentInstance.objects.get(pk=facts.key.instance_id))
     return True

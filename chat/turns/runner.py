@@ -35,6 +35,7 @@ from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
+from chat.turns.slots import wait_for_input
 from chat.turns.toolrun import TurnTools
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
@@ -70,6 +71,8 @@ class TurnRun:
         if final is not None:
             return _settle_as(final.value)
         begun = await self._context.recorded(BEGIN)
+        if begun is None:
+            await wait_for_input(self._context, self._turn_id)
         self._facts = await db(begin_turn, self._context, self._turn_id, begun.value if begun else None)
         async with StreamWriter(
             self._turn_id,

@@ -177,7 +177,7 @@ class Product:
     def wait_until_ready(self) -> None:
         """Wait until every web server answers and every worker has connected."""
         for web in self.webs:
-            wait_for(partial(self._answers, web), what=f"{web.name} answering")
+            wait_for(partial(self.answers, web), what=f"{web.name} answering")
         for worker in self.workers:
             wait_for(partial(_is_connected, worker), what=f"{worker.name} being ready")
 
@@ -188,7 +188,8 @@ class Product:
                 process.start()
         self.wait_until_ready()
 
-    def _answers(self, web: Process) -> bool:
+    def answers(self, web: Process) -> bool:
+        """Whether a web server answers; fails when it has ended."""
         assert web.is_running, f"{web.name} ended:\n{web.log[-3000:]}"
         connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=1)
         try:
@@ -240,6 +241,7 @@ def base_environ(folder: Path) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "SECRET_KEY": "acceptance",
         "THINK_DATA_DIR": str(folder),
+        "THINK_APPS": "tests.acceptance.desk",
     }
 
 

@@ -116,12 +116,15 @@ async def _end_all() -> None:
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError, asyncio.CancelledError):
-        while block := await reader.read(BLOCK_BYTES):
-            writer.write(block)
-            await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
+    with contextlib.suppress(asyncio.CancelledError):
+        try:
+            while block := await reader.read(BLOCK_BYTES):
+                writer.write(block)
+                await writer.drain()
+            if writer.can_write_eof():
+                writer.write_eof()
+        except OSError:  # one end was reset: so is the other, which would wait for ever otherwise
+            _reset(writer)
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

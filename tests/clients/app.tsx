@@ -4,41 +4,10 @@
 // set headers do); answers (what the page does with calls: `call`, `execute`, `fail`, else nothing), auto=no (no
 // continuation by itself), wait (ms before it answers).
 
-import { Component, type ReactNode, Suspense, useEffect, useLayoutEffect } from "react";
-import { createRoot } from "react-dom/client";
+import { Suspense, useEffect, useLayoutEffect } from "react";
 import { useAgentChat } from "@cloudflare/ai-chat/react";
 import { useAgent } from "agents/react";
-
-interface Seen {
-  at: number;
-  status: string;
-  isServerStreaming: boolean;
-  error: string | null;
-  messages: { id: string; role: string; text: string }[];
-}
-
-interface Happening {
-  kind: string;
-  at: number;
-  [detail: string]: unknown;
-}
-
-const query = new URLSearchParams(location.search);
-const harness = {
-  agent: null as ReturnType<typeof useAgent> | null,
-  chat: null as ReturnType<typeof useAgentChat> | null,
-  seen: [] as Seen[], // what each render showed, without repeats
-  events: [] as Happening[], // open, close, identity, identity-change, ready, state, connection-error, turn-end, crash
-};
-Object.assign(globalThis, { harness });
-
-function note(kind: string, detail: Record<string, unknown> = {}) {
-  harness.events.push({ kind, at: performance.now(), ...detail });
-}
-
-function textOf(message: { parts: { type: string; text?: string }[] }): string {
-  return message.parts.filter((part) => part.type === "text").map((part) => part.text).join("");
-}
+import { harness, note, query, see, show, textOf } from "./harness.tsx";
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, Number(query.get("wait") ?? 0)));
 
@@ -86,16 +55,7 @@ const options = answering();
 function Chat({ agent }: { agent: ReturnType<typeof useAgent> }) {
   const chat = useAgentChat({ agent, onTurnEnd: (event) => note("turn-end", { ...event }), ...options });
   useLayoutEffect(() => {
-    harness.chat = chat;
-    const now: Seen = {
-      at: performance.now(),
-      status: chat.status,
-      isServerStreaming: chat.isServerStreaming,
-      error: chat.error?.message ?? null,
-      messages: chat.messages.map((message) => ({ id: message.id, role: message.role, text: textOf(message) })),
-    };
-    const last = harness.seen.at(-1);
-    if (!last || JSON.stringify({ ...last, at: 0 }) !== JSON.stringify({ ...now, at: 0 })) harness.seen.push(now);
+    see(chat);
   });
   return (
     <ol>
@@ -131,17 +91,4 @@ function App() {
   );
 }
 
-class Boundary extends Component<{ children: ReactNode }, { hasFailed: boolean }> {
-  state = { hasFailed: false };
-  static getDerivedStateFromError() {
-    return { hasFailed: true };
-  }
-  componentDidCatch(error: Error) {
-    note("crash", { text: String(error) });
-  }
-  render() {
-    return this.state.hasFailed ? "crashed" : this.props.children;
-  }
-}
-
-createRoot(document.getElementById("root")!).render(<Boundary><App /></Boundary>);
+show(<App />);

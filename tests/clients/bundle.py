@@ -21,8 +21,11 @@ from deno import find_deno_bin
 HERE = Path(__file__).resolve().parent
 DIST = HERE / "dist"
 INPUTS = ("package.json", "deno.json", "deno.lock")
+SOURCES = ("app.tsx", "use-chat.tsx", "harness.tsx")
+PAGES = {"index.html": "app", "use-chat.html": "use-chat"}
 PAGE = (
-    '<!doctype html><meta charset="utf-8"><title>Clients</title><div id="root"></div><script src="app.js"></script>\n'
+    '<!doctype html><meta charset="utf-8"><title>Clients</title><div id="root"></div>'
+    '<script type="module" src="{}.js"></script>\n'
 )
 SECONDS = 300.0
 
@@ -54,7 +57,7 @@ def served_bundles() -> Iterator[str]:
 
 
 def make_bundle(line: str) -> Path:
-    """Return the folder with `index.html` and `app.js` of a line, built if needed. Errors: `BundleFailed`."""
+    """Return the folder with the pages of a line, built if needed. Errors: `BundleFailed`."""
     folder = DIST / line
     folder.mkdir(parents=True, exist_ok=True)
     with (DIST / f"{line}.lock").open("w") as lock:
@@ -70,16 +73,18 @@ def _make_if_needed(line: str, folder: Path) -> None:
         stamp.unlink(missing_ok=True)
         for name in INPUTS:
             shutil.copy(HERE / line / name, folder / name)
-        shutil.copy(HERE / "app.tsx", folder / "app.tsx")
+        for name in SOURCES:
+            shutil.copy(HERE / name, folder / name)
         _deno(folder, "install", "--frozen")
-        _deno(folder, "bundle", "--frozen", "--platform=browser", "app.tsx", "-o", "app.js")
-        (folder / "index.html").write_text(PAGE)
+        for page, entry in PAGES.items():
+            _deno(folder, "bundle", "--frozen", "--platform=browser", f"{entry}.tsx", "-o", f"{entry}.js")
+            (folder / page).write_text(PAGE.format(entry))
         stamp.write_text(wanted)
 
 
 def _stamp(line: str) -> str:
     digest = hashlib.sha256()
-    for path in [Path(__file__), HERE / "app.tsx", *(HERE / line / name for name in INPUTS)]:
+    for path in [Path(__file__), *(HERE / name for name in SOURCES), *(HERE / line / name for name in INPUTS)]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

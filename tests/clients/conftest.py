@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from tests.acceptance.product import Plan, Product, start_product
 from tests.acceptance.proxy import CuttingProxy
-from tests.clients.bundle import BundleFailed, served_bundles
+from tests.clients.bundle import PAGES, BundleFailed, served_bundles
 from tests.clients.room import Hops, Room
 from tests.clients.tab import Tab
 
@@ -53,7 +53,9 @@ def give_up(reason: str) -> None:
 class MakeRoom(Protocol):
     """Makes a conversation: `make_room("name", line="sdk6", agent="desk")`."""
 
-    def __call__(self, name: str = "", *, line: str = "sdk7", agent: str = "assistant", sub: Hops = ()) -> Room: ...
+    def __call__(
+        self, name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app", sub: Hops = ()
+    ) -> Room: ...
 
 
 @pytest.fixture(scope="session")
@@ -67,15 +69,11 @@ def pages() -> Iterator[str]:
         yield address
 
 
-def _plan(pages: str) -> Plan:
-    return Plan(environ={"THINK_ALLOWED_ORIGINS": pages, "THINK_APPS": "tests.acceptance.desk"})
-
-
 @pytest.fixture(scope="session")
 def _shared_product(pages: str) -> Iterator[Product]:
     folder = Path(tempfile.mkdtemp(prefix="thkc"))
     try:
-        product = start_product(folder, _plan(pages))
+        product = start_product(folder, Plan(environ={"THINK_ALLOWED_ORIGINS": pages}))
         yield product
         product.close()
     finally:
@@ -114,10 +112,15 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def make_room(product: Product, pages: str, context: BrowserContext) -> MakeRoom:
     """Make conversations."""
 
-    def make(name: str = "", *, line: str = "sdk7", agent: str = "assistant", sub: Hops = ()) -> Room:
+    def make(
+        name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app", sub: Hops = ()
+    ) -> Room:
         name = name or f"room-{uuid.uuid4().hex[:8]}"
-        base = f"{pages}/{line}/"
-        return Room(product, name, lambda label: Tab(context.new_page(), label), base, agent=agent, sub=sub)
+        page = next(page for page, made_of in PAGES.items() if made_of == entry)
+        base, script = f"{pages}/{line}/{page}", f"{entry}.js"
+        return Room(
+            product, name, lambda label: Tab(context.new_page(), label), base, agent=agent, script=script, sub=sub
+        )
 
     return make
 

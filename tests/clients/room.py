@@ -9,7 +9,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 from playwright.sync_api import WebSocketRoute
 
@@ -36,6 +36,7 @@ class Room:
         *,
         agent: str = "assistant",
         sub: Hops = (),
+        script: str = "app.js",
     ) -> None:
         self.product = product
         self.name = name
@@ -45,6 +46,7 @@ class Room:
         self.markers: list[str] = []
         self._new_tab = new_tab
         self._base = base
+        self._script = script
 
     # Doing
 
@@ -79,7 +81,7 @@ class Room:
         self.tabs.append(tab)
         name, _, value = self.product.sign_in("alice").partition("=")
         tab.page.context.add_cookies([{"name": name, "value": value, "url": self.product.url("/")}])
-        with urllib.request.urlopen(f"{self._base}app.js", timeout=10) as answer:
+        with urllib.request.urlopen(urljoin(self._base, self._script), timeout=10) as answer:
             script = answer.read().decode()
         return tab.open_within(self.product.url("/health/live"), script, name=quote(self.name, safe=""))
 

@@ -100,26 +100,7 @@ class ScriptedServer:
         `marker` is the conversation's (empty: the only one). Errors: `AssertionError` when a continuation was asked for
         with a partial answer that is not what was sent.
         """
-        lines = self.log()
-        wanted = [
-            line
-            for line in lines
-            if line["kind"] == "request" and line["round"] == round_number and marker in ("", line["marker"])
-        ]
-        text = ""
-        for request in wanted:
-            assert not request["mismatch"], (
-                f"request {request['request']} sent back a partial answer that was never given"
-            )
-            assert request["continues"] <= len(text), "a continuation claims more than was sent"
-            text = text[: request["continues"]] + "".join(
-                line["text"]
-                for line in lines
-                if line["kind"] == "chunk"
-                and line["request"] == request["request"]
-                and line["unit"] in ("text", "refusal")
-            )
-        return text
+        return answer_in(self.log(), marker, round_number=round_number)
 
     async def _flush(self) -> None:
         if self._provider is not None:
@@ -164,3 +145,22 @@ class ScriptedServer:
         self.stop()
         if self._folder is not None:
             self._folder.cleanup()
+
+
+def answer_in(lines: list[JSONObject], marker: str = "", *, round_number: int = 0) -> str:
+    """As `ScriptedServer.answer`, from the lines of a log."""
+    wanted = [
+        line
+        for line in lines
+        if line["kind"] == "request" and line["round"] == round_number and marker in ("", line["marker"])
+    ]
+    text = ""
+    for request in wanted:
+        assert not request["mismatch"], f"request {request['request']} sent back a partial answer that was never given"
+        assert request["continues"] <= len(text), "a continuation claims more than was sent"
+        text = text[: request["continues"]] + "".join(
+            line["text"]
+            for line in lines
+            if line["kind"] == "chunk" and line["request"] == request["request"] and line["unit"] in ("text", "refusal")
+        )
+    return text

@@ -133,3 +133,15 @@ class Board(Think):
     def hidden(self) -> str:
         """Nobody outside may call this."""
         return "hidden"
+
+
+class NewestFirst(Desk):
+    """Answers only the newest of the messages that wait."""
+
+    message_concurrency = "latest"
+
+
+class OneAtATime(Desk):
+    """Takes no message while it answers."""
+
+    message_concurrency = "drop"

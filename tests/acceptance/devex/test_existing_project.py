@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from chat.client import ChatClient
 from tests.acceptance.devex import project as written
 from tests.acceptance.devex.project import ROOT, Project, install_wheel, make_project
 from tests.acceptance.product import wait_for
-from tests.acceptance.wire.client import Tab
 
 
 @pytest.fixture(scope="module")
@@ -154,14 +154,14 @@ def test_an_uploaded_file_has_an_address_that_answers(port: int, ann: dict[str, 
 
 
 def test_a_socket_below_the_prefix_gets_its_first_frames(port: int, ann: dict[str, str]) -> None:
-    async def talk() -> list[dict[str, Any]]:
-        url = f"ws://127.0.0.1:{port}/desk/agents/help-desk/terminal?token={ann['token']}"
-        async with Tab.open(url) as tab:
-            await tab.wait(lambda frame: frame["type"] == "cf_agent_identity")
-            return tab.frames
+    async def talk() -> tuple[str, str] | None:
+        async with ChatClient(
+            f"http://127.0.0.1:{port}/desk", agent="help-desk", name="terminal", token=ann["token"]
+        ) as chat:
+            assert chat.messages == await chat.get_messages()
+            return chat.identity
 
-    frames = asyncio.run(talk())
-    assert frames[[frame["type"] for frame in frames].index("cf_agent_identity")]["agent"] == "help-desk"
+    assert asyncio.run(talk()) == ("help-desk", "terminal")
 
 
 def test_the_doctor_runs_without_our_settings(project: Project) -> None:

@@ -1,5 +1,6 @@
 """A small ASGI application behind our server: `python -m tests.acceptance.ops.echo_app FD`."""
 
+import asyncio
 import json
 import logging
 import sys
@@ -10,18 +11,33 @@ from thinkproject.server import ThinkServer, log_action, server_options
 FRAME = "x" * 65_536
 FRAMES = 20_000  # 1.3 GB: more than any buffer
 
-sent = {"frames": 0}
+sent = {"frames": 0, "sockets": 0}
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Answer by path: /length says how long a message was, /flood sends far more than anybody reads, / counts."""
+    """Answer by path: /length says how long a message was, /flood sends far more than anybody reads, / counts.
+
+    /events never ends, /slow takes a second and a half, /closed/CODE closes with it and without a word.
+    """
+    if scope["type"] == "http" and scope["path"] == "/events":
+        head = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        while True:
+            await send({"type": "http.response.body", "body": b": still here\n\n", "more_body": True})
+            await asyncio.sleep(0.1)
     if scope["type"] == "http":
+        if scope["path"] == "/slow":
+            await asyncio.sleep(1.5)
         body = json.dumps(sent).encode()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": body})
         return
     await receive()
     await send({"type": "websocket.accept"})
+    if scope["path"].startswith("/closed/"):
+        await send({"type": "websocket.close", "code": int(scope["path"].rpartition("/")[2]), "reason": "Because."})
+        return
+    sent["sockets"] += 1
     if scope["path"] == "/flood":
         for _ in range(FRAMES):
             await send({"type": "websocket.send", "text": FRAME})
@@ -29,10 +45,14 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     while (message := await receive())["type"] == "websocket.receive":
         said = {"length": len(message.get("text") or ""), "scheme": scope.get("scheme")}
         await send({"type": "websocket.send", "text": json.dumps(said)})
+    sent["sockets"] -= 1
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    options = server_options()
+    if len(sys.argv) > 2:  # heartbeats that a test need not wait for
+        options |= {"ping_interval": float(sys.argv[2]), "ping_timeout": float(sys.argv[2])}
     ThinkServer(
-        application=application, endpoints=[f"fd:fileno={sys.argv[1]}"], action_logger=log_action, **server_options()
+        application=application, endpoints=[f"fd:fileno={sys.argv[1]}"], action_logger=log_action, **options
     ).run()

@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 
+from tests.acceptance.client.people import client
 from tests.acceptance.product import Product, wait_for
-from tests.acceptance.wire.client import Tab
 
 STREAMS = 60
 SOCKETS = 200
@@ -104,20 +104,14 @@ async def test_the_database_sees_few_connections(make_product: Callable[..., Pro
         database="postgres", worker_threads=TURNS, environ={**UNLIMITED, "THINK_DATABASE_POOL_SIZE": str(POOL)}
     )
     census = Census(product.environ["DATABASE_URL"])
-    token = product.token("alice")
-    base = product.url("", web=0).replace("http", "ws", 1)
     census.start()
     async with contextlib.AsyncExitStack() as stack:
-        tabs = [
-            await stack.enter_async_context(Tab.open(f"{base}/agents/assistant/room{number}?token={token}"))
-            for number in range(SOCKETS)
-        ]
-        requests = await asyncio.gather(*(tab.chat("stream 60 words at 20/s") for tab in tabs[:TURNS]))
-        ends = await asyncio.gather(
-            *(tab.done(request, seconds=120) for tab, request in zip(tabs[:TURNS], requests, strict=True))
-        )
+        chats = [await stack.enter_async_context(client(product, f"room{number}")) for number in range(SOCKETS)]
+        turns = await asyncio.gather(*(chat.send("stream 60 words at 20/s") for chat in chats[:TURNS]))
+        async with asyncio.timeout(120):
+            await asyncio.gather(*(turn.message() for turn in turns))
         most = census.stop()
-    assert [end["outcome"] for end in ends] == ["completed"] * TURNS
+    assert [turn.outcome for turn in turns] == ["completed"] * TURNS
     assert 0 < most <= 2 * POOL  # one web server, one worker
     for process in (*product.webs, *product.workers):
         assert "PoolTimeout" not in process.log

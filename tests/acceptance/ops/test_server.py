@@ -18,18 +18,27 @@ from tests.acceptance.product import Process, base_environ, wait_for
 from thinkproject.supervisor import listen
 
 MIB = 1024 * 1024
-UVICORN = ["uvicorn", "--ws", "websockets-sansio", "--ws-max-size", str(16 * MIB), "--no-access-log"]
+UVICORN = [
+    "uvicorn",
+    "--ws",
+    "websockets-sansio",
+    "--ws-max-size",
+    str(16 * MIB),
+    "--no-access-log",
+    "--timeout-graceful-shutdown",
+    "3",
+]
 
 
-def _start(folder: Path, command: list[str], listener: socket.socket) -> Process:
+def start_server(folder: Path, command: list[str], listener: socket.socket) -> Process:
     process = Process("server", command, base_environ(folder), folder, pass_fds=[listener.fileno()])
     process.port = listener.getsockname()[1]
     process.start()
-    wait_for(lambda: _counts(process) is not None, what="the server")
+    wait_for(lambda: counts(process) is not None, what="the server")
     return process
 
 
-def _counts(process: Process) -> dict[str, int] | None:
+def counts(process: Process) -> dict[str, int] | None:
     assert process.is_running, process.log
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{process.port}/?token=think_canary", timeout=5) as response:
@@ -47,7 +56,7 @@ def listener() -> Iterator[socket.socket]:
 @pytest.fixture
 def server(tmp_path: Path, listener: socket.socket) -> Iterator[Process]:
     command = [sys.executable, "-m", "tests.acceptance.ops.echo_app", str(listener.fileno())]
-    process = _start(tmp_path, command, listener)
+    process = start_server(tmp_path, command, listener)
     yield process
     process.kill()
 
@@ -62,7 +71,7 @@ def uvicorn(tmp_path: Path, listener: socket.socket) -> Iterator[Process]:
         str(listener.fileno()),
         "tests.acceptance.ops.echo_app:application",
     ]
-    process = _start(tmp_path, command, listener)
+    process = start_server(tmp_path, command, listener)
     yield process
     process.kill()
 
@@ -79,7 +88,7 @@ def test_a_message_may_have_16_mib_and_no_more(kind: str, request: pytest.Fixtur
             client.recv(timeout=30)
     assert caught.value.rcvd is not None
     assert caught.value.rcvd.code == 1009
-    assert _counts(process) is not None
+    assert counts(process) is not None
 
 
 def test_a_message_of_64_mb_is_refused_without_being_kept(server: Process) -> None:
@@ -91,20 +100,20 @@ def test_a_message_of_64_mb_is_refused_without_being_kept(server: Process) -> No
     assert caught.value.rcvd is not None
     assert caught.value.rcvd.code == 1009
     assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
-    assert _counts(server) is not None
+    assert counts(server) is not None
 
 
 def test_a_reader_that_is_slow_holds_its_sender_back(server: Process) -> None:
     url = f"ws://127.0.0.1:{server.port}/flood"
     with connect(url, max_size=None, max_queue=1, compression=None) as slow:
         time.sleep(1.5)
-        first = (_counts(server) or {})["frames"]
+        first = (counts(server) or {})["frames"]
         time.sleep(1.0)
-        assert (_counts(server) or {})["frames"] == first, "frames pile up while nobody reads"
+        assert (counts(server) or {})["frames"] == first, "frames pile up while nobody reads"
         assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
         for _ in range(200):
             slow.recv(timeout=10)
-        assert (_counts(server) or {})["frames"] > first, "nothing goes on although there is room again"
+        assert (counts(server) or {})["frames"] > first, "nothing goes on although there is room again"
 
 
 def test_a_reader_that_leaves_frees_its_sender(server: Process) -> None:
@@ -112,7 +121,7 @@ def test_a_reader_that_leaves_frees_its_sender(server: Process) -> None:
     with contextlib.suppress(OSError, ConnectionClosed), connect(url, max_queue=1, compression=None) as client:
         client.socket.shutdown(socket.SHUT_RDWR)
     wait_for(lambda: len(psutil.Process(server.pid).net_connections()) <= 1, seconds=15, what="the end of the socket")
-    assert _counts(server) is not None
+    assert counts(server) is not None
 
 
 def test_the_access_log_holds_no_query(server: Process) -> None:

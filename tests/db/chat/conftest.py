@@ -118,7 +118,9 @@ def make_turn(instance: AgentInstance, *, status: str = "completed", **fields: A
         "started_at": now,
         "finished_at": fiber.finished_at,
     }
-    return Turn.objects.create(instance=instance, session=instance.session, fiber=fiber, **defaults | fields)
+    turn = Turn.objects.create(instance=instance, session=instance.session, fiber=fiber, **defaults | fields)
+    Fiber.objects.filter(pk=fiber.pk).update(payload={"turn_id": turn.pk})
+    return turn
 
 
 CHUNKS = ['{"type":"start","messageId":"a1"}', '{"type":"start-step"}', '{"type":"finish-step"}']

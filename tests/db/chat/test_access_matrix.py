@@ -36,6 +36,7 @@ class Hers:
     instance: AgentInstance
     turn: Turn
     running: Turn
+    submission: Turn
     file: Attachment
     call: ToolCallRecord
 
@@ -45,6 +46,7 @@ class Hers:
             "session_id": self.instance.session_id,
             "turn_id": self.turn.id,
             "running_id": self.running.id,
+            "submission_id": self.submission.id,
             "file_id": self.file.id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
@@ -69,6 +71,13 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/sessions/{session_id}/messages"): None,
     ("POST", "/api/v1/instances/{instance_id}/turns"): HELLO,
     ("GET", "/api/v1/instances/{instance_id}/turns"): None,
+    ("POST", "/api/v1/instances/{instance_id}/messages"): {"messages": [{"parts": [{"type": "text", "text": "hi"}]}]},
+    ("POST", "/api/v1/instances/{instance_id}/submissions"): {
+        "messages": [{"parts": [{"type": "text", "text": "hi"}]}]
+    },
+    ("GET", "/api/v1/instances/{instance_id}/submissions"): None,
+    ("GET", "/api/v1/submissions/{submission_id}"): None,
+    ("POST", "/api/v1/submissions/{submission_id}/cancel"): None,
     ("GET", "/api/v1/instances/{instance_id}/calls"): None,
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval"): {"approved": True},
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/result"): {"output": "mine"},
@@ -99,7 +108,11 @@ PUBLIC = {
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
-BY_NAME = {"^agents/.+/get-messages$": "names are scoped to the caller; tested below"}
+BY_NAME = {
+    "^agents/.+/get-messages$": "names are scoped to the caller; tested below",
+    "^agents/.+/chat$": "the same; tests in test_use_chat_refusals.py",
+    "^agents/.+/chat/.+/stream$": "the same",
+}
 PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
 
 
@@ -114,7 +127,8 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
     asked = ToolCall(call_id="alices-call", tool_name="pay", input={"amount": 1})
     call = pause_call(asked, question, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
     tokens.create_token(alice, name="hers")
-    return Hers(instance=instance, turn=turn, running=running, file=file, call=call)
+    submission = make_turn(instance, status="pending", trigger="program", idempotency_key="hers", started_at=None)
+    return Hers(instance=instance, turn=turn, running=running, submission=submission, file=file, call=call)
 
 
 def client_of(user: User | None) -> Client:
@@ -242,13 +256,18 @@ def test_lists_and_new_things_are_ones_own(hers: Hers, bob: User, method: str, p
     assert keep(before, all_rows()) == before
 
 
+HER_FILE = {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}
+
 # Alice's ids below Bob's own things: the parent is his, the child is not
 NESTED = [
     ("PUT", "/leaf", {"message_id": "alices-question"}),
     ("POST", "/turns", HELLO | {"parent_id": "alices-question"}),
+    ("POST", "/messages", {"messages": [HELLO["message"]], "parent_id": "alices-question"}),
+    ("POST", "/messages", {"messages": [HER_FILE]}),
+    ("POST", "/submissions", {"messages": [HER_FILE]}),
     ("POST", "/turns", HELLO | {"trigger": "edit-message", "message_id": "alices-question"}),
     ("POST", "/turns", {"trigger": "regenerate-message", "message_id": "alices-question"}),
-    ("POST", "/turns", {"message": {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}}),
+    ("POST", "/turns", {"message": HER_FILE}),
 ]
 
 

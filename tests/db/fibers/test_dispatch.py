@@ -116,6 +116,14 @@ def test_the_sweep_sends_only_what_could_be_claimed(broker: Any) -> None:
     assert sweep().dispatched == 1
 
 
+def test_a_short_delay_is_told_beforehand_and_swept_all_the_same(broker: Any) -> None:
+    fiber = services.start_fiber("dispatch.test", 1, delay_seconds=0.75)
+    assert broker() == 1
+    assert sweep().dispatched == 0
+    Fiber.objects.filter(pk=fiber.pk).update(available_at=Now())
+    assert sweep().dispatched == 1  # whoever held the message for later may have died
+
+
 def test_a_delayed_fiber_is_sent_when_it_is_due(broker: Any) -> None:
     fiber = services.start_fiber("dispatch.test", 1, delay_seconds=60)
     assert (broker(), sweep().dispatched) == (0, 0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client, RequestFactory
 
 from chat import tokens
@@ -75,5 +76,6 @@ def test_a_slash_in_a_name_is_not_a_segment(alice: User, make_instance: Callable
     raw = "/agents/assistant/a%2Fb/get-messages"
     request = RequestFactory().get(raw)
     request.user = alice
+    request.session = SessionStore()
     request.scope = {"raw_path": raw.encode()}  # type: ignore[attr-defined]  # as an ASGI server gives it
     assert json.loads(get_messages(request).content)[0]["id"] == "slashed"

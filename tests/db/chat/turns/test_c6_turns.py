@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chat.core.language_model import Finish, FinishReason, ModelEvent, ModelRequest
-from chat.handles import TurnFailed
+from chat.errors import TurnFailed
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.testing import worker

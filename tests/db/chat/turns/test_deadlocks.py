@@ -24,6 +24,7 @@ from fibers import recovery
 from fibers.models import Fiber
 from fibers.testing import expire_lease, worker
 
+from . import gated  # noqa: F401 - serves the agent named below
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -121,14 +122,15 @@ def say(room: Room, number: int) -> None:
     admit(room.key, TurnRequest(intake=Submit(message=message)))
 
 
-async def test_nobody_deadlocks(make_room: MakeRoom, settings: Any, deadlocks: list[str]) -> None:
+@pytest.mark.parametrize("agent", ["plain", "latest"])  # what supersedes locks the fibers of others
+async def test_nobody_deadlocks(make_room: MakeRoom, settings: Any, deadlocks: list[str], agent: str) -> None:
     if connection.vendor == "sqlite":
         pytest.skip("SQLite has one writer at a time")
     settings.THINK_TURNS_PER_MINUTE = 0
     settings.THINK_STREAM_COLD_SECONDS = 0.03
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 0.05
     settings.THINK_FIBER_DISPATCH = "manual"
-    rooms = [make_room(name=f"room{number}") for number in range(ROOMS)]
+    rooms = [make_room(agent, name=f"room{number}") for number in range(ROOMS)]
     crowd = Crowd(rooms)
     parts = [crowd.work] * WORKERS + [crowd.say_more, crowd.stop_turns, crowd.clear, crowd.lose_leases]
     await asyncio.to_thread(_run, crowd, parts)

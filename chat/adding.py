@@ -1,0 +1,77 @@
+"""Messages that come into a conversation without a turn: imports, notes, context. Nobody is asked for an answer."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from chat import attachments
+from chat.agent import InstanceKey
+from chat.doorbell import group_of, ring_on_commit
+from chat.errors import TurnConflict
+from chat.instance_rows import ensure_instance, lock_instance
+from chat.models import AgentInstance, Turn
+from chat.registry import get_agent_class
+from chat.think import Think
+from chat.turns.originals import fit_message
+from chat.turns.under_way import turns_under_way
+from sessions_app import selectors
+from sessions_app.core.tree import Leaf
+from sessions_app.services import append_messages, update_message
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
+
+
+def add_messages(
+    key: InstanceKey,
+    messages: Sequence[JSONObject],
+    *,
+    parent: str | Leaf | None = Leaf.ACTIVE,
+    is_upsert: bool = False,
+) -> list[str]:
+    """Store messages of any role in one chain and show the path to the last; returns their ids in order.
+
+    Known ones stay as they are, or get the new content with `is_upsert`; their place never changes. While a turn runs,
+    what goes to the end of the path comes between its question and its answer.
+    Durability: all or nothing, told to clients on commit. Errors: `MessageNotFound` for an unknown parent,
+    `MessageInvalid`, `AttachmentInvalid`, `QuotaExceeded`, `AgentNotFound`, `TurnConflict`.
+    """
+    if not issubclass(get_agent_class(key.agent), Think):
+        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+    taken = [_take(key.owner_id, message) for message in messages]
+    prepared = [message for message, _ in taken]
+    with transaction.atomic():
+        instance = lock_instance(ensure_instance(key))
+        assert instance.session_id is not None
+        if instance.owner_id is not None:
+            attachments.bind(instance.owner_id, [file_id for _, ids in taken for file_id in ids], instance)
+        known = selectors.find_messages(instance.session_id, [message["id"] for message in prepared])
+        new = [message for message in prepared if message["id"] not in known]
+        turn = _running(instance) if parent is Leaf.ACTIVE else None
+        append_messages(instance.session_id, new, after=parent, turn_id="" if turn is None else turn.pk)
+        if is_upsert:
+            for message in prepared:
+                if message["id"] in known:
+                    update_message(instance.session_id, message["id"], _with_content(message))
+        ring_on_commit(group_of(key), {"type": "transcript.changed"})
+    return list(dict.fromkeys(message["id"] for message in prepared))
+
+
+def _take(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
+    """The message with an id, its files in storage, small enough for a row; and the ids of its attachments."""
+    named = {**message, "id": message.get("id") or new_id("msg"), "role": message.get("role", "user")}
+    if owner_id is None or not isinstance(named.get("parts"), list):
+        return named, []  # the session says what is wrong with it
+    adopted, file_ids = attachments.adopt_files(owner_id, named) if named["role"] == "user" else (named, [])
+    fitted, original_ids = fit_message(owner_id, adopted, is_vital=True)
+    return fitted, [*file_ids, *original_ids]
+
+
+def _with_content(message: JSONObject) -> Any:
+    return lambda _stored: message
+
+
+def _running(instance: AgentInstance) -> Turn | None:
+    """The turn that has begun in the current session and has not ended."""
+    begun = turns_under_way(instance.pk).filter(started_at__isnull=False, finished_at=None)
+    return begun.filter(session_id=instance.session_id, generation=instance.generation).first()

@@ -1,0 +1,97 @@
+"""Ask for turns, and answer the calls of a turn: run tools, send results and decisions, find the turn that follows.
+
+The turn that goes on has an id of the server's, so it is found by asking which stream there is to join. A stream that
+was there before the answer was given is somebody else's and is waited for.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Sequence
+from typing import Literal
+
+from chat.client.client_tools import ClientTools
+from chat.client.errors import ClientError, RequestRefused
+from chat.client.exchange import Exchange
+from chat.client.turn import Turn
+from chat.core.frames import ChatRequest, ToolApproval, ToolResult
+from thinkproject.kernel.jsonvalue import JSONObject
+
+logger = logging.getLogger(__name__)
+
+
+class Answering:
+    """What one client asks and answers."""
+
+    def __init__(self, exchange: Exchange, tools: ClientTools) -> None:
+        self._exchange = exchange
+        self._register = exchange.room.register
+        self._tools = tools
+
+    async def ask(
+        self,
+        messages: list[JSONObject],
+        body: JSONObject,
+        *,
+        trigger: Literal["submit-message", "regenerate-message"] = "submit-message",
+    ) -> Turn:
+        """Ask for a turn; it is accepted when this returns. Errors: `RequestRefused`, `Refused`."""
+        request = ChatRequest(
+            id=secrets.token_hex(8),
+            messages=messages,
+            trigger=trigger,
+            body=body,
+            client_tools=self._tools.declared,
+        )
+        turn = self._register.begin(request.id)
+
+        def on_try(line: int, is_first: bool) -> None:  # who asks for the first time hears everything over that line
+            turn.line = line if is_first else None
+
+        try:
+            await self._exchange.deliver(request, repeats=True, on_try=on_try)
+            if turn.refusal is not None:
+                raise RequestRefused(turn.refusal)
+        except BaseException:
+            self._register.drop(turn)
+            raise
+        turn.is_accepted = True
+        return turn
+
+    def concerns(self, turn: Turn) -> bool:
+        """Whether the answer calls a tool that runs here."""
+        return any(call.tool_name in self._tools for call in turn.open_calls)
+
+    async def run(self, turn: Turn) -> None:
+        """Run the calls of an answer, beside each other, and find what goes on from them."""
+        calls = [call for call in turn.open_calls if call.tool_name in self._tools]
+        try:
+            results = await asyncio.gather(*(self._tools.run(call) for call in calls))
+            turn.continue_with(await self.deliver(results))
+        except ClientError as error:
+            logger.warning("results not delivered", extra={"action": "client_results_lost", "reason": error.message})
+            turn.lose(error)
+
+    async def deliver(self, frames: Sequence[ToolResult | ToolApproval]) -> Turn | None:
+        """Send answers to calls; returns the turn that goes on from them, if one does."""
+        known = set(self._register.running)
+        self._register.holds += 1
+        try:
+            for frame in frames:
+                await self._exchange.deliver(frame, repeats=True)
+            return await self._following(known)
+        finally:
+            self._register.holds -= 1
+            self._register.announce()
+
+    async def _following(self, known: set[str]) -> Turn | None:
+        while True:
+            request_id = await self._exchange.probe()
+            if request_id is None:
+                begun = self._register.observed_since(known)
+                return None if begun is None else self._register.claim(begun.request_id)
+            other = self._register.running.get(request_id) if request_id in known else None
+            if other is None:
+                return self._register.claim(request_id)
+            with self._exchange.gate.awaiting():
+                await other.ended()

@@ -1,0 +1,229 @@
+"""`ChatClient`: one conversation with one agent, from Python.
+
+    async with ChatClient("http://127.0.0.1:8000", agent="assistant", token=token) as chat:
+        turn = await chat.send("Hello")
+        async for text in turn.texts():
+            ...
+        answer = await turn.final()
+
+It connects again whenever the line is lost, and goes on where it was. Nothing here needs Django or its settings.
+"""
+
+import asyncio
+import secrets
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
+
+from chat.client.answering import Answering
+from chat.client.client_tools import ClientTools
+from chat.client.endings import Endings
+from chat.client.errors import CallFailed, RequestRefused
+from chat.client.exchange import Exchange
+from chat.client.inbox import Gate
+from chat.client.options import Options
+from chat.client.room import Room
+from chat.client.turn import Turn
+from chat.client.web import Web
+from chat.core.frames import Cancel, Clear, StateUpdate, ToolApproval
+from chat.core.intent import REGENERATE
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+
+class ChatClient:
+    """A client of one conversation; use it with `async with`, in one event loop.
+
+    `url`: the site, with the prefix it is mounted under, if any. `agent`: its name in the address (kebab case). `name`:
+    the conversation's. `token`: a bearer token. `tools`: async functions that the model may call and this client runs,
+    by name. Errors: entering raises `ConnectionFailed` when there is no connection in time, and `Refused`
+    (`NotSignedIn`, `NotYours`, `NoSuchAgent`) when the server refuses for good; after that every method does.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        agent: str,
+        name: str = "default",
+        token: str = "",
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        options: Options | None = None,
+    ) -> None:
+        self._options = options or Options()
+        self._tools = ClientTools(tools or {})
+        sent = dict(self._options.headers) | ({"Authorization": f"Bearer {token}"} if token else {})
+        base, path = url.rstrip("/"), f"/agents/{quote(agent, safe='')}/{quote(name, safe='')}"
+        self._web = Web(base, path, agent, name, sent)
+        self._gate = Gate()
+        self._setting = asyncio.Lock()
+        self._endings = Endings(self._web, self._options)
+        self._exchange = Exchange(
+            f"{_socket_base(base)}{path}?_pk={uuid.uuid4()}",
+            headers=sent,
+            options=self._options,
+            gate=self._gate,
+            room=Room(self._gate, fetch_rest=self._endings.fetch_rest, on_ended=self._endings.ended),
+        )
+        self._room = self._endings.room = self._exchange.room
+        self._answering = self._endings.answering = Answering(self._exchange, self._tools)
+
+    async def __aenter__(self) -> Self:
+        self._exchange.line.open()
+        try:
+            await self._exchange.line.first_ready()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Leave. Turns go on without this client; whoever waits for one here gets `ClientClosed`."""
+        await self._exchange.close()
+        await self._endings.close()
+        await self._web.close()
+
+    # What the client knows
+
+    @property
+    def messages(self) -> list[JSONObject]:
+        """The messages as last told: the shown path, then those that wait. A running answer is not in it yet."""
+        return list(self._room.messages)
+
+    @property
+    def state(self) -> JSONValue:
+        """The agent's state as last told; `None` while it has none."""
+        return self._room.state
+
+    @property
+    def identity(self) -> tuple[str, str] | None:
+        """Agent and name as the server says them; nothing before the first connection."""
+        return self._room.identity
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self._exchange.line.is_ready
+
+    async def get_messages(self) -> list[JSONObject]:
+        """Read the messages over HTTP, as they are stored now. Errors: `ConnectionFailed`, `Refused`."""
+        return await self._web.messages()
+
+    # Turns
+
+    async def send(self, content: str | Sequence[JSONObject], *, message_id: str = "", **body: JSONValue) -> Turn:
+        """Say something. When this returns the message is stored, and its answer comes whatever happens to this client.
+
+        `content`: a text, or parts of a message. `body`: custom fields of this request. A connection that is lost on
+        the way is made again and the same request is sent again: it is one turn. Errors: `RequestRefused` with the
+        server's reason, and then nothing has changed; `Refused`.
+        """
+        message = user_message(content, message_id)
+        turn = await self._answering.ask([message], self._options.body | body)
+        if all(known.get("id") != message["id"] for known in self._room.messages):
+            self._room.messages = [*self._room.messages, message]
+        return turn
+
+    async def edit(self, message_id: str, content: str | Sequence[JSONObject], **body: JSONValue) -> Turn:
+        """Say something else in the place of an earlier message of yours; both versions are kept. As `send`."""
+        return await self._answering.ask([user_message(content, message_id)], self._options.body | body)
+
+    async def regenerate(self, message_id: str = "", **body: JSONValue) -> Turn:
+        """Have a message answered once more (the last one of yours if none is named); both answers are kept. As `send`.
+
+        `message_id` is that of the user's message.
+        """
+        mine = [m for m in self._room.messages if m.get("role") == "user" and message_id in {"", m.get("id")}]
+        if not mine:
+            raise RequestRefused(f"There is no message of yours {message_id!r} in this conversation.")
+        return await self._answering.ask([mine[-1]], self._options.body | body, trigger=REGENERATE)
+
+    async def turns(self) -> AsyncGenerator[Turn, None]:
+        """Give the turns that others ask for (people, other clients, the server itself), from now on, as they begin."""
+        watcher = self._room.register.watch()
+        try:
+            async with aclosing(watcher.read()) as found:
+                async for turn in found:
+                    yield turn
+        finally:
+            self._room.register.unwatch(watcher)
+
+    async def cancel(self, turn: Turn | str) -> None:
+        """Stop a turn (or the request of this id), also one of others; what was said is kept. Safe to call twice."""
+        request_id = turn if isinstance(turn, str) else turn.request_id
+        await self._exchange.deliver(Cancel(id=request_id), repeats=True)
+
+    async def clear(self) -> None:
+        """Delete the messages; what runs or waits ends as aborted. Errors: `Disconnected`: not known whether it did."""
+        await self._exchange.deliver(Clear(), repeats=False)
+        self._room.messages = []
+
+    async def approve(self, call_id: str) -> Turn | None:
+        """Let a call run that waits for approval; returns the turn that goes on from it, if one does already.
+
+        The first decision of anybody wins; a later one changes nothing.
+        """
+        return await self._answering.deliver([_decision(call_id, is_approved=True)])
+
+    async def deny(self, call_id: str) -> Turn | None:
+        """Refuse a call that waits for approval; the model is told. As `approve`."""
+        return await self._answering.deliver([_decision(call_id, is_approved=False)])
+
+    # State and methods
+
+    async def set_state(self, value: JSONValue) -> None:
+        """Set the agent's state; stored when this returns. Errors: `RequestRefused`, `Disconnected`."""
+        async with self._setting:
+            self._room.state_error = None
+            await self._exchange.deliver(
+                StateUpdate(state=value), repeats=False, on_handled=lambda: self._room.state_is(value)
+            )
+            if self._room.state_error is not None:
+                raise RequestRefused(self._room.state_error)
+
+    async def call(self, method: str, *args: JSONValue, seconds: float | None = None) -> JSONValue:
+        """Call a method of the agent; of a streaming one the last item is returned. Never repeated.
+
+        Errors: `CallFailed` with the method's words, or after `seconds` (`Options.call_seconds`); `Disconnected`.
+        """
+        limit = self._options.call_seconds if seconds is None else seconds
+        result = None
+        try:
+            async with asyncio.timeout(limit):
+                with self._gate.awaiting():
+                    async with aclosing(self.stream(method, *args)) as answers:
+                        async for answer in answers:
+                            result = answer
+        except TimeoutError as error:
+            raise CallFailed(f"RPC call to {method} timed out after {limit:g} s") from error
+        return result
+
+    async def stream(self, method: str, *args: JSONValue) -> AsyncGenerator[JSONValue, None]:
+        """Call a streaming method and give its items. Errors: `CallFailed`, `Disconnected`."""
+        async with aclosing(self._exchange.call(method, args)) as answers:
+            async for answer in answers:
+                yield answer
+
+
+def user_message(content: str | Sequence[JSONObject], message_id: str = "") -> JSONObject:
+    """A person's message: a text or parts, under a new id unless one is given."""
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    return {"id": message_id or secrets.token_hex(8), "role": "user", "parts": parts}
+
+
+def _decision(call_id: str, *, is_approved: bool) -> ToolApproval:
+    return ToolApproval(tool_call_id=call_id, approved=is_approved, auto_continue=True)
+
+
+def _socket_base(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise ValueError(f"{url!r} is no address like 'https://chat.example.com'.")
+    return url.replace("http", "ws", 1)

@@ -1,0 +1,90 @@
+"""The turns that a client knows: its own, those of others, and which have ended."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from chat.client.inbox import Gate, Inbox
+from chat.client.turn import Turn
+
+REMEMBERED = 1000
+"""How many ended turns are remembered, so that a late frame of one of them begins nothing."""
+
+
+class Register:
+    """`running`: turns by request. Turns of others are announced to watchers, once it is sure that they are others'."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.running: dict[str, Turn] = {}
+        self.holds = 0
+        self._gate = gate
+        self._ended: OrderedDict[str, None] = OrderedDict()
+        self._unannounced: list[Turn] = []
+        self._watchers: list[Inbox[Turn]] = []
+
+    def begin(self, request_id: str) -> Turn:
+        """Note a request of this client's."""
+        turn = self.running[request_id] = Turn(request_id, self._gate, is_own=True)
+        return turn
+
+    def observe(self, request_id: str) -> Turn:
+        """Note a turn that this client did not ask for, as far as is known."""
+        turn = self.running[request_id] = Turn(request_id, self._gate, is_own=False)
+        turn.is_accepted = True
+        if self._watchers:
+            turn.keep_for_reader()
+        self._unannounced.append(turn)
+        return turn
+
+    def claim(self, request_id: str) -> Turn:
+        """This turn goes on from something that this client did: it is its own."""
+        seen = (turn for turn in self._unannounced if turn.request_id == request_id)
+        turn = self.running.get(request_id) or next(seen, None) or self.begin(request_id)
+        turn.is_own = turn.is_accepted = True
+        turn.need_not_be_read()
+        self._unannounced = [other for other in self._unannounced if other is not turn]
+        return turn
+
+    def drop(self, turn: Turn) -> None:
+        """Forget a request that was not taken."""
+        self.running.pop(turn.request_id, None)
+
+    def end(self, turn: Turn) -> None:
+        """The turn has ended: whatever follows of it is late."""
+        self.drop(turn)
+        self._ended[turn.request_id] = None
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def has_ended(self, request_id: str) -> bool:
+        """Whether this client knows that a turn has ended."""
+        return request_id in self._ended
+
+    def lose(self, error: Exception) -> None:
+        """Nobody will tell how the running turns end."""
+        for turn in list(self.running.values()):
+            turn.lose(error)
+        for watcher in self._watchers:
+            watcher.end(error)
+
+    def watch(self) -> Inbox[Turn]:
+        """Begin to collect the turns of others."""
+        watcher: Inbox[Turn] = Inbox(self._gate)
+        self._watchers.append(watcher)
+        return watcher
+
+    def unwatch(self, watcher: Inbox[Turn]) -> None:
+        """Stop collecting."""
+        self._watchers.remove(watcher)
+
+    def observed_since(self, known: Iterable[str]) -> Turn | None:
+        """The first turn, running or ended, that was not announced yet and was not known."""
+        return next((turn for turn in self._unannounced if turn.request_id not in set(known)), None)
+
+    def announce(self) -> None:
+        """Tell the watchers of turns of others, unless it is being found out whose they are."""
+        if self.holds:
+            return
+        for turn in self._unannounced:
+            for watcher in self._watchers:
+                watcher.put(turn)
+        self._unannounced.clear()

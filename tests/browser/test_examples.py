@@ -1,0 +1,162 @@
+"""The examples, each by its one command: the page it prints is opened, talks, resumes, stops, and is fit to be seen."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.acceptance.product import ROOT
+from tests.browser.live_product import free_port
+from tests.browser.looks import SCHEMES, SIZES
+from tests.browser.test_accessibility import check
+
+NAMES = ("usechat", "react")
+START_SECONDS = 120
+LONG_WORD = "w" * 300
+RICH = (
+    f"Please show everything {LONG_WORD}\nreason 12 words\n"
+    f'call tool current_time {{"time_zone": "Europe/Berlin"}}\nsay: It is {{result}}.\\n\\n{LONG_WORD}'
+)
+Start = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Run an example's command, once each, and give the address that it prints."""
+    folder = tmp_path_factory.mktemp("examples")
+    port = free_port()
+    environ = {
+        **os.environ,
+        "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1",
+        "OPENAI_API_KEY": "scripted",
+        "THINK_MODEL": "openai/scripted",
+    }
+    for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS", "SECRET_KEY", "CI"):
+        environ.pop(name, None)
+    scripted = [sys.executable, "-m", "chat.llm.scripted", "--port", str(port), "--rate", "60"]
+    processes = [subprocess.Popen(scripted, cwd=ROOT, env=environ)]
+    addresses: dict[str, str] = {}
+
+    def run(name: str) -> str:
+        if name not in addresses:
+            log = folder / f"{name}.log"
+            command = [sys.executable, "examples/run.py", name, "--data-dir", str(folder / name)]
+            with log.open("w") as output:
+                processes.append(
+                    subprocess.Popen(command, cwd=ROOT, env=environ, stdout=output, stderr=subprocess.STDOUT)
+                )
+            addresses[name] = wait_for_address(log, processes[-1])
+        return addresses[name]
+
+    yield run
+    for process in reversed(processes):
+        process.send_signal(signal.SIGINT if process is not processes[0] else signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(40)
+        if process.poll() is None:
+            process.kill()
+
+
+def wait_for_address(log: Path, process: "subprocess.Popen[bytes]") -> str:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        for line in log.read_text().splitlines():
+            if line.startswith("Open the example: "):
+                return line.removeprefix("Open the example: ")
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.2)
+    raise AssertionError(f"no address came:\n{log.read_text()}")
+
+
+@pytest.fixture
+def open_page(browser: Browser, start: Start) -> Iterator[Callable[[str, str], Page]]:
+    """Open a conversation of an example in a profile of its own."""
+    contexts = []
+    errors: list[str] = []
+
+    def make(name: str, conversation: str) -> Page:
+        context = browser.new_context(viewport=SIZES["desktop"], locale="en-GB")
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(start(name).replace("/#", f"/?name={conversation}#"))
+        page.get_by_label("Your message").wait_for(timeout=20_000)
+        assert "token" not in page.url
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not errors, errors
+
+
+def send(page: Page, text: str) -> None:
+    question = page.get_by_label("Your message")
+    question.fill(text)
+    page.get_by_role("button", name="Send").click()  # there is none while an answer runs
+    expect(question).to_have_value("")
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_conversation(open_page: Callable[[str, str], Page], name: str) -> None:
+    page = open_page(name, "talk")
+    answers = page.locator("li.assistant")
+    send(page, "say: The first answer.")
+    expect(answers).to_have_text(["AssistantThe first answer."], timeout=20_000)
+    expect(page.get_by_role("status")).to_have_text("Ready")
+    page.get_by_role("button", name="Answer again").click()
+    expect(answers).to_have_text(["AssistantThe first answer."], timeout=20_000)
+    send(page, "rate 20/s\nstream 60 words\nmarker: reload")
+    expect(answers).to_have_count(2, timeout=20_000)
+    page.reload()  # in the middle: it goes on
+    expect(page.get_by_role("status")).to_have_text("Answering…", timeout=20_000)
+    expect(page.get_by_role("status")).to_have_text("Ready", timeout=20_000)
+    assert len((answers.last.locator(".text").text_content() or "").split()) == 60
+    send(page, "rate 10/s\nstream 400 words")
+    expect(answers).to_have_count(3, timeout=20_000)
+    expect(answers.last).to_contain_text(re.compile(r"[a-z]3 "), timeout=20_000)  # what was said is kept
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("status")).to_have_text("Ready", timeout=20_000)
+    page.reload()
+    expect(answers).to_have_count(3, timeout=20_000)
+    expect(page.get_by_role("status")).to_have_text("Ready")
+    send(page, f"error 400 times 1\nmarker: {name}")
+    expect(page.get_by_role("alert")).to_contain_text("400", timeout=20_000)
+    check(page)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("alert")).to_have_count(0, timeout=20_000)
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_fit_to_be_seen(open_page: Callable[[str, str], Page], name: str) -> None:
+    folder = os.environ.get("SHOTS")
+    page = open_page(name, "looks")
+    look(page, name, "empty", folder)
+    send(page, RICH)
+    expect(page.get_by_role("status")).to_have_text("Answering…")
+    expect(page.get_by_role("status")).to_have_text("Ready", timeout=20_000)
+    for summary in page.locator("summary").all():
+        summary.click()
+    look(page, name, "rich", folder)
+
+
+def look(page: Page, name: str, state: str, folder: str | None) -> None:
+    for size, shape in SIZES.items():
+        page.set_viewport_size(shape)
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            check(page)
+            if folder:
+                page.screenshot(path=str(Path(folder) / f"example-{name}-{state}-{size}-{scheme}.png"))
+        width = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
+        assert width <= 0, f"{name}, {state}: wider than a {size}"

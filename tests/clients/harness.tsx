@@ -1,0 +1,69 @@
+// What the pages share: everything that a hook showed and did, for a test to read as `window.harness`.
+
+import { Component, type ReactNode } from "react";
+import { createRoot } from "react-dom/client";
+
+interface Seen {
+  at: number;
+  status: string;
+  isServerStreaming: boolean;
+  error: string | null;
+  messages: { id: string; role: string; text: string }[];
+}
+
+interface Happening {
+  kind: string;
+  at: number;
+  [detail: string]: unknown;
+}
+
+export const query = new URLSearchParams(location.search);
+// deno-lint-ignore no-explicit-any
+type Any = any;
+export const harness = {
+  agent: null as Any,
+  chat: null as Any, // what the hook returned last
+  stop: null as Any, // stops the turn on the server too, where the hook's own does not
+  seen: [] as Seen[], // what each render showed, without repeats
+  events: [] as Happening[], // open, close, identity, ready, connection-error, turn-end, crash
+};
+Object.assign(globalThis, { harness });
+
+export function note(kind: string, detail: Record<string, unknown> = {}) {
+  harness.events.push({ kind, at: performance.now(), ...detail });
+}
+
+export function textOf(message: { parts: { type: string; text?: string }[] }): string {
+  return message.parts.filter((part) => part.type === "text").map((part) => part.text).join("");
+}
+
+/** Keep what a render shows. */
+export function see(chat: Any) {
+  harness.chat = chat;
+  const now: Seen = {
+    at: performance.now(),
+    status: chat.status,
+    isServerStreaming: chat.isServerStreaming ?? false,
+    error: chat.error?.message ?? null,
+    messages: chat.messages.map((message: Any) => ({ id: message.id, role: message.role, text: textOf(message) })),
+  };
+  const last = harness.seen.at(-1);
+  if (!last || JSON.stringify({ ...last, at: 0 }) !== JSON.stringify({ ...now, at: 0 })) harness.seen.push(now);
+}
+
+class Boundary extends Component<{ children: ReactNode }, { hasFailed: boolean }> {
+  override state = { hasFailed: false };
+  static getDerivedStateFromError() {
+    return { hasFailed: true };
+  }
+  override componentDidCatch(error: Error) {
+    note("crash", { text: String(error) });
+  }
+  override render() {
+    return this.state.hasFailed ? "crashed" : this.props.children;
+  }
+}
+
+export function show(app: ReactNode) {
+  createRoot(document.getElementById("root")!).render(<Boundary>{app}</Boundary>);
+}

@@ -1,0 +1,260 @@
+"""The AI SDK's own `useChat`: over HTTP with its default transport, and over the socket with the published one."""
+
+import json
+from functools import partial
+
+import pytest
+
+from tests.acceptance.product import wait_for
+from tests.acceptance.proxy import CuttingProxy
+from tests.clients.conftest import MakeRoom
+from tests.clients.oracle import has_ended, prompts_of
+from tests.clients.room import Room, outline
+from tests.clients.tab import Json, Tab, text_of
+
+EVERYWHERE = [("sdk7", "http"), ("sdk6", "http"), ("sdk7", "socket"), ("sdk6", "socket")]
+ALL = pytest.mark.parametrize(("line", "transport"), EVERYWHERE)
+HTTP = pytest.mark.parametrize(("line", "transport"), EVERYWHERE[:2])
+LONG = "stream 150 words at 60/s"
+BREAKS = "error in stream after {after} chunks code context_length_exceeded times {times}"
+
+
+@pytest.fixture
+def room(make_room: MakeRoom, line: str) -> Room:
+    return make_room(line=line, entry="use-chat")
+
+
+def enter(room: Room, transport: str, label: str = "first", **query: str | int) -> Tab:
+    return room.open(label, transport=transport, **query)  # type: ignore[arg-type]  # `port` is a number
+
+
+def flat(messages: list[Json]) -> list[object]:
+    """What a person reads, whatever message it stands in: a page shows an answer and its continuation as one."""
+    return [part for _id, role, *parts in outline(messages) for part in [role, *parts] if part != "assistant"]
+
+
+def holds(room: Room, count: int) -> bool:
+    return len(room.stored()) == count
+
+
+@ALL
+def test_a16_4_plain_turn(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask_and_rest(tab, "stream 40 words at 80/s")
+    stored = room.rest()
+    assert [message["role"] for message in stored] == ["user", "assistant"]
+    assert text_of(stored[1]) == room.answers()[0] != ""
+    assert tab.statuses() == ["ready", "submitted", "streaming", "ready"]
+    room.ask_and_rest(tab, "say: The second answer.")
+    assert text_of(room.rest()[-1]) == "The second answer."
+    tab.reload()
+    tab.wait("harness.chat.messages.length === 4")
+    room.rest()
+
+
+@ALL
+def test_a16_5_server_tool(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    script = 'reason 8 words at 60/s\ncall tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.'
+    room.ask_and_rest(tab, script)
+    [_, answer] = room.rest()
+    [call] = [part for part in answer["parts"] if part["type"] == "tool-current_time"]
+    assert call["state"] == "output-available"
+    assert text_of(answer) == f"It is {call['output']}."
+    assert [part["type"] for part in tab.messages[1]["parts"]] == [part["type"] for part in answer["parts"]]
+
+
+@ALL
+def test_a16_5_regenerate(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask_and_rest(tab, "stream 20 words at 60/s")
+    [question, first] = room.rest()
+    for before in (first, None):
+        tab.do("harness.chat.regenerate()")
+        tab.wait("harness.chat.status === 'submitted' || harness.chat.status === 'streaming'")
+        tab.wait_rest()
+        [asked, answer] = room.rest()
+        assert asked["id"] == question["id"]
+        assert answer["id"] != (before or answer | {"id": ""})["id"]
+
+
+@ALL
+def test_a16_5_edit(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask_and_rest(tab, "say: The first answer.")
+    [question, _] = room.rest()
+    room.tabs.clear()  # the page keeps the id of the message that it edited: compared by hand
+    room.ask(tab, "say: The second answer.", question["id"])
+    tab.wait("harness.chat.messages.at(-1).role === 'assistant'")
+    tab.wait_rest()
+    wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=10, what="the same here and there")
+    assert [text_of(message) for message in tab.messages[1:]] == ["The second answer."]
+    # A new answer to the edited message is no second edit.
+    tab.do("harness.chat.regenerate()")
+    tab.wait("harness.chat.status === 'submitted' || harness.chat.status === 'streaming'")
+    tab.wait_rest()
+    wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=10, what="the same here and there")
+    tab.reload()
+    tab.wait("harness.chat.messages.length === 2")
+    room.tabs.append(tab)
+    room.ask_and_rest(tab, "say: The third answer.")
+    assert [text_of(message) for message in room.rest()[1::2]] == ["The second answer.", "The third answer."]
+
+
+@ALL
+def test_a16_5_stop(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask(tab, "stream 400 words at 40/s")
+    tab.wait_text(40)
+    tab.do("harness.stop()")
+    tab.wait_rest()
+    wait_for(lambda: has_ended(room.product.provider_log, room.markers[-1]), seconds=20, what="the model's stop")
+    wait_for(partial(holds, room, 2), seconds=10, what="the partial answer")
+    kept = text_of(room.stored()[1])
+    assert room.answers()[0].startswith(kept)
+    assert len(kept.split()) < 400
+    assert kept.startswith(text_of(tab.messages[1]))
+    tab.reload()
+    tab.wait("harness.chat.messages.length === 2")
+    room.rest()
+
+
+@HTTP
+def test_4_8_the_hooks_own_stop_leaves_the_turn_to_the_server(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask(tab, "stream 80 words at 40/s")
+    tab.wait_text(40)
+    tab.do("harness.chat.stop()")
+    tab.wait_rest()
+    tab.do("harness.chat.resumeStream()")
+    tab.wait("harness.chat.status === 'streaming'")
+    tab.wait_rest()
+    assert text_of(room.rest()[1]) == room.answers()[0]
+
+
+@ALL
+def test_4_8_reload_in_mid_stream(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask(tab, LONG)
+    tab.wait_text(60)
+    tab.reload()
+    tab.wait("harness.chat.status === 'streaming'")
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0]
+
+
+@HTTP
+def test_4_8_the_line_is_cut_in_mid_stream(room: Room, proxy: CuttingProxy, transport: str) -> None:
+    tab = enter(room, transport, port=proxy.port, own="yes")
+    room.ask(tab, LONG)
+    tab.wait_text(60)
+    assert proxy.cut() > 0
+    tab.wait("harness.chat.status === 'error'")
+    tab.do("harness.chat.resumeStream()")
+    tab.wait("harness.chat.status === 'streaming'")
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0]
+    assert tab.error is None
+
+
+@ALL
+def test_4_8_error_before_the_answer(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask(tab, "error 400 times 1")
+    tab.wait("harness.chat.status === 'error'")
+    assert "400" in (tab.error or "")
+    if transport == "socket":  # this transport hears of no transcript and keeps the message that `start` began
+        assert outline(tab.messages)[1][1:] == ("assistant",)
+        tab.do("harness.chat.setMessages(messages => messages.slice(0, 1))")
+    assert [message["role"] for message in room.rest()] == ["user"]
+    room.ask_and_rest(tab, "say: Better now.")
+    assert text_of(room.rest()[-1]) == "Better now."
+
+
+@ALL
+def test_4_8_error_in_the_middle(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
+    wait_for(partial(holds, room, 2), seconds=10, what="the partial answer")
+    room.rest()
+    assert tab.status == "error"
+    assert tab.error
+    tab.reload()  # this person has seen it
+    tab.wait("harness.chat.messages.length === 2")
+    tab.wait("harness.chat.status === 'ready'")
+
+
+@HTTP
+def test_4_8_refused_before_the_stream(room: Room, transport: str) -> None:
+    tab = enter(room, transport, token="think_wrong")
+    tab.send("hello")
+    tab.wait("harness.chat.status === 'error'")
+    assert json.loads(tab.error or "")["code"] == "unauthenticated"
+    assert room.stored() == []
+
+
+@HTTP
+def test_a16_4_sent_twice_is_one_turn(room: Room, transport: str) -> None:
+    tab = enter(room, transport, twice="yes")
+    room.ask_and_rest(tab, "stream 20 words at 60/s")
+    assert len(room.rest()) == 2
+    room.ask_and_rest(tab, "say: Once.")
+    assert len(room.rest()) == 4
+    assert len(prompts_of(room.product.provider_log, room.markers[-1])) == 1
+
+
+@HTTP
+def test_a16_3_one_sends_over_http_and_one_looks_on(make_room: MakeRoom, room: Room, line: str, transport: str) -> None:
+    tab = enter(room, transport)
+    beside = make_room(room.name, line=line)
+    observer = beside.open("observer")
+    room.ask_and_rest(tab, "stream 40 words at 60/s")
+    stored = room.rest()
+    beside.markers = room.markers
+    assert beside.rest() == stored
+    assert observer.statuses("isServerStreaming") == [False, True, False]
+    assert [end["outcome"] for end in observer.events("turn-end")] == ["completed"]
+
+
+@HTTP
+def test_4_8_a_page_of_the_same_origin_with_a_cookie(room: Room, transport: str) -> None:
+    tab = room.open_same_origin("first")
+    room.ask_and_rest(tab, "say: With a cookie.")
+    assert text_of(room.rest()[1]) == "With a cookie."
+    assert tab.sockets == []
+
+
+@HTTP
+def test_4_8_a_continuation_is_one_message_on_the_page(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask_and_rest(tab, "stream 60 words at 60/s\n" + BREAKS.format(after=20, times=2))
+    answer_id = tab.messages[1]["id"]
+    room.tabs.clear()  # compared by hand: on the page one message, in the store three
+    for count in (3, 4):
+        tab.do("harness.chat.sendMessage()")
+        wait_for(partial(holds, room, count), seconds=20, what="the continuation")
+        tab.wait_rest()
+        assert flat(tab.messages) == flat(room.stored())
+        assert [message["id"] for message in tab.messages] == [room.stored()[0]["id"], answer_id]
+    assert "".join(map(text_of, room.stored()[1:])) == room.answers()[0]
+    tab.reload()
+    tab.wait("harness.chat.messages.length === 4")
+    room.tabs.append(tab)
+    assert outline(tab.messages) == outline(room.stored())
+
+
+@HTTP
+def test_4_8_coming_back_in_the_middle_of_a_continuation(room: Room, proxy: CuttingProxy, transport: str) -> None:
+    tab = enter(room, transport, port=proxy.port, own="yes")
+    room.ask_and_rest(tab, f"{LONG}\n" + BREAKS.format(after=20, times=1))
+    room.tabs.clear()
+    tab.do("harness.chat.sendMessage()")
+    tab.wait("harness.chat.status === 'streaming'")
+    assert proxy.cut() > 0
+    tab.wait("harness.chat.status === 'error'")
+    tab.do("harness.chat.resumeStream()")
+    tab.wait("harness.chat.status === 'streaming'")
+    wait_for(partial(holds, room, 3), seconds=20, what="the continuation")
+    tab.wait_rest()
+    assert outline(tab.messages) == outline(room.stored())
+    assert "".join(map(text_of, room.stored()[1:])) == room.answers()[0]

@@ -1,0 +1,115 @@
+// A page with the AI SDK's own `useChat`, without any hook of the agents' packages.
+//
+// Query: host, agent, name, token as on the other page (without a host: the page's own origin and its cookie);
+// transport: `http` (the SDK's own) or `socket` (`agents/chat/transport`); twice: each request is sent twice; body: custom fields of
+// each request, as JSON; own: the page makes the `Chat` itself, as pages with AI SDK 6 must that resume after a lost line.
+
+import { useEffect, useLayoutEffect, useMemo, useState } from "react";
+import { Chat as ReactChat, useChat } from "@ai-sdk/react";
+import {
+  type ChatInit,
+  DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+  type UIMessage,
+} from "ai";
+import { WebSocketChatTransport } from "agents/chat/transport";
+import { useAgent } from "agents/react";
+import { harness, note, query, see, show, textOf } from "./harness.tsx";
+
+const host = query.get("host");
+const agentName = query.get("agent") ?? "assistant";
+const name = query.get("name") ?? "default";
+const token = query.get("token");
+const base = `${host ? `http://${host}` : ""}/agents/${agentName}/${name}`;
+const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {};
+
+async function fetchTwice(url: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const [first] = await Promise.all([fetch(url, init), fetch(url, init)]);
+  return first;
+}
+
+/** Say when the page has asked whether there is something to resume: what is sent before would be a race. */
+// deno-lint-ignore no-explicit-any
+function watched(transport: any) {
+  const reconnect = transport.reconnectToStream.bind(transport);
+  // deno-lint-ignore no-explicit-any
+  transport.reconnectToStream = async (options: any) => {
+    try {
+      return await reconnect(options);
+    } finally {
+      setTimeout(() => note("ready"), 0);
+    }
+  };
+  return transport;
+}
+
+// deno-lint-ignore no-explicit-any
+function Chat({ transport, initial }: { transport: any; initial: UIMessage[] }) {
+  const [options] = useState<ChatInit<UIMessage>>({
+    messages: initial,
+    transport,
+    onFinish: ({ isAbort, isError }) => note("turn-end", { isAbort, isError }),
+    sendAutomaticallyWhen: (state) =>
+      lastAssistantMessageIsCompleteWithToolCalls(state) ||
+      lastAssistantMessageIsCompleteWithApprovalResponses(state),
+  });
+  const [own] = useState(() => query.has("own") ? { chat: new ReactChat(options) } : options);
+  const chat = useChat({ ...own, resume: true });
+  useLayoutEffect(() => see(chat));
+  harness.stop = async () => {
+    await chat.stop();
+    await fetch(`${base}/chat/${chat.id}/stream`, { method: "DELETE", headers });
+  };
+  return (
+    <ol>
+      {chat.messages.map((message) => <li key={message.id} data-role={message.role}>{textOf(message)}</li>)}
+    </ol>
+  );
+}
+
+function OverHttp({ initial }: { initial: UIMessage[] }) {
+  const transport = useMemo(() => {
+    const fetching = query.has("twice") ? { fetch: fetchTwice as typeof fetch } : {};
+    const body = query.has("body") ? { body: JSON.parse(query.get("body")!) } : {};
+    return watched(new DefaultChatTransport({ api: `${base}/chat`, ...(token ? { headers } : {}), ...fetching, ...body }));
+  }, []);
+  return <Chat transport={transport} initial={initial} />;
+}
+
+function OverSocket({ initial }: { initial: UIMessage[] }) {
+  const agent = useAgent({
+    host: host ?? location.host,
+    agent: agentName,
+    name,
+    query: token ? { token } : undefined,
+    onOpen: () => note("open"),
+    onClose: (event) => note("close", { code: event.code }),
+  });
+  harness.agent = agent;
+  const transport = useMemo(
+    () => watched(new WebSocketChatTransport({ agent, cancelOnClientAbort: true })),
+    [agent],
+  );
+  useEffect(() => {
+    // What `useAgentChat` does for its users: hands the answers to a resume to the transport.
+    const listener = (event: MessageEvent) => {
+      const data = JSON.parse(event.data);
+      if (data.type === "cf_agent_stream_resuming") transport.handleStreamResuming(data);
+      if (data.type === "cf_agent_stream_resume_none") transport.handleStreamResumeNone(data);
+      if (data.type === "cf_agent_stream_pending") transport.handleStreamPending();
+    };
+    agent.addEventListener("message", listener);
+    return () => agent.removeEventListener("message", listener);
+  }, [agent, transport]);
+  return <Chat transport={transport} initial={initial} />;
+}
+
+async function load(): Promise<UIMessage[]> {
+  const answer = await fetch(`${base}/get-messages`, { headers });
+  return answer.ok ? await answer.json() : [];
+}
+
+load().then((initial) =>
+  show(query.get("transport") === "socket" ? <OverSocket initial={initial} /> : <OverHttp initial={initial} />)
+);

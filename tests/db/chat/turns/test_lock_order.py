@@ -1,0 +1,60 @@
+"""A message that supersedes others locks their fibers before the instance's row, as a clear does."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, connections, transaction
+
+from chat.instance_rows import lock_instance
+from chat.models import Turn
+from chat.turns.admission import Admission, TurnRequest, admit
+from chat.turns.intake import Submit
+from fibers.services import hold_fiber
+from thinkproject.kernel.aio import db
+
+from . import gated  # noqa: F401 - serves the agent named below
+from .conftest import MakeRoom, Room
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _say(room: Room) -> Admission:
+    try:
+        message = {"role": "user", "parts": [{"type": "text", "text": "say: two"}]}
+        return admit(room.key, TurnRequest(intake=Submit(message=message)))
+    finally:
+        connections.close_all()
+
+
+def _wait_until_somebody_waits() -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            row = cursor.fetchone()
+        if row and row[0]:
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("nobody waits for a lock")
+
+
+def _hold_fiber_then_instance(room: Room) -> Admission:
+    """What a clear does: while it holds the fiber somebody says something, then it takes the instance."""
+    turn = Turn.objects.select_related("instance").get()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            assert hold_fiber(turn.fiber_id)
+            saying = pool.submit(_say, room)
+            _wait_until_somebody_waits()
+            lock_instance(turn.instance)
+        return saying.result(20)
+
+
+async def test_superseding_and_clearing_never_wait_for_each_other(make_room: MakeRoom) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    room = make_room("latest")
+    await room.admit("say: one")
+    assert (await db(_hold_fiber_then_instance, room)).is_new

@@ -1,0 +1,23 @@
+"""What the tests of the verbs share."""
+
+from chat.models import Turn
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+
+from .conftest import Room
+
+
+def user(text: str, message_id: str = "") -> JSONObject:
+    return {"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}
+
+
+def said(text: str, message_id: str) -> JSONObject:
+    return {"id": message_id, "role": "assistant", "parts": [{"type": "text", "text": text}]}
+
+
+async def count_turns() -> int:
+    return await db(Turn.objects.count)
+
+
+async def texts(room: Room) -> list[str]:
+    return [text for _, text in await room.texts()]
