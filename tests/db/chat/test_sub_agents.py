@@ -1,128 +1,52 @@
-"""Sub-agents: addresses below an instance, over sockets, HTTP and the API; turns, bells, rows of their own."""
+"""Sub-agents: who may open an address below an instance, over sockets, HTTP and the API, and their rows."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chat import registry, tokens, watch
+from chat import tokens
 from chat.addresses import MAX_HOPS, parse_address
 from chat.agent import InstanceKey
-from chat.callables import callable as client_callable
 from chat.doorbell import group_of
-from chat.errors import AgentNotFound, AgentUnavailable, InstanceNotFound, QuotaExceeded
-from chat.handles import AgentHandle
+from chat.errors import AgentNotFound, QuotaExceeded
 from chat.instance_rows import ensure_instance, find_instance, key_of
 from chat.instances import delete_instance, instance_page
-from chat.llm.scripted import ScriptedModel
 from chat.making import make_agent
 from chat.models import AgentInstance, Turn
 from chat.resolving import resolve
-from chat.think import Think
-from chat.turns.admission import TurnRequest, admit
-from chat.turns.intake import Submit
-from fibers.testing import run_until_idle
 from sessions_app.models import Session
 from tests.db.chat.conftest import ApiClient, make_turn, say
-from tests.db.chat.test_access_sockets import connection, cookie_of, received
+from tests.db.chat.notes import (
+    CHILD,
+    ROOT,
+    Connect,
+    keys,
+    opener,
+    served_notes,
+)
+from tests.db.chat.test_access_sockets import connection, received
 from tests.db.chat.test_sockets_at_the_end import frames_until
-from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HEARD: list[tuple[InstanceKey, str]] = []
-
-
-class NoteBase(Think, abstract=True):
-    initial_state = {"notes": 0}
-    sub_agents: ClassVar[tuple[str, ...]] = ("note-under-test",)
-
-    def get_model(self) -> ScriptedModel:
-        return ScriptedModel()
-
-    def on_chat_response(self, response: Any) -> None:
-        HEARD.append((self.key, response.status))
-
-    @client_callable
-    async def whoami(self) -> list[list[str]]:
-        return [[key.agent, key.name] for key in (*self.key.ancestors, self.key)]
-
-
-class InboxBase(Think, abstract=True):
-    @classmethod
-    async def resolve_name(cls, name: str, owner_id: int) -> Any:
-        return {"me": f"user-{owner_id}", "broken": 7}.get(name, name)
-
-    async def on_before_sub_agent(self, agent: str, name: str) -> Any:
-        state = await self.get_state()
-        if name == "crash":
-            raise RuntimeError("a secret of the server")
-        if name == "denied":
-            raise InstanceNotFound
-        return name not in (state or {}).get("closed", ["closed"])
 
 
 @pytest.fixture(autouse=True)
-def _served() -> Any:
-    HEARD.clear()
-
-    class NoteUnderTest(NoteBase):
-        """A note."""
-
-    class OtherUnderTest(NoteBase):
-        """Not for anybody's children."""
-
-        sub_agents = ()
-
-    class InboxUnderTest(InboxBase):
-        """Has notes."""
-
-        sub_agents = (NoteUnderTest, "gone-under-test")
-
-    yield
-    for made in (NoteUnderTest, OtherUnderTest, InboxUnderTest):
-        registry.unregister(made)
-
-
-ROOT = "/agents/inbox-under-test/box"
-CHILD = f"{ROOT}/sub/note-under-test/one"
-
-
-def keys(owner: User) -> tuple[InstanceKey, InstanceKey]:
-    """Alice's inbox, and a note in it."""
-    root = InstanceKey(owner_id=owner.pk, agent="inbox-under-test", name="box")
-    return root, root.below("note-under-test", "one")
-
-
-Connect = Callable[..., Awaitable[Any]]
+def _served() -> Iterator[None]:
+    with served_notes():
+        yield
 
 
 @pytest.fixture
 async def connect(alice: User) -> AsyncIterator[Connect]:
-    opened: list[Any] = []
-
-    async def go(path: str, user: User | None = None, *, is_ready: bool = True) -> Any:
-        made = connection(path, cookie=await sync_to_async(cookie_of)(user or alice))
-        await made.connect(timeout=5)
-        opened.append(made)
-        if is_ready:
-            await frames_until(made, "cf_agent_mcp_servers")
-        return made
-
-    yield go
-    for made in opened:
-        await made.disconnect()
-
-
-def request_frame(request_id: str, text: str) -> str:
-    message = {"id": f"q-{request_id}", "role": "user", "parts": [{"type": "text", "text": text}]}
-    init = {"method": "POST", "body": json.dumps({"messages": [message]})}
-    return json.dumps({"type": "cf_agent_use_chat_request", "id": request_id, "init": init})
+    async with opener(alice) as go:
+        yield go
 
 
 async def call(socket: Any, method: str) -> Any:
@@ -309,113 +233,3 @@ def test_deleting_a_parent_deletes_its_children_and_a_child_leaves_its_parent(al
     assert not Session.objects.exists()
     running.fiber.refresh_from_db()
     assert running.fiber.cancel_requested_at is not None or running.fiber.status == "cancelled"
-
-
-# --- turns, bells, state -------------------------------------------------------------------------------------------
-
-
-async def test_a_turn_of_a_child_runs_in_a_worker_and_is_told_to_its_own_sockets(connect: Connect, alice: User) -> None:
-    mine, late, parent = await connect(CHILD), await connect(CHILD), await connect(ROOT)
-    await mine.send_to(request_frame("r1", "say: From below."))
-    await frames_until(late, "cf_agent_chat_messages")
-    await run_until_idle(skip_delays=True)
-    for socket in (mine, late):
-        ended = (await frames_until(socket, "done"))[-1]
-        assert (ended["id"], ended["outcome"]) == ("r1", "completed")
-    assert await parent.receive_nothing(timeout=0.3)
-    [(key, status)] = HEARD
-    assert (key.parent, key.name, status) == (keys(alice)[0], "one", "completed")
-    stored = await sync_to_async(_messages)(alice, CHILD)
-    assert [message["role"] for message in stored] == ["user", "assistant"]
-    assert await sync_to_async(_messages)(alice, ROOT) == []
-
-
-def _messages(user: User, path: str) -> list[dict[str, Any]]:
-    client = Client()
-    client.force_login(user)
-    found: list[dict[str, Any]] = client.get(f"{path}/get-messages").json()
-    return found
-
-
-async def test_a_handle_talks_to_a_child_and_lanes_are_their_own(alice: User) -> None:
-    root, child = keys(alice)
-    asked = [
-        (await db(admit, key, TurnRequest(intake=Submit(message=_said(f"say: {key.name}"))))).turn
-        for key in (root, child)
-    ]
-    assert len({turn.fiber.lane for turn in asked}) == 2
-    await asyncio.gather(run_until_idle(skip_delays=True), AgentHandle(child).chat("say: handled", _Quiet()))
-    texts = [part["text"] for m in await AgentHandle(child).messages() for part in m["parts"] if part["type"] == "text"]
-    assert texts == ["say: one", "one", "say: handled", "handled"]
-
-
-class _Quiet:
-    def on_error(self, text: str) -> None:
-        """Nothing."""
-
-
-def _said(text: str) -> dict[str, Any]:
-    return {"role": "user", "parts": [{"type": "text", "text": text}]}
-
-
-async def test_a_state_of_a_child_is_told_to_its_own_sockets_alone(connect: Connect, alice: User) -> None:
-    mine, parent, namesake = await connect(CHILD), await connect(ROOT), await connect("/agents/note-under-test/one")
-    await make_agent(keys(alice)[1]).set_state({"notes": 1})
-    assert (await frames_until(mine, "cf_agent_state"))[-1]["state"] == {"notes": 1}
-    assert await parent.receive_nothing(timeout=0.3)
-    assert await namesake.receive_nothing(timeout=0.3)
-
-
-async def test_lost_bells_of_children_and_roots_are_noticed(
-    connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.2)
-    root, child = keys(alice)
-    deep = child.below("note-under-test", "deep")
-    await sync_to_async(ensure_instance)(deep)
-    opened = {
-        key: await connect(path)
-        for key, path in [(root, ROOT), (child, CHILD), (deep, f"{CHILD}/sub/note-under-test/deep")]
-    }
-    for key, socket in opened.items():
-        row = await sync_to_async(find_instance)(key)
-        assert row is not None
-        await AgentInstance.objects.filter(pk=row.pk).aupdate(state={"quiet": key.name}, state_version=1)
-        assert (await frames_until(socket, "cf_agent_state"))[-1]["state"] == {"quiet": key.name}
-    for socket in opened.values():
-        assert await socket.receive_nothing(timeout=0.5)
-
-
-def test_looking_at_roots_takes_one_query_and_each_depth_of_children_one_more(
-    alice: User, django_assert_num_queries: Callable[..., CaptureQueriesContext]
-) -> None:
-    root, child = keys(alice)
-    ensure_instance(child)
-    with django_assert_num_queries(1):
-        assert [found[0] for found in watch._counts([root])] == [root]
-    with django_assert_num_queries(2):
-        assert {found[0] for found in watch._counts([root, child])} == {root, child}
-
-
-# --- identity ------------------------------------------------------------------------------------------------------
-
-
-async def test_the_class_says_which_instance_answers(connect: Connect, alice: User, bob: User) -> None:
-    for user in (alice, bob):
-        socket = await connect("/agents/inbox-under-test/me", user, is_ready=False)
-        found = await frames_until(socket, "cf_agent_mcp_servers")
-        [identity] = [frame for frame in found if frame["type"] == "cf_agent_identity"]
-        assert identity["name"] == f"user-{user.pk}"
-        await make_agent(InstanceKey(owner_id=user.pk, agent="inbox-under-test", name=identity["name"])).set_state([1])
-        assert (await frames_until(socket, "cf_agent_state"))[-1]["state"] == [1]
-
-
-def test_get_messages_goes_where_the_socket_goes(alice: User) -> None:
-    key = InstanceKey(owner_id=alice.pk, agent="inbox-under-test", name=f"user-{alice.pk}")
-    say(ensure_instance(key), "q1", "a1")
-    assert [message["id"] for message in _messages(alice, "/agents/inbox-under-test/me")] == ["q1", "a1"]
-
-
-def test_a_broken_answer_is_no_name(alice: User) -> None:
-    with pytest.raises(AgentUnavailable):
-        async_to_sync(resolve)(alice.pk, parse_address("/agents/inbox-under-test/broken"))
