@@ -12,6 +12,8 @@ from chat.errors import AgentNotFound
 PREFIX = "agents"
 _SUB = "sub"
 _MAX_NAME = 255
+MAX_HOPS = 5
+"""How deep sub-agents may lie below a root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a URL points. `rest`: decoded segments after the name; `hops`: what its sub-agent markers say."""
+    """Where a URL points. `rest`: decoded segments after the name of the root, the sub-agent markers among them."""
 
     agent: str
     name: str
@@ -39,6 +41,11 @@ class Address:
             found.append(Hop(agent=self.rest[index + 1], name=self.rest[index + 2]))
             index += 3
         return tuple(found)
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """Segments after the last sub-agent, or after the name where there is none."""
+        return self.rest[3 * len(self.hops) :]
 
 
 def parse_address(raw_path: str | bytes, *, prefix: str = PREFIX) -> Address:
@@ -56,9 +63,12 @@ def parse_address(raw_path: str | bytes, *, prefix: str = PREFIX) -> Address:
         raise AgentNotFound
     decoded = [_decode(segment) for segment in segments[start:]]
     agent, name, *rest = decoded
-    if not agent or agent == _SUB or not _is_name(name):
+    if not is_name(agent) or _SUB in {agent, name} or not is_name(name):
         raise AgentNotFound
-    return Address(agent=agent, name=name, rest=tuple(rest))
+    address = Address(agent=agent, name=name, rest=tuple(rest))
+    if len(address.hops) > MAX_HOPS or not all(is_name(hop.agent) and is_name(hop.name) for hop in address.hops):
+        raise AgentNotFound
+    return address
 
 
 def _decode(segment: str) -> str:
@@ -68,5 +78,6 @@ def _decode(segment: str) -> str:
         raise AgentNotFound from None
 
 
-def _is_name(name: str) -> bool:
-    return bool(name) and len(name) <= _MAX_NAME and name not in {".", "..", _SUB} and "\x00" not in name
+def is_name(name: str) -> bool:
+    """Whether an instance, or a class, can be called so."""
+    return bool(name) and len(name) <= _MAX_NAME and name not in {".", ".."} and "\x00" not in name

@@ -5,6 +5,7 @@ must outlive it goes to the state, the session or a model of the developer's own
 its `host`, the same protocol in web processes and in workers.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -18,12 +19,25 @@ StateSource: TypeAlias = Literal["client", "server"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceKey:
-    """The address of an instance: whose, which class, which name. `instance_id` is empty before the first write."""
+    """The address of an instance: whose, which class, which name, and below which other instance.
+
+    `instance_id` is empty before the first write. A sub-agent has the owner of its root.
+    """
 
     owner_id: int | None
     agent: str
     name: str
     instance_id: str = ""
+    parent: "InstanceKey | None" = None
+
+    @property
+    def ancestors(self) -> "tuple[InstanceKey, ...]":
+        """The instances above this one, root first; none for a root."""
+        return () if self.parent is None else (*self.parent.ancestors, self.parent)
+
+    def below(self, agent: str, name: str) -> "InstanceKey":
+        """The address of a sub-agent of this instance."""
+        return InstanceKey(owner_id=self.owner_id, agent=agent, name=name, parent=self)
 
 
 class Host(Protocol):
@@ -62,6 +76,11 @@ class Connection(Protocol):
         """Label of the connection; never a credential."""
         ...
 
+    @property
+    def query(self) -> Mapping[str, str]:
+        """What the client wrote into its address, less its token and label. Anybody may write anything there."""
+        ...
+
     async def send(self, text: str) -> None:
         """Send one text frame."""
         ...
@@ -80,6 +99,9 @@ class Agent:
     is_abstract: ClassVar[bool] = True
     initial_state: JSONValue = None
     """The synced state of an instance that has none yet; `None` for agents without state."""
+
+    sub_agents: "ClassVar[Sequence[type[Agent] | str]]" = ()
+    """Classes, or their route names, that clients may open below an instance of this one. None by default."""
 
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -106,6 +128,16 @@ class Agent:
         """One line that people see: the first of the class's own docstring."""
         return (cls.__dict__.get("__doc__") or "").strip().partition("\n")[0]
 
+    @classmethod
+    def resolve_name(cls, name: str, owner_id: int) -> Any:
+        """Say which instance answers where a client of this user asks for `name`; the same by default.
+
+        Asked whenever a client connects. When the answer is another one after a reconnect, clients are told so by the
+        identity: `onIdentityChange`. May be sync or async.
+        """
+        del owner_id
+        return name
+
     # Decisions of the developer. All may be sync or async.
 
     def on_start(self) -> Any:
@@ -120,8 +152,14 @@ class Agent:
     def on_close(self, connection: Connection, code: int) -> Any:
         """Run in a web process after a client left."""
 
+    def on_before_sub_agent(self, agent: str, name: str) -> Any:
+        """Decide whether clients may open this sub-agent, whose class is one of `sub_agents`.
+
+        Runs in a web process whenever a client connects below this instance. `False` or raising a `ThinkError` refuses.
+        """
+
     def is_read_only(self, connection: Connection) -> Any:
-        """Decide whether this client may see the state and not set it. Asked for each update."""
+        """Decide whether this client may see the state and not set it. Asked for each change, calls included."""
         del connection
         return False
 
@@ -140,7 +178,8 @@ class Agent:
     async def set_state(self, value: JSONValue) -> None:
         """Replace the synced state; every connected client gets it.
 
-        Durability: stored when this returns. Errors: `StateRefused` when `validate_state_change` raises.
+        Durability: stored when this returns. Errors: `StateRefused` when `validate_state_change` raises, when the
+        state is too large or not JSON, and inside a call of a client for which `is_read_only` holds.
         """
         await self.host.change_state(self, value)
 

@@ -27,7 +27,7 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 
 from chat import tokens
-from chat.addresses import Address
+from chat.agent import InstanceKey
 from chat.conf_access import AccessSettings
 from chat.errors import (
     AgentNotFound,
@@ -38,6 +38,7 @@ from chat.errors import (
     TurnNotFound,
     Unauthenticated,
 )
+from chat.instance_rows import lookup_of
 from chat.models import AgentInstance, ApiToken, Attachment, Turn
 from chat.origins import is_allowed, own_origin
 from chat.registry import is_served
@@ -67,9 +68,7 @@ class Credential:
 class OpenedAgent:
     """An address that this user may use. `instance`: none before the first write. `is_read_only`: its class is gone."""
 
-    user_id: int
-    agent: str
-    name: str
+    key: InstanceKey
     instance: AgentInstance | None
     is_read_only: bool = False
 
@@ -82,29 +81,31 @@ def require_user(user: User) -> AbstractBaseUser:
 
 
 def open_agent(user: User, agent: str, name: str) -> OpenedAgent:
-    """Open the user's own instance of this agent and name; the only way from a URL to an instance. Writes nothing.
+    """Open the user's own instance of this agent and name. Writes nothing. Errors: as `open_key`."""
+    owner = require_user(user)
+    return open_key(owner, InstanceKey(owner_id=owner.pk, agent=agent, name=name))
 
-    Errors: `Unauthenticated` for strangers and inactive users; `AgentNotFound` for an unknown agent, unless the user
-    has an instance of it from when it existed: that one opens read-only.
+
+def open_key(user: User, key: InstanceKey) -> OpenedAgent:
+    """Open the user's own instance of this address; the only way from an address to an instance. Writes nothing.
+
+    What a URL asks for is made a key by `resolving.resolve`, which asks the classes. Errors: `Unauthenticated` for
+    strangers and inactive users; `AgentNotFound` for another's address and for an unknown agent, unless the user has
+    an instance of it from when it existed: that one opens read-only.
     """
     owner = require_user(user)
-    instance = (
-        AgentInstance.objects.select_related("session")
-        .filter(owner_id=owner.pk, parent=None, agent=agent, name=name)
-        .first()
-    )
-    known = is_served(agent)
+    if key.owner_id != owner.pk:
+        raise AgentNotFound
+    instance = AgentInstance.objects.select_related("session").filter(**lookup_of(key)).first()
+    known = is_served(key.agent)
     if not known and instance is None:
         raise AgentNotFound
-    return OpenedAgent(user_id=owner.pk, agent=agent, name=name, instance=instance, is_read_only=not known)
+    return OpenedAgent(key=key, instance=instance, is_read_only=not known)
 
 
-def open_agent_for(user_id: int, address: Address) -> OpenedAgent:
-    """Open an address for the holder of a credential, as `open_agent`; paths to sub-agents are unknown for now."""
-    user = get_user_model().objects.filter(pk=user_id).first()
-    if address.hops:
-        raise AgentNotFound
-    return open_agent(user or AnonymousUser(), address.agent, address.name)
+def open_key_for(user_id: int, key: InstanceKey) -> OpenedAgent:
+    """Open an address for the holder of a credential, as `open_key`."""
+    return open_key(get_user_model().objects.filter(pk=user_id).first() or AnonymousUser(), key)
 
 
 def open_instance(user: User, instance_id: str) -> AgentInstance:

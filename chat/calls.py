@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from chat.agent import InstanceKey
+from chat.agent import Connection, InstanceKey
 from chat.callables import CallableInfo, call, find_callable, stream
 from chat.core import frames
 from chat.errors import AgentNotFound, CallRefused
+from chat.instance_state import asked_by
 from chat.making import make_agent
 from chat.registry import get_agent_class
 from chat.turns.calling import AgentCodeFailed, developers_code
@@ -21,8 +22,9 @@ UNKNOWN = "Unknown error occurred"
 class Calls:
     """Runs what a client calls. Closing the connection cancels what runs: nobody is there for the answer."""
 
-    def __init__(self, key: InstanceKey, send: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, key: InstanceKey, connection: Connection, send: Callable[[str], Awaitable[None]]) -> None:
         self._key = key
+        self._connection = connection
         self._send = send
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -48,7 +50,7 @@ class Calls:
 
     async def _run(self, frame: frames.Rpc, info: CallableInfo) -> None:
         try:
-            with developers_code(info.attribute):
+            with developers_code(info.attribute), asked_by(self._key, self._connection):
                 answer = await self._answer(frame, info)
         except AgentCodeFailed as error:
             answer = frames.rpc_error(frame.id, str(error.original) or UNKNOWN)

@@ -27,6 +27,7 @@ class ChatSettings:
         7 * 24 * 3600.0,
         doc="How long a person may take to approve a tool call; then it is denied. 0: for ever.",
     )
+    state_bytes = Setting("THINK_STATE_BYTES", 1024 * 1024, doc="Bytes of an instance's synced state at most, as JSON.")
     authority_seconds = Setting(
         "THINK_AUTHORITY_SECONDS", 15.0, doc="How often a live socket's user, session or token is checked again."
     )

@@ -12,7 +12,7 @@ class AccessSettings:
         doc="Origins (`https://app.example.com`) of other pages that may use sockets and chats with a cookie.",
     )
     instances_per_user = Setting(
-        "THINK_INSTANCES_PER_USER", 10_000, doc="Conversations one user may keep; 0: no limit."
+        "THINK_INSTANCES_PER_USER", 10_000, doc="Conversations one user may keep, sub-agents counted; 0: no limit."
     )
     file_max_bytes = Setting("THINK_FILE_MAX_BYTES", 20 * 1024 * 1024, doc="Largest file that can be attached.")
     files_per_minute = Setting("THINK_FILES_PER_MINUTE", 60, doc="Uploads of one user in a minute; 0: no limit.")

@@ -8,12 +8,11 @@ import time
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.contrib.auth import get_user_model
 
 from chat import live
-from chat.addresses import Address, parse_address
+from chat.addresses import parse_address
 from chat.agent import Agent, InstanceKey
-from chat.auth import Credential, authenticate_scope, open_agent, recheck
+from chat.auth import Credential, authenticate_scope, open_key_for, recheck
 from chat.bells import InstanceBells
 from chat.calls import Calls
 from chat.conf import chat_settings
@@ -29,16 +28,17 @@ from chat.core.handshake import (
 from chat.core.hooks import ChatErrorContext
 from chat.delivery import Delivery
 from chat.doorbell import group_of, user_group
-from chat.errors import AgentNotFound, FrameInvalid, OriginDenied, StateRefused
-from chat.instance_state import READ_ONLY, REJECTED, change_state
+from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDenied, StateRefused, Unauthenticated
+from chat.instance_state import READ_ONLY, REJECTED, asked_by, change_state
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
 from chat.outbox import Outbox
 from chat.registry import is_served
 from chat.requests import ClientRequests
-from chat.told import client_label
+from chat.resolving import resolve
+from chat.told import client_label, client_query
 from chat.turns.answers import has_pending_interaction
-from chat.turns.calling import decide, is_overridden, observe, reworded
+from chat.turns.calling import is_overridden, observe, reworded
 from chat.watch import connections
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -48,13 +48,6 @@ logger = logging.getLogger(__name__)
 
 UNAUTHENTICATED, FORBIDDEN, UNKNOWN, FLOOD = 4401, 4403, 4404, 4429
 FAILED = 1011  # clients reconnect after it
-
-
-def _open(user_id: int, address: Address) -> None:
-    """Ask `auth` whether this user may use the address. Sub-agents are not served yet, so their paths name nothing."""
-    if address.hops:
-        raise AgentNotFound
-    open_agent(get_user_model().objects.get(pk=user_id), address.agent, address.name)
 
 
 class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
@@ -75,18 +68,24 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
             return
         try:
             address = parse_address(self.scope.get("raw_path") or self.scope["path"].encode())
-            await db(_open, credential.user_id, address)
+            key = await resolve(credential.user_id, address)
+            await db(open_key_for, credential.user_id, key)
         except AgentNotFound as error:
             await self.close(UNKNOWN, error.message)
-            return
-        await self._enter(credential, InstanceKey(owner_id=credential.user_id, agent=address.agent, name=address.name))
+        except AgentUnavailable as error:
+            await self.close(FAILED, error.message)
+        except Unauthenticated as error:  # gone since the credential was read
+            await self.close(UNAUTHENTICATED, error.message)
+        else:
+            await self._enter(credential, key)
 
     async def _enter(self, credential: Credential, key: InstanceKey) -> None:
         self._credential, self.key, self.user_id = credential, key, credential.user_id
         self._frame_times = (0.0, 0)
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
-        self._calls = Calls(key, self.send_text)
+        self.query = client_query(self.scope)
+        self._calls = Calls(key, self, self.send_text)
         outbox = Outbox(self.send_text, key, credential.user_id, label=client_label(self.scope))
         self.delivery = Delivery(outbox, self._handshake, give_up=self._give_up)
         # Listen first, look second: what happens in between is heard, and hearing it twice does no harm.
@@ -211,16 +210,18 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
 
     async def _change_state(self, value: JSONValue) -> None:
         try:
-            if self.agent is None or await decide(self.agent, "is_read_only", self):
+            if self.agent is None:
                 raise StateRefused(READ_ONLY)
-            await change_state(self.agent, value, "client", origin=self.channel_name)
+            with asked_by(self.key, self):
+                await change_state(self.agent, value, "client", origin=self.channel_name)
         except ThinkError as error:
             text = error.message if isinstance(error, StateRefused) else REJECTED
             await self.send_text(frames.state_error(text))
 
     async def _foreign(self, text: str) -> None:
         if self.agent is not None and is_overridden(self.agent, "on_message"):
-            await observe(self.agent, "on_message", self, text)
+            with asked_by(self.key, self):
+                await observe(self.agent, "on_message", self, text)
         else:
             logger.info("unknown frame", extra={"action": "frame_unknown", "agent": self.key.agent})
 

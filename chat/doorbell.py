@@ -26,7 +26,8 @@ def group_of(key: InstanceKey) -> str:
     owner_id: int | str | None = key.owner_id
     if owner_id is not None and not isinstance(owner_id, int):
         owner_id = str(owner_id)  # a user model whose key is a UUID
-    return f"think.{fingerprint([owner_id, key.agent, key.name])}"
+    above = [[parent.agent, parent.name] for parent in key.ancestors]
+    return f"think.{fingerprint([owner_id, key.agent, key.name, *above])}"
 
 
 def user_group(user_id: int) -> str:

@@ -1,8 +1,8 @@
 """Errors of chats.
 
 ThinkError
-└─ ChatError      AgentNotFound · InstanceNotFound · TurnNotFound · AttachmentNotFound · AttachmentInvalid
-                  │  Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
+└─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
+                  │  AttachmentInvalid · Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
                   │  TurnConflict · TurnDropped · CallChanged · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
@@ -22,6 +22,14 @@ class AgentNotFound(ChatError, NotFound):
     """There is no agent of this name."""
 
     code = "agent_not_found"
+
+
+class AgentUnavailable(ChatError, Unavailable):
+    """The agent cannot be reached at the moment. Try again."""
+
+    code = "agent_unavailable"
+    http_status = 503
+    retryable = True
 
 
 class InstanceNotFound(ChatError, NotFound):

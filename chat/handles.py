@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from chat import live
-from chat.agent import InstanceKey
-from chat.errors import TurnFailed
+from chat.addresses import MAX_HOPS, is_name
+from chat.agent import Agent, InstanceKey
+from chat.errors import AgentNotFound, TurnFailed
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
 from chat.making import ChatDatabaseHost
+from chat.registry import is_served
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.intake import Program
 from chat.turns.persistence import response_key
@@ -57,6 +59,16 @@ class AgentHandle(TurnVerbs, SubmissionVerbs):
     @property
     def _ports(self) -> HasPorts:
         return ChatDatabaseHost(self.key)
+
+    def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
+        """Give a sub-agent of this instance, made by its first message. Code of the server asks no `sub_agents`.
+
+        Errors: `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
+        """
+        route = agent if isinstance(agent, str) else agent.route_name()
+        if not is_served(route) or not is_name(name) or len(self.key.ancestors) >= MAX_HOPS:
+            raise AgentNotFound(f"There can be no sub-agent {route!r} of the name {name!r} here.")
+        return AgentHandle(self.key.below(route, name))
 
     async def chat(
         self,

@@ -1,5 +1,8 @@
 """The rows behind addresses: find, make, lock. Whether the asker may use the address was decided in `auth.py`."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
@@ -12,39 +15,80 @@ from sessions_app.services import create_session
 
 
 def key_of(instance: AgentInstance) -> InstanceKey:
-    """The address of a row."""
-    return InstanceKey(owner_id=instance.owner_id, agent=instance.agent, name=instance.name, instance_id=instance.pk)
+    """The address of a row. No query, also for a sub-agent."""
+    owner_id = instance.owner_id
+    return InstanceKey(
+        owner_id=owner_id,
+        agent=instance.agent,
+        name=instance.name,
+        instance_id=instance.pk,
+        parent=parent_key(owner_id, instance.ancestors),
+    )
+
+
+def parent_key(owner_id: int | None, ancestors: Sequence[Sequence[str]]) -> InstanceKey | None:
+    """The address of the last of the instances above, as the column `ancestors` tells them."""
+    parent: InstanceKey | None = None
+    for agent, name in ancestors:
+        parent = InstanceKey(owner_id=owner_id, agent=agent, name=name, parent=parent)
+    return parent
+
+
+def lookup_of(key: InstanceKey, prefix: str = "") -> dict[str, Any]:
+    """Filter that finds the row of an address, and no other; `prefix` leads to the row, as in `instance__`.
+
+    A sub-agent is found through the rows above it, along the indexes of addresses.
+    """
+    found: dict[str, Any] = {}
+    at: InstanceKey | None = key
+    while at is not None:
+        found |= {f"{prefix}owner_id": at.owner_id, f"{prefix}agent": at.agent, f"{prefix}name": at.name}
+        prefix, at = f"{prefix}parent__", at.parent
+    return {**found, prefix.removesuffix("__"): None}
 
 
 def find_instance(key: InstanceKey) -> AgentInstance | None:
     """Find the row of an address; there is none before the first write."""
-    return AgentInstance.objects.filter(owner_id=key.owner_id, agent=key.agent, name=key.name, parent=None).first()
+    return AgentInstance.objects.filter(**lookup_of(key)).first()
 
 
 def ensure_instance(key: InstanceKey, *, title: str = "") -> AgentInstance:
-    """Find the row of an address, or make it with its first session. Errors: `QuotaExceeded`."""
+    """Find the row of an address, or make it with its first session, and those above it. Errors: `QuotaExceeded`."""
     found = find_instance(key)
     if found is not None:
         return found
     try:
         return _make_instance(key, title)
-    except IntegrityError:
-        # Somebody else made it between our look and our insert; theirs is the one.
-        found = find_instance(key)
-        if found is None:
-            raise
-        return found
+    except (IntegrityError, InstanceNotFound):
+        # Somebody else made it between our look and our insert, or deleted what it hangs below.
+        return _make_instance(key, title)
 
 
 @transaction.atomic
 def _make_instance(key: InstanceKey, title: str) -> AgentInstance:
     instance = find_instance(key)
     if instance is None:
+        parent = None if key.parent is None else ensure_instance(key.parent)
+        _hold_lineage(parent)
         check_instance_quota(key.owner_id)
-        instance = AgentInstance(owner_id=key.owner_id, agent=key.agent, name=key.name, title=title)
+        instance = AgentInstance(
+            owner_id=key.owner_id,
+            parent=parent,
+            ancestors=[[above.agent, above.name] for above in key.ancestors],
+            agent=key.agent,
+            name=key.name,
+            title=title,
+        )
         instance.session = create_session(owner_id=key.owner_id, scope=instance.id)
         instance.save(force_insert=True)
     return instance
+
+
+def _hold_lineage(parent: AgentInstance | None) -> None:
+    """Lock the rows above a new one, root first, so that none of them is deleted without it. `InstanceNotFound`."""
+    if parent is not None:
+        _hold_lineage(parent.parent)
+        hold_instance(parent)
 
 
 def hold_instance(instance: AgentInstance) -> None:

@@ -1,15 +1,19 @@
 """The synced state of an instance: one JSON value, stored under a version, told to every client.
 
 Whoever changes it comes through here: a client's frame in a web process, `set_state` in a hook, tool or callable.
-Shape: any JSON within the limits of a frame. The newest write wins; clients are told in the order of the versions.
+Shape: any JSON of at most `THINK_STATE_BYTES`. The newest write wins; clients are told in the order of the versions.
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from django.db import transaction
 from django.db.models import F
 
-from chat.agent import Agent, InstanceKey, StateSource
+from chat.agent import Agent, Connection, InstanceKey, StateSource
+from chat.conf import chat_settings
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import StateRefused
 from chat.instance_rows import ensure_instance
@@ -17,27 +21,60 @@ from chat.models import AgentInstance
 from chat.turns.calling import decide, observe
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue, byte_size
 
 logger = logging.getLogger(__name__)
 
 REJECTED = "State update rejected"
 READ_ONLY = "Connection is readonly"
+_asking: ContextVar[tuple[InstanceKey, Connection] | None] = ContextVar("think_asking", default=None)
+
+
+@contextmanager
+def asked_by(key: InstanceKey, connection: Connection) -> Iterator[None]:
+    """What is done inside is done for this client: where it may not set its instance's state, nothing inside may."""
+    token = _asking.set((key, connection))
+    try:
+        yield
+    finally:
+        _asking.reset(token)
 
 
 async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, origin: str = "") -> None:
-    """Validate, store and tell a state, then run the hook.
+    """Ask whether the client may, validate, store and tell a state, then run the hook.
 
     Durability: stored when this returns. `origin` labels the connection that has it already. Errors: `StateRefused`;
     then nothing has changed.
     """
+    _check_size(value)
     try:
-        await decide(agent, "validate_state_change", value, source)
+        is_read_only = await _is_read_only(agent)
+        if not is_read_only:
+            await decide(agent, "validate_state_change", value, source)
     except ThinkError as error:  # whatever the developer's code raised: its words stay on the server
         logger.info("state refused", extra={"action": "state_refused", "agent": agent.key.agent, "source": source})
         raise StateRefused(REJECTED) from error
+    if is_read_only:
+        raise StateRefused(READ_ONLY)
     await db(_store, agent.key, value, origin)
     await observe(agent, "on_state_changed", value, source)
+
+
+async def _is_read_only(agent: Agent) -> bool:
+    asking = _asking.get()
+    if asking is None or asking[0] != agent.key:
+        return False
+    return bool(await decide(agent, "is_read_only", asking[1]))
+
+
+def _check_size(value: JSONValue) -> None:
+    try:
+        size = byte_size(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StateRefused(f"State is not JSON: {error}") from error
+    limit = chat_settings.state_bytes
+    if size > limit:
+        raise StateRefused(f"State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
 
 
 @transaction.atomic

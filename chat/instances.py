@@ -14,7 +14,6 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from chat import attachments
-from chat.agent import InstanceKey
 from chat.auth import OpenedAgent
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
@@ -70,8 +69,7 @@ def create_instance(opened: OpenedAgent, *, title: str = "") -> AgentInstance:
         return opened.instance
     if opened.is_read_only:
         raise AgentNotFound
-    key = InstanceKey(owner_id=opened.user_id, agent=opened.agent, name=opened.name)
-    return ensure_instance(key, title=_clean_title(title))
+    return ensure_instance(opened.key, title=_clean_title(title))
 
 
 def new_instance_name() -> str:

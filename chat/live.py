@@ -7,7 +7,7 @@ from django.db.models import Q
 from chat.agent import InstanceKey
 from chat.conf import chat_settings
 from chat.core.handshake import FailedTurn, FinishedTurn, InstanceView
-from chat.instance_rows import find_instance
+from chat.instance_rows import find_instance, lookup_of
 from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
 from chat.turns.status import FINAL, TurnStatus, turn_status
 from chat.turns.under_way import turns_under_way
@@ -122,10 +122,7 @@ def find_turn(key: InstanceKey, *, request_id: str = "", turn_id: str = "") -> T
     turn = (
         Turn.objects.filter(
             Q(request_id=request_id) if request_id else Q(pk=turn_id),
-            instance__owner_id=key.owner_id,
-            instance__agent=key.agent,
-            instance__name=key.name,
-            instance__parent=None,
+            **lookup_of(key, "instance__"),
         )
         .select_related("fiber")
         .first()

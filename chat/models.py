@@ -34,6 +34,7 @@ class AgentInstance(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.CASCADE, related_name="children")
+    ancestors = JSONText(default=list)  # [agent, name] of each instance above, root first; never changes
     agent = models.CharField(max_length=200)  # kebab-case route name of the class
     name = models.CharField(max_length=255)  # percent-decoded
     title = models.CharField(max_length=100, blank=True, default="")

@@ -7,6 +7,7 @@ path is shown again or the page is loaded.
 """
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 KEEP_SECONDS = 86_400
 MAX_LABEL = 64
+_OURS = frozenset({"_pk", "token"})
 
 
 class Told:
@@ -53,9 +55,18 @@ class Told:
 
 def client_label(scope: dict[str, Any]) -> str:
     """The label that a client keeps over its reconnects; empty when it has none, or none that can be believed."""
-    query = scope.get("query_string", b"").decode("latin-1")
-    try:
-        label = parse_qs(query, max_num_fields=100).get("_pk", [""])[0]
-    except ValueError:  # too many fields
-        return ""
+    label = _query(scope).get("_pk", "")
     return label if len(label) <= MAX_LABEL else ""
+
+
+def client_query(scope: dict[str, Any]) -> Mapping[str, str]:
+    """What a client wrote into its address for the agent, the first value of each name; empty when it is too much."""
+    return {name: value for name, value in _query(scope).items() if name not in _OURS}
+
+
+def _query(scope: dict[str, Any]) -> dict[str, str]:
+    text = scope.get("query_string", b"").decode("latin-1")
+    try:
+        return {name: values[0] for name, values in parse_qs(text, max_num_fields=100).items()}
+    except ValueError:  # too many fields
+        return {}

@@ -18,10 +18,11 @@ from chat.addresses import Address
 from chat.agent import InstanceKey
 from chat.api_auth import Caller, caller_of_page
 from chat.api_problems import problem, problem_of
-from chat.auth import OpenedAgent, open_agent, recheck
+from chat.auth import open_key, recheck
 from chat.chat_playback import Playback, play
 from chat.errors import AgentNotFound, InputInvalid
 from chat.event_stream import CONTENT_TYPE, HEADERS
+from chat.resolving import resolve
 from chat.views_messages import address_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -52,9 +53,12 @@ async def _answer(request: HttpRequest, methods: tuple[str, ...]) -> HttpRespons
     if method not in methods:
         return HttpResponseNotAllowed([*methods, "OPTIONS"])
     try:
+        caller = await db(caller_of_page, request, may_change=method != "GET")
+        # On the loop: the classes' hooks may ask the database, which must not wait for a thread that waits for them.
+        key = await resolve(caller.user.pk, _address(request, length=1 if method == "POST" else 3))
         if method == "DELETE":
-            return await db(_stop, request)
-        caller, key, playbacks = await db(_post if method == "POST" else _resume, request)
+            return await db(_stop, caller, key)
+        playbacks = await db(_post, request, caller, key) if method == "POST" else await db(_resume, caller, key)
     except ThinkError as error:
         return problem_of(error)
     except RequestDataTooBig:
@@ -78,42 +82,29 @@ def _stream(caller: Caller, key: InstanceKey, playbacks: list[Playback]) -> Stre
 # What follows asks the database and runs off the loop, the reading of a large body too.
 
 
-def _post(request: HttpRequest) -> tuple[Caller, InstanceKey, list[Playback]]:
-    caller, opened = _open(request, length=1, may_change=True)
+def _post(request: HttpRequest, caller: Caller, key: InstanceKey) -> list[Playback]:
+    opened = open_key(caller.user, key)
     if request.content_type != "application/json":
         raise InputInvalid("Send JSON, with the header `Content-Type: application/json`.")
     post = chat_posts.read_post(request.body.decode("utf-8", "replace"))
     idempotency_key = request.headers.get("Idempotency-Key") or None
     if idempotency_key is not None and len(idempotency_key) > MAX_KEY_CHARS:
         raise InputInvalid(f"An idempotency key has at most {MAX_KEY_CHARS} characters.")
-    key = _key(opened)
-    playback = chat_posts.accept_post(key, opened.instance, post, idempotency_key=idempotency_key)
-    return caller, key, [playback]
+    return [chat_posts.accept_post(key, opened.instance, post, idempotency_key=idempotency_key)]
 
 
-def _resume(request: HttpRequest) -> tuple[Caller, InstanceKey, list[Playback]]:
-    caller, opened = _open(request, length=3)
-    return caller, _key(opened), chat_posts.find_playbacks(opened.instance, opened.user_id)
+def _resume(caller: Caller, key: InstanceKey) -> list[Playback]:
+    return chat_posts.find_playbacks(open_key(caller.user, key).instance, caller.user.pk)
 
 
-def _stop(request: HttpRequest) -> HttpResponse:
-    _caller, opened = _open(request, length=3, may_change=True)
-    stopped = chat_posts.stop_turns(opened.instance)
+def _stop(caller: Caller, key: InstanceKey) -> HttpResponse:
+    stopped = chat_posts.stop_turns(open_key(caller.user, key).instance)
     return HttpResponse(dump({"stopped": stopped}), content_type="application/json")
 
 
-def _open(request: HttpRequest, *, length: int, may_change: bool = False) -> tuple[Caller, OpenedAgent]:
-    caller = caller_of_page(request, may_change=may_change)
+def _address(request: HttpRequest, *, length: int) -> Address:
     address = address_of(request)
-    if not _is_here(address, length):
+    tail = address.tail
+    if len(tail) != length or tail[0] != "chat" or (length == 3 and tail[2] != "stream"):
         raise AgentNotFound
-    return caller, open_agent(caller.user, address.agent, address.name)
-
-
-def _is_here(address: Address, length: int) -> bool:
-    rest = address.rest
-    return len(rest) == length and rest[0] == "chat" and (length == 1 or rest[2] == "stream")
-
-
-def _key(opened: OpenedAgent) -> InstanceKey:
-    return InstanceKey(owner_id=opened.user_id, agent=opened.agent, name=opened.name)
+    return address

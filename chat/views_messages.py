@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -15,9 +16,10 @@ from django.views.decorators.csrf import csrf_exempt
 from chat.addresses import Address, parse_address
 from chat.api_auth import caller_of_page
 from chat.api_problems import problem_of
-from chat.auth import open_agent
+from chat.auth import open_key
 from chat.errors import AgentNotFound
 from chat.live import transcript
+from chat.resolving import resolve
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
@@ -48,7 +50,8 @@ def address_of(request: HttpRequest) -> Address:
 def _messages(request: HttpRequest) -> list[JSONValue]:
     user = caller_of_page(request).user
     address = address_of(request)
-    if address.hops or not address.rest or address.rest[-1] != "get-messages":
+    if address.tail[-1:] != ("get-messages",):
         raise AgentNotFound
-    instance = open_agent(user, address.agent, address.name).instance
+    key = async_to_sync(resolve)(user.pk, address)
+    instance = open_key(user, key).instance
     return [] if instance is None else list(transcript(instance.session_id))

@@ -7,12 +7,13 @@ every few seconds, and a check of authority per socket every `THINK_AUTHORITY_SE
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import DatabaseError
 
 from chat.agent import InstanceKey
 from chat.conf import chat_settings
+from chat.instance_rows import parent_key
 from chat.models import AgentInstance
 from thinkproject.kernel.aio import db
 
@@ -76,20 +77,35 @@ class Connections:
 
 
 def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, int, int]]:
-    """How many turns and states each of these instances has had, and perhaps some others. One query.
+    """How many turns and states each of these instances has had, and perhaps some others.
 
-    Lists cost a tenth of what as many alternatives cost to build, and idle sockets have this asked all day long.
+    One query for the roots, one for the sub-agents of each depth. Lists cost a tenth of what as many alternatives cost
+    to build, and idle sockets have this asked all day long.
     """
-    rows = AgentInstance.objects.filter(
-        parent=None,
-        owner_id__in={key.owner_id for key in keys},
-        agent__in={key.agent for key in keys},
-        name__in={key.name for key in keys},
-    ).values_list("owner_id", "agent", "name", "turn_count", "state_version")
-    return [
-        (InstanceKey(owner_id=owner, agent=agent, name=name), turns, states)
-        for owner, agent, name, turns, states in rows
-    ]
+    by_depth: dict[int, list[InstanceKey]] = {}
+    for key in keys:
+        by_depth.setdefault(len(key.ancestors), []).append(key)
+    found: list[tuple[InstanceKey, int, int]] = []
+    for same in by_depth.values():
+        rows = AgentInstance.objects.filter(**_lists(same))
+        columns = rows.values_list("owner_id", "agent", "name", "ancestors", "turn_count", "state_version")
+        for owner, agent, name, above, turns, states in columns:
+            parent = parent_key(owner, above)
+            found.append((InstanceKey(owner_id=owner, agent=agent, name=name, parent=parent), turns, states))
+    return found
+
+
+def _lists(keys: list[InstanceKey]) -> dict[str, Any]:
+    """Filter for addresses of one depth: a list for each column of them and of the rows above."""
+    found: dict[str, Any] = {}
+    prefix = ""
+    level: list[InstanceKey] = keys
+    while level:
+        found[f"{prefix}owner_id__in"] = {key.owner_id for key in level}
+        found[f"{prefix}agent__in"] = {key.agent for key in level}
+        found[f"{prefix}name__in"] = {key.name for key in level}
+        prefix, level = f"{prefix}parent__", [key.parent for key in level if key.parent is not None]
+    return {**found, prefix.removesuffix("__"): None}
 
 
 connections = Connections()

@@ -1,7 +1,8 @@
 // A page that mounts the published hooks, unchanged, and shows all of them to a test as `window.harness`.
 //
-// Query: host, agent, name, token (sent in the query, as clients that cannot set headers do); answers (what the page does
-// with calls: `call`, `execute`, `fail`, else nothing), auto=no (no continuation by itself), wait (ms before it answers).
+// Query: host, agent, name, sub (JSON, a chain of sub-agents), token and mode (sent in the query, as clients that cannot
+// set headers do); answers (what the page does with calls: `call`, `execute`, `fail`, else nothing), auto=no (no
+// continuation by itself), wait (ms before it answers).
 
 import { Suspense, useEffect, useLayoutEffect } from "react";
 import { useAgentChat } from "@cloudflare/ai-chat/react";
@@ -64,15 +65,19 @@ function Chat({ agent }: { agent: ReturnType<typeof useAgent> }) {
 }
 
 function App() {
-  const token = query.get("token");
+  const sent = ["token", "mode"].filter((key) => query.has(key)).map((key) => [key, query.get(key)]);
   const agent = useAgent({
     host: query.get("host") ?? location.host,
     agent: query.get("agent") ?? "assistant",
     name: query.get("name") ?? "default",
-    query: token ? { token } : undefined,
+    sub: query.has("sub") ? JSON.parse(query.get("sub")!) : undefined,
+    query: sent.length ? Object.fromEntries(sent) : undefined,
     onOpen: () => note("open"),
     onClose: (event) => note("close", { code: event.code, reason: event.reason }),
     onIdentity: (name, kind) => note("identity", { name, agent: kind }),
+    onIdentityChange: (...names) => note("identity-change", { names }),
+    onStateUpdate: (state, source) => note("state", { state, source }),
+    onStateUpdateError: (text) => note("state-error", { text }),
     onConnectionError: (error) => note("connection-error", { code: error.code, reason: error.reason }),
   });
   harness.agent = agent;

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from tests.acceptance.product import Plan, Product, start_product
 from tests.acceptance.proxy import CuttingProxy
 from tests.clients.bundle import PAGES, BundleFailed, served_bundles
-from tests.clients.room import Room
+from tests.clients.room import Hops, Room
 from tests.clients.tab import Tab
 
 FLAGS = [
@@ -53,7 +53,9 @@ def give_up(reason: str) -> None:
 class MakeRoom(Protocol):
     """Makes a conversation: `make_room("name", line="sdk6", agent="desk")`."""
 
-    def __call__(self, name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app") -> Room: ...
+    def __call__(
+        self, name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app", sub: Hops = ()
+    ) -> Room: ...
 
 
 @pytest.fixture(scope="session")
@@ -110,12 +112,14 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def make_room(product: Product, pages: str, context: BrowserContext) -> MakeRoom:
     """Make conversations."""
 
-    def make(name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app") -> Room:
+    def make(
+        name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app", sub: Hops = ()
+    ) -> Room:
         name = name or f"room-{uuid.uuid4().hex[:8]}"
         page = next(page for page, made_of in PAGES.items() if made_of == entry)
-        base = f"{pages}/{line}/{page}"
+        base, script = f"{pages}/{line}/{page}", f"{entry}.js"
         return Room(
-            product, name, lambda label: Tab(context.new_page(), label), base, agent=agent, script=f"{entry}.js"
+            product, name, lambda label: Tab(context.new_page(), label), base, agent=agent, script=script, sub=sub
         )
 
     return make

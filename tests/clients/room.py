@@ -17,6 +17,9 @@ from tests.acceptance.product import Product, wait_for
 from tests.clients.oracle import answer_of, has_ended
 from tests.clients.tab import REST, Json, Tab, text_of
 
+Hops = tuple[tuple[str, str], ...]
+"""The sub-agents on the way, each its agent and its name."""
+
 STEADY_SECONDS = 0.3
 """At rest means: still the same after this time."""
 
@@ -32,10 +35,12 @@ class Room:
         base: str,
         *,
         agent: str = "assistant",
+        sub: Hops = (),
         script: str = "app.js",
     ) -> None:
         self.product = product
         self.name = name
+        self.sub = sub
         self.agent = agent
         self.tabs: list[Tab] = []
         self.markers: list[str] = []
@@ -58,6 +63,8 @@ class Room:
         host = f"127.0.0.1:{port or self.product.webs[0].port}"
         asked = {"host": host, "name": quote(self.name, safe=""), "token": self.product.token("alice"), **query}
         asked.setdefault("agent", self.agent)
+        if self.sub:
+            asked.setdefault("sub", json.dumps([{"agent": agent, "name": name} for agent, name in self.sub]))
         tab = self._new_tab(label or f"tab {len(self.tabs) + 1}")
         self.tabs.append(tab)
         if liar is not None:
@@ -110,8 +117,8 @@ class Room:
 
     def stored(self) -> list[Json]:
         """The transcript as the server gives it to anybody who asks."""
-        name = quote(self.name, safe="")
-        url = self.product.url(f"/agents/{self.agent}/{name}/get-messages?token={self.product.token('alice')}")
+        path = "/sub/".join(f"{agent}/{quote(name, safe='')}" for agent, name in ((self.agent, self.name), *self.sub))
+        url = self.product.url(f"/agents/{path}/get-messages?token={self.product.token('alice')}")
         with urllib.request.urlopen(url, timeout=10) as answer:
             found: list[Json] = json.loads(answer.read())
         return found

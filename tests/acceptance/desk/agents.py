@@ -1,9 +1,17 @@
-"""An agent for acceptance tests, served through `THINK_APPS`: its calls are answered by browsers and by people."""
+"""Agents for acceptance tests, served through `THINK_APPS`.
+
+The calls of `Desk` are answered by browsers and by people; `Board` has a state, methods for clients and sub-agents.
+"""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
-from chat.think import Think, Tool, ToolContext, client_tool, tool
+from django.core.cache import cache
+
+from chat.callables import callable as client_callable
+from chat.think import Connection, Think, Tool, ToolContext, client_tool, tool
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -49,6 +57,82 @@ class Desk(Think):
     def get_tools(self) -> list[Tool]:
         """Give one of ours, some that people approve, and one that a browser runs."""
         return [linger, pay, spend, sign, client_tool("locate", "Ask the browser where it is.")]
+
+
+class Note(Think):
+    """A sub-agent of boards and of other notes."""
+
+    sub_agents = ("note",)
+
+    def get_model(self) -> str:
+        """Answer with the scripted provider."""
+        return "default"
+
+    @client_callable
+    async def path(self) -> list[str]:
+        """Tell the names from the root to this one."""
+        return [key.name for key in (*self.key.ancestors, self.key)]
+
+
+class Board(Think):
+    """Has a state that viewers cannot set, methods for clients, and notes."""
+
+    initial_state = {"items": []}
+    sub_agents = (Note,)
+
+    @classmethod
+    def resolve_name(cls, name: str, owner_id: int) -> str:
+        """Follow where `point` has this name point to."""
+        return str(cache.get(f"board.{owner_id}.{name}", name))
+
+    def on_before_sub_agent(self, agent: str, name: str) -> bool:
+        """Keep one name closed."""
+        return name != "closed"
+
+    def get_model(self) -> str:
+        """Answer with the scripted provider."""
+        return "default"
+
+    def is_read_only(self, connection: Connection) -> bool:
+        """Let viewers only look."""
+        return connection.query.get("mode") == "view"
+
+    def validate_state_change(self, state: Any, source: str) -> None:
+        """Refuse what is no board."""
+        if not isinstance(state, dict) or "items" not in state:
+            raise ValueError("a board has items")
+
+    @client_callable
+    async def add(self, item: str) -> int:
+        """Add an item; returns how many there are."""
+        state = await self.get_state()
+        items = [*state["items"], item]
+        await self.set_state({"items": items})
+        return len(items)
+
+    @client_callable
+    async def count(self, to: int, pause: float = 0.0, fail_at: int = -1) -> AsyncIterator[int]:
+        """Count from nothing."""
+        for number in range(to):
+            if number == fail_at:
+                raise ValueError(f"stuck at {number}")
+            yield number
+            await asyncio.sleep(pause)
+
+    @client_callable
+    async def rest(self, seconds: float) -> str:
+        """Take a while."""
+        await asyncio.sleep(seconds)
+        return "rested"
+
+    @client_callable
+    def point(self, name: str, target: str) -> None:
+        """Have another instance answer under a name, from the next connection on."""
+        cache.set(f"board.{self.key.owner_id}.{name}", target, 600)
+
+    def hidden(self) -> str:
+        """Nobody outside may call this."""
+        return "hidden"
 
 
 class NewestFirst(Desk):

@@ -13,6 +13,7 @@ from chat import calls, registry, watch
 from chat.agent import Connection, InstanceKey, StateSource
 from chat.callables import callable as client_callable
 from chat.consumers import AgentConsumer
+from chat.errors import StateRefused
 from chat.making import make_agent
 from chat.models import AgentInstance
 from chat.think import Think
@@ -37,7 +38,10 @@ class BoardBase(Think, abstract=True):
             raise RuntimeError("too late")
 
     def is_read_only(self, connection: Connection) -> bool:
-        return self.key.name == "locked"
+        return self.key.name == "locked" or connection.query.get("mode") == "view"
+
+    async def on_message(self, connection: Connection, message: str) -> None:
+        await self.set_state({"todos": [message]})
 
     @client_callable(name="addTodo")
     async def add_todo(self, title: str) -> int:
@@ -100,8 +104,8 @@ async def connect(alice: User) -> AsyncIterator[Connect]:
     opened: list[Any] = []
     cookie = await sync_to_async(cookie_of)(alice)
 
-    async def go(name: str = "one", *, is_ready: bool = True) -> Any:
-        made = connection(f"/agents/board-under-test/{name}", cookie=cookie)
+    async def go(name: str = "one", *, is_ready: bool = True, query: str = "") -> Any:
+        made = connection(f"/agents/board-under-test/{name}", cookie=cookie, query=query)
         await made.connect(timeout=5)
         opened.append(made)
         if is_ready:
@@ -169,6 +173,46 @@ async def test_refused_update_is_told_to_the_sender_alone(
     assert (await frames_until(mine, "cf_agent_state_error"))[-1]["error"] == text
     assert await other.receive_nothing(timeout=0.3)
     assert HEARD == []
+    assert not await AgentInstance.objects.aexists()
+
+
+async def test_read_only_connection_cannot_set_the_state_by_a_call_or_a_message(connect: Connect, alice: User) -> None:
+    viewer, editor = await connect(query="mode=view"), await connect(query="mode=edit")
+    assert await rpc(viewer, "addTodo", "milk") == [{"success": False, "error": "Connection is readonly"}]
+    await viewer.send_to("by a message")
+    assert await rpc(viewer, "reversed", "ab") == [{"success": True, "done": True, "result": "ba"}]
+    assert not await AgentInstance.objects.aexists()
+    assert await rpc(editor, "addTodo", "milk") == [{"success": True, "done": True, "result": 1}]
+    assert await next_state(viewer) == {"todos": ["milk"]}
+    await editor.send_to("by a message")
+    assert await next_state(viewer) == {"todos": ["by a message"]}
+    key = InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one")
+    await make_agent(key).set_state({"todos": ["the server"]})  # nobody's connection
+    assert await next_state(viewer) == {"todos": ["the server"]}
+
+
+async def test_too_large_a_state_is_refused_whoever_sets_it(connect: Connect, alice: User, settings: Any) -> None:
+    settings.THINK_STATE_BYTES = 40
+    mine = await connect()
+    fits, large = {"todos": ["x" * 26]}, {"todos": ["x" * 27]}
+    text = "State is too large: 41 bytes, at most 40"
+    await set_state(mine, large)
+    assert (await frames_until(mine, "cf_agent_state_error"))[-1]["error"] == text
+    assert await rpc(mine, "addTodo", "x" * 27) == [{"success": False, "error": text}]
+    agent = make_agent(InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one"))
+    with pytest.raises(StateRefused, match="41 bytes"):
+        await agent.set_state(large)
+    assert HEARD == []
+    assert not await AgentInstance.objects.aexists()
+    await agent.set_state(fits)
+    assert await next_state(mine) == fits
+
+
+@pytest.mark.parametrize("value", [{1, 2}, float("nan"), {"todos": object()}])
+async def test_what_json_cannot_carry_is_no_state(alice: User, value: Any) -> None:
+    agent = make_agent(InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one"))
+    with pytest.raises(StateRefused, match="State is not JSON: "):
+        await agent.set_state(value)
     assert not await AgentInstance.objects.aexists()
 
 

@@ -16,7 +16,7 @@ from redis.exceptions import ConnectionError as RedisAway
 from chat.consumers import AgentConsumer
 from chat.live import Snapshot
 from chat.models import AgentInstance, Turn
-from chat.told import MAX_LABEL, client_label
+from chat.told import MAX_LABEL, client_label, client_query
 from chat.watch import connections
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS, say
@@ -122,6 +122,11 @@ async def test_a_cache_that_is_away_costs_nobody_the_chat(
 @pytest.mark.parametrize("query", [b"", b"_pk", b"_pk=" + b"x" * 65, b"&".join([b"a=b"] * 101) + b"&_pk=y"])
 def test_labels_that_are_not_believed(query: bytes) -> None:
     assert client_label({"query_string": query}) == ""
+
+
+def test_agents_get_what_the_client_wrote_and_neither_its_token_nor_its_label() -> None:
+    assert client_query({"query_string": b"mode=view&token=secret&_pk=label&mode=edit"}) == {"mode": "view"}
+    assert client_query({"query_string": b"&".join([b"a=b"] * 101)}) == {}
 
 
 async def test_a_look_at_the_rows_while_somebody_comes_in_does_not_tell_the_history(

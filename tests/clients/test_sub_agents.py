@@ -1,0 +1,80 @@
+"""Sub-agents and identities with the published hook: `sub`, refusals for good, `onIdentityChange`."""
+
+import json
+import uuid
+
+import pytest
+
+from tests.acceptance.proxy import CuttingProxy
+from tests.clients.conftest import MakeRoom
+from tests.clients.tab import text_of
+from tests.clients.test_state_and_calls import call
+
+LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
+
+
+@LINES
+@pytest.mark.parametrize("sub", [(("note", "one"),), (("note", "a b/ü"), ("note", "sub"))], ids=["child", "nested"])
+def test_a_sub_agent_chats_and_its_parent_hears_nothing(
+    make_room: MakeRoom, line: str, sub: tuple[tuple[str, str], ...]
+) -> None:
+    room = make_room(line=line, agent="board", sub=sub)
+    parent = make_room(room.name, line=line, agent="board").open("parent")
+    tab, observer = room.open_two()
+    [identity] = tab.events("identity")
+    assert (identity["agent"], identity["name"]) == sub[-1]
+    assert call(tab, "path") == [room.name, *(name for _agent, name in sub)]
+    room.ask_and_rest(tab, "stream 30 words at 60/s")
+    assert [message["role"] for message in room.rest()] == ["user", "assistant"]
+    assert observer.statuses("isServerStreaming") == [False, True, False]
+    assert parent.messages == []
+    assert len(parent.received("cf_agent_chat_messages")) == 1
+
+
+def test_a_sub_agent_over_a_reload_and_a_cut_line(make_room: MakeRoom, proxy: CuttingProxy) -> None:
+    room = make_room(agent="board", sub=(("note", "one"),))
+    tab, observer = room.open("first", port=proxy.port), room.open("observer")
+    room.ask(tab, "stream 60 words at 30/s")
+    tab.wait_text(20)
+    proxy.cut()
+    tab.wait("harness.events.filter(e => e.kind === 'open').length === 2", what="the next line")
+    observer.reload()
+    assert [message["role"] for message in room.rest()] == ["user", "assistant"]
+    assert tab.events("identity-change") == []
+
+
+@pytest.mark.parametrize(
+    "sub", [[("note", "closed")], [("desk", "x")], [("nobody", "x")], [("note", "one"), ("board", "x")]]
+)
+def test_a_refused_sub_agent_is_refused_for_good(make_room: MakeRoom, sub: list[tuple[str, str]]) -> None:
+    room = make_room(agent="board")
+    chain = json.dumps([{"agent": agent, "name": name} for agent, name in sub])
+    tab = room.open("refused", is_waiting=False, sub=chain)
+    tab.wait("harness.events.some(e => e.kind === 'connection-error')", what="a connection error")
+    assert [event["code"] for event in tab.events("connection-error")] == [4404]
+    tab.page.wait_for_timeout(4000)  # the first retry would come after 3 seconds
+    assert len(tab.sockets) == 1
+
+
+@LINES
+def test_identity_change(make_room: MakeRoom, line: str, proxy: CuttingProxy) -> None:
+    """The server answers under another name from the next connection on: the client shows that conversation."""
+    first, second = f"first-{uuid.uuid4().hex[:8]}", f"second-{uuid.uuid4().hex[:8]}"
+    room = make_room(line=line, agent="board")
+    tab = make_room(first, line=line, agent="board").open("direct")
+    call(tab, "point", room.name, first)
+    tab.page.close()
+    tab = room.open("first", port=proxy.port)
+    assert tab.page.evaluate("() => harness.agent.name") == first
+    room.ask_and_rest(tab, "say: In the first.")
+    assert call(tab, "add", "milk") == 1
+    call(tab, "point", room.name, second)
+    assert tab.events("identity-change") == []
+    proxy.cut()
+    tab.wait("harness.events.some(e => e.kind === 'identity-change')", what="the change of identity")
+    assert [event["names"] for event in tab.events("identity-change")] == [[first, second, "board", "board"]]
+    tab.wait("harness.agent.identified && harness.agent.state.items.length === 0", what="the other state")
+    assert tab.page.evaluate("() => harness.agent.name") == second
+    tab.wait("harness.chat.messages.length === 0", what="the other conversation")
+    room.ask_and_rest(tab, "say: In the second.")
+    assert [text_of(message) for message in room.rest()][1:] == ["In the second."]
