@@ -96,6 +96,11 @@ class Delivery:
             await self.outbox.transcript()
         self.tell(turn, is_own=True)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no turn is told or waits to be."""
+        return self._current is None and not self._turns
+
     def is_delivering(self, turn: TurnRef) -> bool:
         """Whether the end of this turn is still to be sent, or being sent."""
         current = self._current

@@ -47,9 +47,10 @@ def lookup_of(key: InstanceKey, prefix: str = "") -> dict[str, Any]:
     return {**found, prefix.removesuffix("__"): None}
 
 
-def find_instance(key: InstanceKey) -> AgentInstance | None:
-    """Find the row of an address; there is none before the first write."""
-    return AgentInstance.objects.filter(**lookup_of(key)).first()
+def find_instance(key: InstanceKey, *, with_session: bool = False) -> AgentInstance | None:
+    """Find the row of an address, its session loaded if wanted; there is none before the first write."""
+    rows = AgentInstance.objects.filter(**lookup_of(key))
+    return (rows.select_related("session") if with_session else rows).first()
 
 
 def ensure_instance(key: InstanceKey, *, title: str = "") -> AgentInstance:

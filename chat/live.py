@@ -144,13 +144,16 @@ def answer_of(turn_id: str) -> JSONObject | None:
     return None if stored is None else stored.to_ui()
 
 
-def shown_message(key: InstanceKey, session_id: str, message_id: str) -> JSONObject | None:
-    """Read one stored message of the instance's current session; nothing for those of others."""
-    instance = find_instance(key)
-    if instance is None or instance.session_id != session_id:
+def shown_message(key: InstanceKey, session_id: str, message_id: str) -> tuple[int, JSONObject] | None:
+    """Read one stored message of the instance's current session, after the number of its last change.
+
+    Nothing for messages of other sessions.
+    """
+    instance = find_instance(key, with_session=True)
+    if instance is None or instance.session is None or instance.session_id != session_id:
         return None
     stored = selectors.get_message(session_id, message_id)
-    return None if stored is None else stored.to_ui()
+    return None if stored is None else (instance.session.change_seq, stored.to_ui())
 
 
 def is_final(turn_id: str) -> bool:
@@ -191,8 +194,15 @@ def transcript(session_id: str | None) -> list[JSONObject]:
 
 def current_transcript(key: InstanceKey) -> list[JSONObject]:
     """The transcript of an instance's current session; empty for one that does not exist yet."""
-    instance = find_instance(key)
-    return [] if instance is None else transcript(instance.session_id)
+    return versioned_transcript(key)[1]
+
+
+def versioned_transcript(key: InstanceKey) -> tuple[tuple[str, int] | None, list[JSONObject]]:
+    """The same, after its session and the number of its last change; what changed while it was read may be in it."""
+    instance = find_instance(key, with_session=True)
+    if instance is None or instance.session is None:
+        return None, []
+    return (instance.session.pk, instance.session.change_seq), transcript(instance.session.pk)
 
 
 def _stopped(turn_ids: list[str]) -> set[str]:

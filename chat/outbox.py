@@ -40,6 +40,7 @@ class Outbox:
         self._stopped: set[str] = set()  # requests that this connection stopped
         self._cleared: set[str] = set()  # turns that were cleared away
         self._clears = 0
+        self.version: tuple[str, int] | None = None  # session and its last change, as this client was told it
         self._transcript_at = -IN_FLIGHT_SECONDS
 
     @property
@@ -82,8 +83,9 @@ class Outbox:
     async def transcript(self, *, connect: bool = False) -> list[JSONObject]:
         """Send the window of messages, unless the conversation was cleared while it was read. Returns it."""
         clears = self._clears
-        messages = await db(live.current_transcript, self._key)
+        version, messages = await db(live.versioned_transcript, self._key)
         if clears == self._clears:
+            self.version = version
             if not connect:  # clients put back what they had in their queue for this one
                 self._transcript_at = time.monotonic()
             await self._send(frames.messages(messages, connect=connect))
@@ -153,8 +155,11 @@ class Outbox:
     async def message_updated(self, session_id: str, message_id: str) -> None:
         """Send one stored message of the current session as it is now, unless it is gone."""
         clears = self._clears
-        message = await db(live.shown_message, self._key, session_id, message_id)
-        if message is not None and clears == self._clears:
+        shown = await db(live.shown_message, self._key, session_id, message_id)
+        if shown is not None and clears == self._clears:
+            change_seq, message = shown
+            if self.version == (session_id, change_seq - 1):  # of more than one change, others are still to be told
+                self.version = (session_id, change_seq)
             await self._send(frames.message_updated(message))
 
     async def actions(self, actions: list[Action]) -> None:

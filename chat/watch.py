@@ -7,6 +7,7 @@ every few seconds, and a check of authority per socket every `THINK_AUTHORITY_SE
 import asyncio
 import logging
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db import DatabaseError
@@ -24,6 +25,16 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
 _BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the row of an instance counts: turns, states, and the changes of its current session."""
+
+    turns: int
+    states: int
+    session_id: str | None
+    change_seq: int | None
 
 
 class Connections:
@@ -61,12 +72,9 @@ class Connections:
             by_key.setdefault(consumer.key, []).append(consumer)
         keys = list(by_key)
         for begin in range(0, len(keys), _BATCH):
-            for key, turn_count, state_version in await db(_counts, keys[begin : begin + _BATCH]):
+            for key, row in await db(_counts, keys[begin : begin + _BATCH]):
                 for consumer in by_key.get(key, ()):
-                    if consumer.delivery is not None and consumer.delivery.heard.up_to < turn_count:
-                        await consumer.look(turn_count)
-                    if consumer.state_version < state_version:
-                        await consumer.tell_state()
+                    await _tell(consumer, row)
 
     async def _check_authority(self) -> None:
         due = time.monotonic() - chat_settings.authority_seconds
@@ -76,8 +84,27 @@ class Connections:
                 await consumer.check_authority()
 
 
-def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, int, int]]:
-    """How many turns and states each of these instances has had, and perhaps some others.
+async def _tell(consumer: "AgentConsumer", counts: Counts) -> None:
+    """Tell one connection what it has not heard of."""
+    delivery = consumer.delivery
+    if delivery is not None and delivery.heard.up_to < counts.turns:
+        await consumer.look(counts.turns)
+    if consumer.state_version < counts.states:
+        await consumer.tell_state()
+    # Turns tell the transcript by themselves; what changed without one, and was not told, is a bell that was lost.
+    if delivery is not None and delivery.is_idle and _is_behind(delivery.outbox.version, counts):
+        await consumer.send_transcript()
+
+
+def _is_behind(told: tuple[str, int] | None, counts: Counts) -> bool:
+    """Whether a client that was told a transcript has not been told a change of the session."""
+    if told is None or counts.session_id is None or counts.change_seq is None:
+        return False
+    return told[0] != counts.session_id or told[1] < counts.change_seq
+
+
+def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, Counts]]:
+    """How many turns, states and changes each of these instances has had, and perhaps some others.
 
     One query for the roots, one for the sub-agents of each depth. Lists cost a tenth of what as many alternatives cost
     to build, and idle sockets have this asked all day long.
@@ -85,13 +112,14 @@ def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, int, int]]:
     by_depth: dict[int, list[InstanceKey]] = {}
     for key in keys:
         by_depth.setdefault(len(key.ancestors), []).append(key)
-    found: list[tuple[InstanceKey, int, int]] = []
+    found: list[tuple[InstanceKey, Counts]] = []
     for same in by_depth.values():
         rows = AgentInstance.objects.filter(**_lists(same))
-        columns = rows.values_list("owner_id", "agent", "name", "ancestors", "turn_count", "state_version")
-        for owner, agent, name, above, turns, states in columns:
+        address = ("owner_id", "agent", "name", "ancestors")
+        counts = ("turn_count", "state_version", "session_id", "session__change_seq")
+        for owner, agent, name, above, *row in rows.values_list(*address, *counts):
             parent = parent_key(owner, above)
-            found.append((InstanceKey(owner_id=owner, agent=agent, name=name, parent=parent), turns, states))
+            found.append((InstanceKey(owner_id=owner, agent=agent, name=name, parent=parent), Counts(*row)))
     return found
 
 

@@ -19,7 +19,7 @@ from chat.streams.log import get_log
 from chat.streams.reader import close_stream
 from chat.streams.records import Record
 from fibers.models import Fiber
-from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages
+from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages, update_message
 from tests.db.chat.conftest import make_turn, text_message
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
@@ -174,3 +174,50 @@ async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_told(
     await sync_to_async(end)(second)
     await close_stream(second.pk)
     assert await told(socket, dones=1) == [("r2", what) for what in ("0", "1", "2", "done")]
+
+
+async def test_a_chosen_sibling_is_told_although_its_bell_is_lost(
+    instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.3)
+    assert instance.session_id is not None
+    turn = await sync_to_async(accept)(instance, "r1")
+    await sync_to_async(answer)(turn)
+    await told(socket, dones=1)
+    other = text_message("second", "assistant")
+    await sync_to_async(put_assistant)(instance.session_id, other, after="question-r1")  # shown from now on
+    shown = (await frames_until(socket, "cf_agent_chat_messages"))[-1]["messages"]
+    assert [message["id"] for message in shown] == ["question-r1", "second"]
+    assert await socket.receive_nothing(timeout=1)  # once
+
+
+async def test_a_changed_message_is_told_although_its_bell_is_lost(
+    instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.3)
+    assert instance.session_id is not None
+    turn = await sync_to_async(accept)(instance, "r1")
+    await sync_to_async(answer)(turn)
+    await told(socket, dones=1)
+    changed = {"type": "text", "text": "changed"}
+    await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [changed]})
+    shown = (await frames_until(socket, "cf_agent_chat_messages"))[-1]["messages"]
+    assert shown[-1]["parts"] == [changed]
+    assert await socket.receive_nothing(timeout=1)
+
+
+async def test_a_change_whose_bell_was_heard_is_not_told_again(
+    instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert instance.session_id is not None
+    turn = await sync_to_async(accept)(instance, "r1")
+    ring_for(instance, turn)
+    await sync_to_async(answer)(turn)
+    await told(socket, dones=1)
+    changed = {"type": "text", "text": "changed"}
+    await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [changed]})
+    rung = {"type": "message.changed", "session_id": instance.session_id, "message_id": "answer-r1"}
+    ring(group_of(key_of(instance)), rung)
+    assert (await frames_until(socket, "cf_agent_message_updated"))[-1]["message"]["parts"] == [changed]
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
+    assert await socket.receive_nothing(timeout=6)
