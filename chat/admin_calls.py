@@ -1,45 +1,27 @@
 """Tool calls in the admin: what waits for a decision, deciding it, and the events that say who did."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
-from typing_extensions import override
 
 from chat.instance_rows import key_of
 from chat.models import AgentInstance
 from chat.turns.answers import Reply
 from chat.turns.continuing import reply_to_call
-from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
+from thinkproject.kernel.read_only_admin import ReadOnlyAdmin, ReadOnlyInline
 from tools_app.models import ApprovalEvent, ToolCallRecord
 from tools_app.services import Actor
 
-if TYPE_CHECKING:
-    _EventInline = admin.TabularInline[ApprovalEvent, ToolCallRecord]
-else:
-    _EventInline = admin.TabularInline
 
-
-class EventInline(_EventInline):
+class EventInline(ReadOnlyInline):
     """What happened to the question about a call."""
 
     model = ApprovalEvent
     fields = ("kind", "actor", "via", "reason", "created_at", "input_hash")
     readonly_fields = fields
     ordering = ("pk",)
-    extra = 0
-    can_delete = False
-
-    @override
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Events are added by services."""
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Events never change."""
-        return False
 
 
 class ToolCallAdmin(ReadOnlyAdmin):

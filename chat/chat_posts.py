@@ -19,6 +19,7 @@ from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission import TurnRequest, admit, cancel_all
 from chat.turns.intake import ClientArray, Intake, Regenerate
 from chat.turns.under_way import turns_under_way
+from chat.wire_replies import tools_of
 from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
@@ -35,6 +36,7 @@ class ChatPost:
     is_regenerate: bool
     message_id: str | None
     body: JSONObject
+    client_tools: list[JSONObject] | None = None
 
     @property
     def last(self) -> JSONObject | None:
@@ -54,6 +56,7 @@ def read_post(text: str) -> ChatPost:
         is_regenerate=is_regenerate,
         message_id=message_id,
         body=body,
+        client_tools=tools_of(request),
     )
 
 
@@ -63,7 +66,14 @@ def accept_post(
     """Have what was posted answered, once; says how the answer is played back. Errors: as `admit`."""
     intake = _intake(instance, post)
     request_id = _request_id(instance, post)
-    request = TurnRequest(intake=intake, request_id=request_id, idempotency_key=idempotency_key, body=post.body)
+    request = TurnRequest(
+        intake=intake,
+        request_id=request_id,
+        idempotency_key=idempotency_key,
+        body=post.body,
+        via="post",
+        client_tools=post.client_tools,
+    )
     turn = live.turn_ref(admit(key, request).turn)
     if turn.trigger is not TurnTrigger.CONTINUE or instance is None or instance.session_id is None:
         return Playback(turn=turn)

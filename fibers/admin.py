@@ -1,20 +1,15 @@
 """Fibers in the admin: to look at, to cancel, to run again. Nothing is edited here: the runner owns the rows."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from typing_extensions import override
 
 from fibers import registry, services
 from fibers.models import Fiber, FiberStep
-from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
-
-if TYPE_CHECKING:
-    _StepInline = admin.TabularInline[FiberStep, Fiber]
-else:
-    _StepInline = admin.TabularInline
+from thinkproject.kernel.read_only_admin import ReadOnlyAdmin, ReadOnlyInline
 
 
 class NameFilter(admin.SimpleListFilter):
@@ -34,25 +29,13 @@ class NameFilter(admin.SimpleListFilter):
         return queryset if self.value() is None else queryset.filter(name=self.value())
 
 
-class StepInline(_StepInline):
+class StepInline(ReadOnlyInline):
     """The journal of a fiber."""
 
     model = FiberStep
     fields = ("step_key", "attempt", "created_at", "value")
     readonly_fields = fields
     ordering = ("pk",)
-    extra = 0
-    can_delete = False
-
-    @override
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody adds steps by hand."""
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody edits steps by hand."""
-        return False
 
 
 @admin.register(Fiber)

@@ -105,7 +105,7 @@ def expire_question(row_id: int, instance_id: str) -> bool:
 def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | None, str]:
     """Admit the continuation. The answer stays when it is refused."""
     placement = Placement(trigger=TurnTrigger.CONTINUE, base_id=parent.assistant_id, base_is_explicit=True)
-    request = TurnRequest(intake=Continue(), body=parent.body, origin=origin)
+    request = TurnRequest(intake=Continue(), body=instance.last_body, origin=origin)
     try:
         with transaction.atomic():
             return accept_turn(instance, request, placement, parent=parent), ""

@@ -11,9 +11,11 @@ from typing_extensions import override
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
+    _TabularInline = admin.TabularInline[Any, Any]
     _Paginator = Paginator[Any]
 else:
     _ModelAdmin = admin.ModelAdmin
+    _TabularInline = admin.TabularInline
     _Paginator = Paginator
 
 COUNT_LIMIT = 10_000
@@ -51,3 +53,20 @@ class ReadOnlyAdmin(_ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Rows are removed by services; where the admin calls them, by those who hold Django's permission."""
         return self.can_delete and super().has_delete_permission(request, obj)
+
+
+class ReadOnlyInline(_TabularInline):
+    """Rows below another one, to look at: whoever may see the one above, and these."""
+
+    extra = 0
+    can_delete = False
+
+    @override
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Rows are made by services."""
+        return False
+
+    @override
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Rows are changed by services, if ever."""
+        return False
