@@ -133,7 +133,8 @@ class Agent:
         """Say which instance answers where a client of this user asks for `name`; the same by default.
 
         Asked whenever a client connects. When the answer is another one after a reconnect, clients are told so by the
-        identity: `onIdentityChange`. May be sync or async.
+        identity: `onIdentityChange`. Must give its own answers as they are: an instance that is reached as `today` is
+        also opened under its own name. May be sync or async.
         """
         del owner_id
         return name

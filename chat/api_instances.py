@@ -59,11 +59,12 @@ def model(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names
 
 @router.get("/instances", response=InstancePageOut, operation_id="list_instances", tags=["conversations"])
 def instance_list(
-    request: HttpRequest, agent: Text = "", search: Text = "", cursor: Text = "", limit: Limit = 50
+    request: HttpRequest, agent: Text = "", search: Text = "", cursor: Text = "", limit: Limit = 50, parent: Text = ""
 ) -> object:
-    """Your conversations, newest activity first."""
+    """Your conversations, newest activity first; with `parent` the sub-agents of that one instead."""
     user_id = caller_of(request).user.pk
-    return instances.instance_page(user_id, agent=agent, search=search, cursor=cursor, limit=limit)
+    parent_id = _opened(request, parent).id if parent else None
+    return instances.instance_page(user_id, agent=agent, search=search, cursor=cursor, limit=limit, parent_id=parent_id)
 
 
 @router.post("/instances", response={201: InstanceOut}, operation_id="create_instance", tags=["conversations"])

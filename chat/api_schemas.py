@@ -64,11 +64,15 @@ class InstancePatch(Input):
 
 
 class InstanceOut(Schema):
-    """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued."""
+    """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
+
+    `path` is what stands behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents.
+    """
 
     id: str
     agent: str
     name: str
+    path: str
     title: str
     active_at: datetime
     created_at: datetime

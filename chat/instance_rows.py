@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -32,6 +33,12 @@ def parent_key(owner_id: int | None, ancestors: Sequence[Sequence[str]]) -> Inst
     for agent, name in ancestors:
         parent = InstanceKey(owner_id=owner_id, agent=agent, name=name, parent=parent)
     return parent
+
+
+def path_of(key: InstanceKey) -> str:
+    """What stands behind `/agents/` in the URL of an address."""
+    lineage = (*key.ancestors, key)
+    return "/sub/".join(f"{quote(each.agent, safe='')}/{quote(each.name, safe='')}" for each in lineage)
 
 
 def lookup_of(key: InstanceKey, prefix: str = "") -> dict[str, Any]:

@@ -17,7 +17,7 @@ from chat import attachments
 from chat.auth import OpenedAgent
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
-from chat.instance_rows import ensure_instance, key_of
+from chat.instance_rows import ensure_instance, key_of, path_of
 from chat.models import AgentInstance, StreamSegment, Turn
 from chat.registry import is_served
 from chat.turns.admission import cancel_all, stopping
@@ -39,6 +39,7 @@ class InstanceSummary:
     id: str
     agent: str
     name: str
+    path: str  # behind `/agents/`, encoded
     title: str
     active_at: datetime
     created_at: datetime
@@ -119,13 +120,15 @@ def show_message(instance: AgentInstance, message_id: str) -> str:
 
 
 def instance_page(
-    owner_id: int, *, agent: str = "", search: str = "", cursor: str = "", limit: int = 50
+    owner_id: int, *, agent: str = "", search: str = "", cursor: str = "", limit: int = 50, parent_id: str | None = None
 ) -> InstancePage:
     """The user's conversations, newest activity first, with what a list shows. One query, no count.
 
+    Without `parent_id` these are the roots, with it the sub-agents right below that instance.
+
     Shape: `cursor` is the former page's `next_cursor`. Errors: `InputInvalid` for a cursor that is none.
     """
-    rows = AgentInstance.objects.filter(owner_id=owner_id, parent=None, archived_at=None)
+    rows = AgentInstance.objects.filter(owner_id=owner_id, parent_id=parent_id, archived_at=None)
     if agent:
         rows = rows.filter(agent=agent)
     if search:
@@ -166,6 +169,7 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         id=row.id,
         agent=row.agent,
         name=row.name,
+        path=path_of(key_of(row)),
         title=row.title,
         active_at=row.active_at,
         created_at=row.created_at,

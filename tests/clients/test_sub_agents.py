@@ -1,12 +1,16 @@
 """Sub-agents and identities with the published hook: `sub`, refusals for good, `onIdentityChange`."""
 
 import json
+import urllib.request
 import uuid
+from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
+from tests.clients.room import Room
 from tests.clients.tab import text_of
 from tests.clients.test_state_and_calls import call
 
@@ -29,6 +33,35 @@ def test_a_sub_agent_chats_and_its_parent_hears_nothing(
     assert observer.statuses("isServerStreaming") == [False, True, False]
     assert parent.messages == []
     assert len(parent.received("cf_agent_chat_messages")) == 1
+
+
+def test_the_page_opens_a_sub_agent_and_follows_it(make_room: MakeRoom) -> None:
+    """The web UI at a child's id: its own transcript, its own socket."""
+    room = make_room(agent="board", sub=(("note", "one"),))
+    tab = room.open("first")
+    room.ask_and_rest(tab, "say: From before.")
+    [root] = api(room, f"instances?agent=board&search={room.name}")["items"]
+    [child] = api(room, f"instances?parent={root['id']}")["items"]
+    assert child["path"] == f"board/{room.name}/sub/note/one"
+    name, _, value = room.product.sign_in("alice").partition("=")
+    page = tab.page.context.new_page()
+    sockets: list[str] = []
+    page.on("websocket", lambda socket: sockets.append(socket.url))
+    page.context.add_cookies([{"name": name, "value": value, "url": room.product.url("/")}])
+    page.goto(room.product.url(f"/c/{child['id']}"))
+    expect(page.get_by_text("From before.", exact=True)).to_be_visible()
+    room.ask_and_rest(tab, "say: From now on.")
+    page.bring_to_front()  # pages behind others are not drawn
+    expect(page.get_by_text("From now on.", exact=True)).to_be_visible()
+    assert [f"/agents/{child['path']}?" in url for url in sockets] == [True]
+
+
+def api(room: Room, path: str) -> Any:
+    """Ask the API as Alice."""
+    headers = {"Authorization": f"Bearer {room.product.token('alice')}"}
+    request = urllib.request.Request(room.product.url(f"/api/v1/{path}"), headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.loads(answer.read())
 
 
 def test_a_sub_agent_over_a_reload_and_a_cut_line(make_room: MakeRoom, proxy: CuttingProxy) -> None:

@@ -8,7 +8,7 @@ import { newId } from "./ids.js";
 import { recall, remember } from "./storage.js";
 import { showReadOnly } from "./read_only.js";
 import { askTitle, confirmDelete, notice } from "./dialogs.js";
-import { fromInstance, titleOf } from "./sidebar.js";
+import { fromInstance, pathOf, titleOf } from "./sidebar.js";
 import { setText } from "./dom.js";
 import { titleFor } from "./titles.js";
 import { copyText } from "./copying.js";
@@ -87,7 +87,7 @@ export class Page {
     const conversation = new Conversation(this.api, instance, page);
     this.conversation = conversation;
     if (instance.isNew) conversation.isLoaded = true;
-    this.outbox = new Outbox(`${instance.agent}/${instance.name}`, (entry) => this.#deliver(conversation, entry));
+    this.outbox = new Outbox(pathOf(instance), (entry) => this.#deliver(conversation, entry));
     conversation.on("status", () => this.#onStatus());
     conversation.on("messages", () => this.#onMessages());
     conversation.on("message", (id) => this.#speak(id));
@@ -107,9 +107,8 @@ export class Page {
   }
 
   #attach(conversation) {
-    const { agent, name } = conversation.instance;
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new AgentSocket(`${scheme}//${location.host}${this.boot.urls.agents}${encodeURIComponent(agent)}/${encodeURIComponent(name)}?_pk=${newId("tab")}`);
+    const socket = new AgentSocket(`${scheme}//${location.host}${this.boot.urls.agents}${pathOf(conversation.instance)}?_pk=${newId("tab")}`);
     socket.on("open", () => this.outbox?.flush());
     conversation.attach(socket);
     if (conversation === this.conversation) this.connection.watch(socket);

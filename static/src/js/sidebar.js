@@ -14,6 +14,7 @@ export function fromInstance(raw) {
     id: raw.id,
     agent: raw.agent,
     name: raw.name,
+    path: raw.path,
     title: raw.title ?? "",
     activeAt: raw.active_at ?? raw.created_at ?? new Date().toISOString(),
     isRunning: Boolean(raw.is_running),
@@ -21,6 +22,9 @@ export function fromInstance(raw) {
     isReadOnly: Boolean(raw.is_read_only),
   };
 }
+
+/** Where a conversation's socket is, behind `/agents/`. One that is not made yet is a root. */
+export const pathOf = ({ path, agent, name }) => path || `${encodeURIComponent(agent)}/${encodeURIComponent(name)}`;
 
 export const titleOf = (instance) => instance?.title || "New conversation";
 

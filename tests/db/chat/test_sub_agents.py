@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -155,6 +155,25 @@ def test_the_api_opens_a_child_by_id_for_its_owner_alone(as_alice: ApiClient, as
     assert accepted.status_code in {200, 201, 202}
     assert Turn.objects.filter(instance=child).count() == 2
     assert as_bob.send("POST", f"/instances/{child.pk}/turns", hello).status_code == 404
+
+
+def test_the_api_lists_children_of_ones_own(as_alice: ApiClient, as_bob: ApiClient, alice: User) -> None:
+    root, child = keys(alice)
+    deep = child.below("note-under-test", "a b/ü")
+    row = ensure_instance(deep)
+    assert row.parent is not None
+    assert row.parent.parent is not None
+    paths = [
+        [item["path"] for item in as_alice.get(f"/instances{query}").json()["items"]]
+        for query in ("", f"?parent={row.parent.parent.pk}", f"?parent={row.parent.pk}", f"?parent={row.pk}")
+    ]
+    below = "/sub/note-under-test/"
+    start = "inbox-under-test/box"
+    assert paths == [[start], [f"{start}{below}one"], [f"{start}{below}one{below}a%20b%2F%C3%BC"], []]
+    for path in (paths[1][0], paths[2][0]):
+        assert async_to_sync(resolve)(alice.pk, parse_address(f"/agents/{path}")).ancestors[0] == root
+    assert as_bob.get(f"/instances?parent={row.parent.pk}").status_code == 404
+    assert as_alice.get("/instances?parent=nothing").status_code == 404
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from chat.resolving import resolve
 from chat.streams.log import close_logs
 from chat.turns.admission import TurnRequest, admit
 from chat.turns.intake import Submit
-from fibers.testing import run_until_idle
+from fibers.testing import run_until_idle, worker
 from tests.db.chat.conftest import say
 from tests.db.chat.notes import (
     CHILD,
@@ -80,14 +80,10 @@ async def test_a_handle_talks_to_a_child_and_lanes_are_their_own(alice: User) ->
         for key in (root, child)
     ]
     assert len({turn.fiber.lane for turn in asked}) == 2
-    await asyncio.gather(run_until_idle(skip_delays=True), AgentHandle(child).chat("say: handled", _Quiet()))
+    async with worker():
+        await AgentHandle(child).chat("say: handled")
     texts = [part["text"] for m in await AgentHandle(child).messages() for part in m["parts"] if part["type"] == "text"]
     assert texts == ["say: one", "one", "say: handled", "handled"]
-
-
-class _Quiet:
-    def on_error(self, text: str) -> None:
-        """Nothing."""
 
 
 def _said(text: str) -> dict[str, Any]:
@@ -97,7 +93,8 @@ def _said(text: str) -> dict[str, Any]:
 async def test_code_reaches_a_child_by_the_handle_of_its_parent(alice: User) -> None:
     root, child = keys(alice)
     handle = AgentHandle(root).sub_agent("other-under-test", "x")  # not declared: that is for clients
-    await asyncio.gather(run_until_idle(skip_delays=True), handle.chat("say: undeclared", _Quiet()))
+    async with worker():
+        await handle.chat("say: undeclared")
     assert [key.ancestors for key, _status in HEARD] == [(root,)]
     assert AgentHandle(root).sub_agent(registry.get_agent_class("note-under-test"), "one").key == child
     for agent, name in [("gone-under-test", "x"), ("note-under-test", ".."), ("note-under-test", "")]:
