@@ -105,6 +105,10 @@ class ClientRequests:
             logger.info("answer refused", extra={"action": "answer_refused", "reason": error.message})
             await self.send_transcript()
             return
+        except DatabaseError:  # nothing is stored, so the client must not go on showing it as if it were
+            logger.exception("answer not stored", extra={"action": "answer_not_stored", "agent": self.key.agent})
+            await self.send_transcript()
+            return
         self.expects_turn = reply.continues and replied.is_new
         assert self.delivery is not None
         if replied.late_for is not None:  # this client shows its own answer, which does not count

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.db import OperationalError
 
+from chat import requests
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from fibers.testing import run_until_idle, worker
@@ -216,3 +218,18 @@ async def test_unusable_client_tools_are_refused_and_change_nothing(connect: Con
     await send(tab, "cf_agent_use_chat_request", id="r9", init={"method": "POST", "body": body})
     assert "is not a tool name" in (await frames_until(tab, "done"))[-1]["body"]
     assert not await db(Turn.objects.exists)
+
+
+async def test_an_answer_that_cannot_be_stored_is_taken_back(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(*_args: Any, **_kwargs: Any) -> None:
+        raise OperationalError("database is locked")
+
+    tab = await connect()
+    [call] = open_calls(await ask(tab, LOCATE))
+    monkeypatch.setattr(requests, "reply_to_call", locked)
+    await result(tab, call)
+    shown = (await frames_until(tab, "cf_agent_chat_messages"))[-1]["messages"]
+    assert [part["state"] for part in shown[-1]["parts"] if "toolCallId" in part] == ["input-available"]
+    monkeypatch.undo()
+    await result(tab, call)
+    assert state_in((await frames_until(tab, UPDATED))[-1], call) == "output-available"
