@@ -28,6 +28,7 @@ from tests.db.chat.notes import (
     ROOT,
     Connect,
     keys,
+    messages_at,
     opener,
     served_notes,
 )
@@ -133,6 +134,8 @@ async def test_bob_at_alices_address_is_at_his_own(connect: Connect, alice: User
     assert row is not None
     assert (row.state_version, row.generation) == (0, 0)
     assert await AgentInstance.objects.filter(owner=bob).acount() == 2
+    assert await sync_to_async(messages_at)(bob, CHILD) == []
+    assert len(await sync_to_async(messages_at)(alice, CHILD)) == 2
 
 
 async def test_a_token_opens_its_owners(connect: Connect, alice: User) -> None:
