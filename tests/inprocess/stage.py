@@ -118,7 +118,7 @@ class Stage:
             self._runs = {fiber_id: run for fiber_id, run in self._runs.items() if not run.done()}
             await db(testing.recover_crashed)
             await db(testing.make_due)
-            ids = await db(lambda: first_claimable(Fiber.objects.all()))
+            ids = await db(lambda: first_claimable(Fiber.objects.filter(owner_id=self.key.owner_id)))
             fresh = [fiber_id for fiber_id in ids if fiber_id not in self._runs]
             if not fresh:
                 return

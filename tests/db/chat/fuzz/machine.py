@@ -1,0 +1,316 @@
+"""Two tabs of one person, the worker and the network, in any order; and what must hold when all has come to rest."""
+
+import re
+from collections.abc import Coroutine
+from itertools import count
+from typing import Any, TypeVar
+
+import hypothesis.strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from chat.models import Turn
+from chat.turns.answers import ANSWERABLE
+from fibers import context as contexts
+from fibers.context import FiberContext
+from fibers.core.states import TERMINAL
+from fibers.testing import die
+from tests.db.chat.fuzz.speaker import KINDS, SPEAKERS, Speaker
+from tests.db.chat.fuzz.tab import Tab
+from tests.inprocess.stage import Bell, Socket, Stage, person, staged, through
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.models import ToolCallRecord
+
+T = TypeVar("T")
+TABS = st.integers(0, 1)
+_people = count()
+LOOK = 6.0  # longer than sockets go without looking at the rows
+
+
+class Conversation(RuleBasedStateMachine):
+    """Drives the real consumer. Each rule goes on until nothing moves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = staged()
+        self.loop = self.block.__enter__()
+        user, cookie = person(f"fuzz{next(_people)}")
+        self.stage = Stage(self.loop, user, cookie, agent="fuzzed", name="room")
+        self.stage.hear = self.bells
+        through(self.stage)
+        self.speaker = SPEAKERS["current"] = Speaker()
+        self.waiting: list[tuple[int, str]] = []
+        self.tabs = [Tab(f"tab{n}", lambda text, n=n: self.waiting.append((n, text))) for n in range(2)]  # type: ignore[misc]
+        self.sockets: dict[int, Socket] = {}
+        self.numbers = count(1)
+        self.asked: list[str] = []
+        self.answered: list[str] = []
+        self.lost: list[str] = []
+        self.doubled = 0
+        self.deaths = 0
+        self.opened_at: dict[int, int] = {}
+        contexts.recorded_probes.append(self.probe)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run on the example's loop."""
+        return self.loop.run_until_complete(work)
+
+    def bells(self, bell: Bell) -> list[Bell]:
+        """Lose or double a bell that tells of turns."""
+        kind = bell[1]["type"]
+        if kind in self.lost:
+            self.lost.remove(kind)
+            return []
+        if self.doubled and kind.startswith("turn."):
+            self.doubled -= 1
+            return [bell, bell]
+        return [bell]
+
+    def probe(self, context: FiberContext, _key: str) -> None:
+        """Die where a worker was told to."""
+        if self.deaths:
+            self.deaths -= 1
+            die(context)
+
+    async def settle(self) -> None:
+        """Until nothing moves: what comes is heard, what that makes tabs send is sent."""
+        while True:
+            for number, text in self._take_waiting():
+                if number in self.sockets:
+                    await self.sockets[number].send(text)
+            await self.stage.quiet()
+            heard = False
+            for number, socket in self.sockets.items():
+                while socket.frames:
+                    heard = True
+                    self.tabs[number].hear(socket.frames.pop(0))
+            if not heard and not self.waiting:
+                return
+
+    def _take_waiting(self) -> list[tuple[int, str]]:
+        taken, self.waiting = self.waiting, []
+        return taken
+
+    async def connect_tab(self, number: int) -> None:
+        self.opened_at[number] = await db(self._turn_count)
+        self.tabs[number].opened()
+        self.sockets[number] = await self.stage.connect(self.tabs[number].label)
+        await self.settle()
+
+    def _turn_count(self) -> int:
+        return Turn.objects.filter(instance__owner_id=self.stage.key.owner_id).count()
+
+    @initialize()
+    def both_come(self) -> None:
+        """Two tabs are open."""
+        for number in range(2):
+            self.run(self.connect_tab(number))
+
+    # The network
+
+    @rule(number=TABS)
+    def connect(self, number: int) -> None:
+        if number not in self.sockets:
+            self.run(self.connect_tab(number))
+            self.tabs[number].probe(next(self.numbers))
+            self.run(self.settle())
+
+    @rule(number=TABS)
+    def drop(self, number: int) -> None:
+        if number in self.sockets:
+            self.run(self.stage.disconnect(self.sockets.pop(number)))
+            self.tabs[number].lost()
+
+    @rule(kind=st.sampled_from(["turn.accepted", "turn.settled"]))
+    def lose_bell(self, kind: str) -> None:
+        self.lost.append(kind)
+
+    @rule()
+    def double_bells(self) -> None:
+        self.doubled = 3
+
+    # A person at a tab
+
+    def open_tab(self, number: int) -> Tab | None:
+        return self.tabs[number] if number in self.sockets else None
+
+    @rule(number=TABS)
+    def probe_again(self, number: int) -> None:
+        if (tab := self.open_tab(number)) is not None:
+            tab.probe(next(self.numbers))
+            self.run(self.settle())
+
+    @rule(number=TABS, kind=st.sampled_from(sorted(KINDS)))
+    def send(self, number: int, kind: str) -> None:
+        if (tab := self.open_tab(number)) is not None:
+            number_ = next(self.numbers)
+            message = {"id": f"u{number_}", "role": "user", "parts": [{"type": "text", "text": f"{kind} {number_}"}]}
+            self._ask(tab, [*tab.messages, message], "submit-message")
+
+    @rule(number=TABS)
+    def regenerate(self, number: int) -> None:
+        tab = self.open_tab(number)
+        if tab is not None and tab.messages and tab.messages[-1]["role"] == "assistant":
+            self._ask(tab, tab.messages[:-1], "regenerate-message")
+
+    @rule(number=TABS, kind=st.sampled_from(sorted(KINDS)), at=st.integers(0, 3))
+    def edit(self, number: int, kind: str, at: int) -> None:
+        tab = self.open_tab(number)
+        places = [n for n, message in enumerate(tab.messages) if message["role"] == "user"] if tab else []
+        if tab is not None and places:
+            place = places[at % len(places)]
+            parts = [{"type": "text", "text": f"{kind} {next(self.numbers)}"}]
+            edited = {"id": tab.messages[place]["id"], "role": "user", "parts": parts}
+            self._ask(tab, [*tab.messages[:place], edited], "submit-message")
+
+    def _ask(self, tab: Tab, messages: list[JSONObject], trigger: str) -> None:
+        request_id = f"r{next(self.numbers)}"
+        self.asked.append(request_id)
+        tab.ask(request_id, messages, trigger)
+        self.run(self.settle())
+
+    @rule(number=TABS, back=st.integers(0, 2))
+    def cancel(self, number: int, back: int) -> None:
+        tab = self.open_tab(number)
+        if tab is not None and len(self.asked) > back:
+            tab.stop(self.asked[-1 - back])
+            self.run(self.settle())
+
+    @rule(number=TABS)
+    def clear(self, number: int) -> None:
+        if (tab := self.open_tab(number)) is not None:
+            tab.clear()
+            self.run(self.settle())
+
+    @rule(number=TABS, continues=st.booleans(), fails=st.booleans())
+    def answer(self, number: int, continues: bool, fails: bool) -> None:
+        tab = self.open_tab(number)
+        calls = tab.open_calls("input-available") if tab else []
+        if tab is not None and calls:
+            self._answer(tab, calls[0], continues=continues, fails=fails)
+
+    @rule(number=TABS, continues=st.booleans())
+    def answer_again(self, number: int, continues: bool) -> None:
+        """Late, double or about nothing."""
+        if (tab := self.open_tab(number)) is not None:
+            call_id = self.answered[-1] if self.answered else "call-of-nobody"
+            self._answer(tab, call_id, continues=continues, fails=False)
+
+    def _answer(self, tab: Tab, call_id: str, *, continues: bool, fails: bool) -> None:
+        self.answered.append(call_id)
+        if fails:
+            tab.answer(call_id, state="output-error", errorText="no", autoContinue=False)
+        else:
+            tab.answer(call_id, output={"at": next(self.numbers)}, autoContinue=continues)
+        self.run(self.settle())
+
+    @rule(number=TABS, approved=st.booleans())
+    def decide(self, number: int, approved: bool) -> None:
+        tab = self.open_tab(number)
+        calls = tab.open_calls("approval-requested") if tab else []
+        if tab is not None and calls:
+            self.answered.append(calls[0])
+            tab.decide(calls[0], approved=approved)
+            self.run(self.settle())
+
+    @rule(number=TABS, approved=st.booleans())
+    def decide_again(self, number: int, approved: bool) -> None:
+        tab = self.open_tab(number)
+        if tab is not None and self.answered:
+            tab.decide(self.answered[-1], approved=approved)
+            self.run(self.settle())
+
+    # The worker
+
+    @rule(words=st.integers(0, 5))
+    def work(self, words: int) -> None:
+        self.speaker.let(words)
+        self.run(self._work())
+
+    async def _work(self) -> None:
+        await self.stage.work()
+        await self.settle()
+
+    @rule()
+    def die_soon(self) -> None:
+        self.deaths = 1
+
+    @rule()
+    def wait_a_while(self) -> None:
+        self.run(self._wait())
+
+    async def _wait(self) -> None:
+        await self.stage.pass_time(LOOK)
+        await self.settle()
+
+    # Rest
+
+    @rule()
+    def rest(self) -> None:
+        """Let everything come to its end, and compare."""
+        self.run(self._rest())
+        self.speaker.free(is_free=False)
+
+    async def _rest(self) -> None:
+        self.deaths, self.doubled = 0, 0
+        self.lost.clear()
+        self.speaker.free(is_free=True)
+        for _ in range(3):
+            await self._work()
+            await self._wait()
+        await self._compare()
+
+    async def _compare(self) -> None:
+        stored = await self.stage.transcript()
+        turns = await db(self._turns)
+        for turn in turns:
+            assert turn.fiber.status in TERMINAL, f"{turn.request_id} has not ended"
+        for number in self.sockets:
+            self._compare_tab(number, stored, turns)
+        self._compare_words(stored)
+        await db(self._compare_calls, stored)
+
+    def _turns(self) -> list[Turn]:
+        found = Turn.objects.filter(instance__owner_id=self.stage.key.owner_id)
+        return list(found.select_related("fiber").order_by("position"))
+
+    def _compare_tab(self, number: int, stored: list[JSONObject], turns: list[Turn]) -> None:
+        tab = self.tabs[number]
+        line = tab.line
+        assert line is not None
+        assert not line.wrongs, f"{tab.label}: {line.wrongs}"
+        assert tab.messages == stored, f"{tab.label} shows\n  {tab.messages}\nstored is\n  {stored}"
+        due = line.sent | line.next_seq.keys()
+        due |= {turn.request_id for turn in turns[self.opened_at[number] :]}
+        assert {request: line.ends[request] for request in due} == dict.fromkeys(due, 1), f"ends told to {tab.label}"
+        assert all(times == 1 for times in line.ends.values()), f"ends told to {tab.label}: {line.ends}"
+
+    def _compare_words(self, stored: list[JSONObject]) -> None:
+        """Each word once; of each call of the model its beginning, and all of it when it came to its end."""
+        for message in stored:
+            text = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+            words = re.findall(r"w\d+ ", text) if message["role"] == "assistant" else []
+            for said in self.speaker.said:
+                mine = [word for word in words if word in said.words]
+                assert mine == said.words[: len(mine)], f"{mine} of {said.words}"
+                assert not (mine and said.is_finished and mine != said.words), f"{mine} of {said.words}"
+
+    def _compare_calls(self, stored: list[JSONObject]) -> None:
+        """What is open is shown as open, and the other way round."""
+        rows = ToolCallRecord.objects.filter(owner_id=self.stage.key.owner_id, status__in=ANSWERABLE)
+        shown = {
+            part["toolCallId"]
+            for message in stored
+            for part in message["parts"]
+            if part.get("state") in ("input-available", "approval-requested")
+        }
+        assert shown <= set(rows.values_list("call_id", flat=True)), "shown as open, but nobody can answer"
+
+    def teardown(self) -> None:
+        """Rest, then leave."""
+        try:
+            self.run(self._rest())
+        finally:
+            contexts.recorded_probes.remove(self.probe)
+            self.run(self.stage.leave())
+            self.block.__exit__(None, None, None)
