@@ -184,7 +184,8 @@ class Tab:
             expected = 0 if frame.get("replay") and frame["seq"] == 0 else line.next_seq.get(request_id, 0)
             if frame["seq"] != expected:
                 line.wrongs.append(f"{request_id}: chunk {frame['seq']} instead of {expected}")
-            if line.ends[request_id]:
+            is_asked = frame.get("replay") and request_id in line.acknowledged  # the offer came before the end
+            if line.ends[request_id] and not is_asked:
                 line.wrongs.append(f"{request_id}: chunk {frame['seq']} after the end")
             line.next_seq[request_id] = frame["seq"] + 1
         elif frame["done"]:
