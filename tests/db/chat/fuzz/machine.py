@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 import hypothesis.strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from chat.models import Turn
 from chat.turns.answers import ANSWERABLE
@@ -48,6 +48,8 @@ class Conversation(RuleBasedStateMachine):
         self.lost: list[str] = []
         self.doubled = 0
         self.deaths = 0
+        self.slow: set[int] = set()  # tabs that do not read for a while
+        self.has_lost = False  # a bell, and nobody has looked at the rows since
         self.opened_at: dict[int, int] = {}
         contexts.recorded_probes.append(self.probe)
 
@@ -60,6 +62,7 @@ class Conversation(RuleBasedStateMachine):
         kind = bell[1]["type"]
         if kind in self.lost:
             self.lost.remove(kind)
+            self.has_lost = True
             return []
         if self.doubled and kind.startswith("turn."):
             self.doubled -= 1
@@ -81,7 +84,7 @@ class Conversation(RuleBasedStateMachine):
             await self.stage.quiet()
             heard = False
             for number, socket in self.sockets.items():
-                while socket.frames:
+                while socket.frames and number not in self.slow:
                     heard = True
                     self.tabs[number].hear(socket.frames.pop(0))
             if not heard and not self.waiting:
@@ -98,7 +101,7 @@ class Conversation(RuleBasedStateMachine):
         await self.settle()
 
     def _turn_count(self) -> int:
-        return Turn.objects.filter(instance__owner_id=self.stage.key.owner_id).count()
+        return max((turn.position for turn in self._turns()), default=0)
 
     @initialize()
     def both_come(self) -> None:
@@ -117,9 +120,20 @@ class Conversation(RuleBasedStateMachine):
 
     @rule(number=TABS)
     def drop(self, number: int) -> None:
+        self.slow.discard(number)
         if number in self.sockets:
             self.run(self.stage.disconnect(self.sockets.pop(number)))
             self.tabs[number].lost()
+
+    @rule(number=TABS)
+    def look_away(self, number: int) -> None:
+        """What comes to this tab is under way until it looks again."""
+        self.slow.add(number)
+
+    @rule()
+    def look_again(self) -> None:
+        self.slow.clear()
+        self.run(self.settle())
 
     @rule(kind=st.sampled_from(["turn.accepted", "turn.settled"]))
     def lose_bell(self, kind: str) -> None:
@@ -146,6 +160,23 @@ class Conversation(RuleBasedStateMachine):
             number_ = next(self.numbers)
             message = {"id": f"u{number_}", "role": "user", "parts": [{"type": "text", "text": f"{kind} {number_}"}]}
             self._ask(tab, [*tab.messages, message], "submit-message")
+
+    @rule(number=TABS, kind=st.sampled_from(sorted(KINDS)), words=st.integers(1, 9))
+    def send_and_work(self, number: int, kind: str, words: int) -> None:
+        self.send(number, kind)
+        self.work(words)
+
+    @rule(number=TABS, kind=st.sampled_from(sorted(kind for kind, calls in KINDS.items() if calls)))
+    def ask_for_calls(self, number: int, kind: str) -> None:
+        """Until the calls are there to be answered."""
+        self.send(number, kind)
+        self.work(20)
+
+    @rule(number=TABS)
+    def come_back(self, number: int) -> None:
+        """The line is cut and there again at once."""
+        self.drop(number)
+        self.connect(number)
 
     @rule(number=TABS)
     def regenerate(self, number: int) -> None:
@@ -176,9 +207,9 @@ class Conversation(RuleBasedStateMachine):
             tab.stop(self.asked[-1 - back])
             self.run(self.settle())
 
-    @rule(number=TABS)
-    def clear(self, number: int) -> None:
-        if (tab := self.open_tab(number)) is not None:
+    @rule(number=TABS, sure=st.integers(0, 2))
+    def clear(self, number: int, sure: int) -> None:
+        if (tab := self.open_tab(number)) is not None and sure == 2:
             tab.clear()
             self.run(self.settle())
 
@@ -240,10 +271,23 @@ class Conversation(RuleBasedStateMachine):
         self.run(self._wait())
 
     async def _wait(self) -> None:
+        self.slow.clear()  # nothing is under way for so long
+        self.has_lost = False
+        await self.settle()
         await self.stage.pass_time(LOOK)
         await self.settle()
 
     # Rest
+
+    @invariant()
+    def tabs_are_right_whenever_nothing_is_under_way(self) -> None:
+        """Without a lost bell nobody has to wait for anything."""
+        if not self.has_lost and not self.slow:
+            self.run(self._compare_if_at_rest())
+
+    async def _compare_if_at_rest(self) -> None:
+        if all(turn.fiber.status in TERMINAL for turn in await db(self._turns)):
+            await self._compare()
 
     @rule()
     def rest(self) -> None:
@@ -279,7 +323,8 @@ class Conversation(RuleBasedStateMachine):
         line = tab.line
         assert line is not None
         assert not line.wrongs, f"{tab.label}: {line.wrongs}"
-        assert tab.messages == stored, f"{tab.label} shows\n  {tab.messages}\nstored is\n  {stored}"
+        ended = [(turn.request_id, turn.trigger, turn.fiber.status, turn.error_text) for turn in turns]
+        assert tab.messages == stored, f"{tab.label} shows\n  {tab.messages}\nstored is\n  {stored}\nturns {ended}"
         due = line.sent | line.next_seq.keys()
         # Of turns that were cleared away before it heard of them it need not hear.
         newest = [turn for turn in turns if turn.generation == turn.instance.generation]
