@@ -24,6 +24,7 @@ from tools_app.models import ToolCallRecord
 T = TypeVar("T")
 TABS = st.integers(0, 1)
 _people = count()
+POLL = 2.5  # longer than a socket waits before it looks whether a turn that did not begin has ended
 LOOK = 6.0  # longer than sockets go without looking at the rows
 
 
@@ -287,6 +288,8 @@ class Conversation(RuleBasedStateMachine):
 
     async def _compare_if_at_rest(self) -> None:
         if all(turn.fiber.status in TERMINAL for turn in await db(self._turns)):
+            await self.stage.pass_time(POLL)
+            await self.settle()
             await self._compare()
 
     @rule()
