@@ -28,8 +28,8 @@ POLL = 2.5  # longer than a socket waits before it looks whether a turn that did
 LOOK = 6.0  # longer than sockets go without looking at the rows
 
 
-class Conversation(RuleBasedStateMachine):
-    """Drives the real consumer. Each rule goes on until nothing moves."""
+class TwoTabs(RuleBasedStateMachine):
+    """A conversation with two tabs. Everything that is done to it goes on until nothing moves."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,6 +82,7 @@ class Conversation(RuleBasedStateMachine):
             for number, text in self._take_waiting():
                 if number in self.sockets:
                     await self.sockets[number].send(text)
+                    self.tabs[number].has_sent()
             await self.stage.quiet()
             heard = False
             for number, socket in self.sockets.items():
@@ -104,13 +105,19 @@ class Conversation(RuleBasedStateMachine):
     def _turn_count(self) -> int:
         return max((turn.position for turn in self._turns()), default=0)
 
+    def _turns(self) -> list[Turn]:
+        found = Turn.objects.filter(instance__owner_id=self.stage.key.owner_id)
+        return list(found.select_related("fiber", "instance").order_by("position"))
+
     @initialize()
     def both_come(self) -> None:
         """Two tabs are open."""
         for number in range(2):
             self.run(self.connect_tab(number))
 
-    # The network
+
+class Network(TwoTabs):
+    """What happens to lines and bells."""
 
     @rule(number=TABS)
     def connect(self, number: int) -> None:
@@ -144,7 +151,37 @@ class Conversation(RuleBasedStateMachine):
     def double_bells(self) -> None:
         self.doubled = 3
 
-    # A person at a tab
+
+class Worker(Network):
+    """What happens to turns."""
+
+    @rule(words=st.integers(0, 5))
+    def work(self, words: int) -> None:
+        self.speaker.let(words)
+        self.run(self._work())
+
+    async def _work(self) -> None:
+        await self.stage.work()
+        await self.settle()
+
+    @rule()
+    def die_soon(self) -> None:
+        self.deaths = 1
+
+    @rule()
+    def wait_a_while(self) -> None:
+        self.run(self._wait())
+
+    async def _wait(self) -> None:
+        self.slow.clear()  # nothing is under way for so long
+        self.has_lost = False
+        await self.settle()
+        await self.stage.pass_time(LOOK)
+        await self.settle()
+
+
+class Person(Worker):
+    """What somebody does at a tab."""
 
     def open_tab(self, number: int) -> Tab | None:
         return self.tabs[number] if number in self.sockets else None
@@ -252,33 +289,9 @@ class Conversation(RuleBasedStateMachine):
             tab.decide(self.answered[-1], approved=approved)
             self.run(self.settle())
 
-    # The worker
 
-    @rule(words=st.integers(0, 5))
-    def work(self, words: int) -> None:
-        self.speaker.let(words)
-        self.run(self._work())
-
-    async def _work(self) -> None:
-        await self.stage.work()
-        await self.settle()
-
-    @rule()
-    def die_soon(self) -> None:
-        self.deaths = 1
-
-    @rule()
-    def wait_a_while(self) -> None:
-        self.run(self._wait())
-
-    async def _wait(self) -> None:
-        self.slow.clear()  # nothing is under way for so long
-        self.has_lost = False
-        await self.settle()
-        await self.stage.pass_time(LOOK)
-        await self.settle()
-
-    # Rest
+class Conversation(Person):
+    """All of it, and what must hold at rest."""
 
     @invariant()
     def tabs_are_right_whenever_nothing_is_under_way(self) -> None:
@@ -316,10 +329,6 @@ class Conversation(RuleBasedStateMachine):
             self._compare_tab(number, stored, turns)
         self._compare_words(stored)
         await db(self._compare_calls, stored)
-
-    def _turns(self) -> list[Turn]:
-        found = Turn.objects.filter(instance__owner_id=self.stage.key.owner_id)
-        return list(found.select_related("fiber", "instance").order_by("position"))
 
     def _compare_tab(self, number: int, stored: list[JSONObject], turns: list[Turn]) -> None:
         tab = self.tabs[number]

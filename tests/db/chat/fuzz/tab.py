@@ -24,6 +24,7 @@ class Line:
     next_seq: dict[str, int] = field(default_factory=dict)
     ends: Counter[str] = field(default_factory=Counter)
     acknowledged: set[str] = field(default_factory=set)
+    offered: set[str] = field(default_factory=set)  # and the acknowledgement has not been sent
     wrongs: list[str] = field(default_factory=list)
 
 
@@ -39,14 +40,14 @@ class Tab:
         self._own: set[str] = set()  # requests whose answer is this tab's own, also those that it resumed
         self._stopped: set[str] = set()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it has a line."""
-        return self.line is not None
-
     def opened(self) -> None:
         """A new line."""
         self.line = Line()
+
+    def has_sent(self) -> None:
+        """What it wanted to send is with the server."""
+        if self.line is not None:
+            self.line.offered.clear()
 
     def lost(self) -> None:
         """The line was cut: answers that were being told end here, as far as they came."""
@@ -120,6 +121,7 @@ class Tab:
                 self._forget()
             case "cf_agent_stream_resuming" if frame["id"] not in self.line.acknowledged:
                 self.line.acknowledged.add(frame["id"])
+                self.line.offered.add(frame["id"])
                 self._own.add(frame["id"])
                 self._send({"type": "cf_agent_stream_resume_ack", "id": frame["id"]})
             case "cf_agent_use_chat_response":
@@ -187,6 +189,8 @@ class Tab:
             is_asked = frame.get("replay") and request_id in line.acknowledged  # the offer came before the end
             if line.ends[request_id] and not is_asked:
                 line.wrongs.append(f"{request_id}: chunk {frame['seq']} after the end")
+            if request_id in line.offered:
+                line.wrongs.append(f"{request_id}: chunk {frame['seq']} before the acknowledgement")
             line.next_seq[request_id] = frame["seq"] + 1
         elif frame["done"]:
             line.ends[request_id] += 1
