@@ -82,7 +82,8 @@ class TwoTabs(RuleBasedStateMachine):
             for number, text in self._take_waiting():
                 if number in self.sockets:
                     await self.sockets[number].send(text)
-                    self.tabs[number].has_sent()
+                    if (line := self.tabs[number].line) is not None:
+                        line.has_sent()
             await self.stage.quiet()
             heard = False
             for number, socket in self.sockets.items():

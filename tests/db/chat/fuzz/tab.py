@@ -27,6 +27,10 @@ class Line:
     offered: set[str] = field(default_factory=set)  # and the acknowledgement has not been sent
     wrongs: list[str] = field(default_factory=list)
 
+    def has_sent(self) -> None:
+        """What was to be sent is with the server."""
+        self.offered.clear()
+
 
 class Tab:
     """One tab over any number of connections."""
@@ -43,11 +47,6 @@ class Tab:
     def opened(self) -> None:
         """A new line."""
         self.line = Line()
-
-    def has_sent(self) -> None:
-        """What it wanted to send is with the server."""
-        if self.line is not None:
-            self.line.offered.clear()
 
     def lost(self) -> None:
         """The line was cut: answers that were being told end here, as far as they came."""
