@@ -156,13 +156,13 @@ class ChatAgent(Think):
 
 
 @tool
-def add(a: int, b: int) -> dict[str, int]:
+async def add(a: int, b: int) -> dict[str, int]:
     """Add two numbers."""
     return {"sum": a + b}
 
 
 @tool
-def explode(msg: str) -> str:
+async def explode(msg: str) -> str:
     """Fail."""
     raise RuntimeError(f"boom: {msg}")
 

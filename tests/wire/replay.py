@@ -133,8 +133,23 @@ class Replay:
         """Where the frame that is due stands: changed messages and chunks may overtake each other, nothing else may."""
         kinds = [_kind(frame) for frame in socket.frames]
         due = _kind(event.frame)
+        if due == "chunk" and (call_id := _result_of(event.frame)):
+            return self._place_of_result(call_id, socket)
         if due in _APART and due in kinds and all(kind in _APART for kind in kinds[: kinds.index(due)]):
             return kinds.index(due)
+        return 0
+
+    def _place_of_result(self, call_id: str, socket: Socket) -> int:
+        """Calls run side by side, and their results come in any order: numbers are given in the order of coming."""
+        bodies = [with_decoded_body(frame) for frame in socket.frames]
+        for at, body in enumerate(bodies):
+            if not (found := _result_of(body)):
+                break
+            if found == self._names.ours_in(call_id):
+                for earlier in socket.frames[:at]:
+                    earlier["seq"] += 1
+                socket.frames[at]["seq"] -= at
+                return at
         return 0
 
     async def _say(self, at: int, *, more: int = 0) -> None:
@@ -168,3 +183,9 @@ _APART = ("chunk", "cf_agent_message_updated")
 
 def _kind(frame: JSONObject) -> str:
     return "chunk" if "seq" in frame else str(frame["type"])
+
+
+def _result_of(frame: JSONObject) -> str:
+    """The call whose result the frame tells, or nothing."""
+    body = frame.get("$body") or {}
+    return str(body["toolCallId"]) if str(body.get("type", "")).startswith("tool-output") else ""

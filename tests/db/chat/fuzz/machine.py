@@ -205,6 +205,17 @@ class Person(Worker):
         self.send(number, kind)
         self.work(words)
 
+    @rule(number=TABS, who_stops=TABS)
+    def send_two_and_stop_the_second(self, number: int, who_stops: int) -> None:
+        self.send(number, "talk")
+        self.send(number, "talk")
+        self.cancel(who_stops, 0)
+
+    @rule(number=TABS, who_clears=TABS, words=st.integers(0, 3))
+    def clear_in_mid_answer(self, number: int, who_clears: int, words: int) -> None:
+        self.send_and_work(number, "long", words)
+        self.clear(who_clears, 2)
+
     @rule(number=TABS, kind=st.sampled_from(sorted(kind for kind, calls in KINDS.items() if calls)))
     def ask_for_calls(self, number: int, kind: str) -> None:
         """Until the calls are there to be answered."""
