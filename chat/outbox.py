@@ -55,6 +55,7 @@ class Outbox:
     def clear(self, turns: list[TurnRef]) -> None:
         """The conversation was cleared, and these turns with it."""
         self._clears += 1
+        self.version = None  # the client has emptied its list by itself, or is about to
         self._cleared.update(turn.turn_id for turn in turns)
 
     async def cleared(self) -> None:
@@ -134,6 +135,8 @@ class Outbox:
         is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
         if ended.request_id in self._stopped or is_copy or (is_empty and ended.has_begun and not failed):
             await self.mend(ended)
+        elif ended.has_begun and _ends_with_stopped(messages):
+            await self.transcript()
         if failed:
             await db(live.mark_seen, ended.turn_id, self._user_id)
 
@@ -181,6 +184,15 @@ class Outbox:
     async def find_turn(self, turn_id: str) -> TurnRef | None:
         """Read one turn as it is now."""
         return await db(live.find_turn, self._key, turn_id=turn_id)
+
+
+def _ends_with_stopped(messages: list[JSONObject]) -> bool:
+    """Whether the last message waits for nothing any more.
+
+    Clients put the answer that they are being told at the end of their list, behind it, and no turn of it will send
+    another list.
+    """
+    return bool(messages) and bool((messages[-1].get("metadata") or {}).get("stopped"))
 
 
 def _live_frame(request_id: str) -> Callable[[Record], str]:

@@ -41,7 +41,7 @@ async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = F
     async with asyncio.timeout(timeout_seconds):
         for done in range(ROUNDS):
             if recover:
-                await db(_recover)
+                await db(recover_crashed)
             if skip_delays:
                 await db(make_due)
             ids = await db(_claimable)
@@ -110,7 +110,8 @@ def claim_for_test(fiber_id: str, worker: str = "test") -> FiberContext | None:
     return None if claim is None else FiberContext(claim)
 
 
-def _recover() -> None:
+def recover_crashed() -> None:
+    """Recover what simulated crashes have left behind, as the sweeper of a worker does once a lease has run out."""
     while _crashed:
         expire_lease(*_crashed.pop())
     recovery.sweep(prune=False)

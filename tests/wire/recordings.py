@@ -9,7 +9,8 @@ from typing import Final
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"
-AMENDMENTS: Final = Path(__file__).parents[2] / "docs" / "wire-amendments.md"
+ROOT: Final = Path(__file__).parents[2]
+AMENDMENTS: Final = ROOT / "docs" / "wire-amendments.md"
 NAMES: Final = sorted(path.stem for path in FIXTURES.glob("*.jsonl"))
 
 
@@ -54,9 +55,34 @@ def with_decoded_body(frame: JSONObject) -> JSONObject:
 
 def amended(check: str) -> dict[str, str]:
     """Read the page: recording (or `recording/request`) to the name of the amendment, for one kind of check."""
-    found: dict[str, str] = {}
-    for name, checks in re.findall(r"^\| `([a-z-]+)` \|.*\| ([^|]*) \|$", AMENDMENTS.read_text(), re.MULTILINE):
-        for kind, targets in re.findall(r"(\w+): ((?:`[^`]+`(?:, )?)+)", checks):
+    return {target: name for name, targets in _rows(check).items() for target in targets}
+
+
+def amended_frames() -> dict[str, set[str]]:
+    """Read the page: name of the amendment to the recordings whose frames it changes, or "everywhere"."""
+    return _rows("frames")
+
+
+def _rows(check: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, checks in re.findall(r"^\| `([a-z-]+)` \|.*\| ([^|]*) \|$", _amendments(), re.MULTILINE):
+        for kind, targets in re.findall(r"(\w+): (everywhere|(?:`[^`]+`(?:, )?)+)", checks):
             if kind == check:
-                found.update((target, name) for target in re.findall(r"`([^`]+)`", targets))
+                found[name] = {targets} if targets == "everywhere" else set(re.findall(r"`([^`]+)`", targets))
     return found
+
+
+def not_played() -> dict[str, list[tuple[Path, str]]]:
+    """Read the end of the page: recordings that are not played, each with the tests that cover it."""
+    rows = re.findall(r"^\| `([a-z-]+)` \|.*\| ([^|]*) \|$", _page()[1], re.MULTILINE)
+    return {
+        name: [(ROOT / path, test) for path, test in re.findall(r"`([^`]+)::(\w+)`", tests)] for name, tests in rows
+    }
+
+
+def _amendments() -> str:
+    return _page()[0]
+
+
+def _page() -> list[str]:
+    return AMENDMENTS.read_text().split("## Recordings that are not played")
