@@ -52,9 +52,13 @@ class Room:
         port: int = 0,
         is_waiting: bool = True,
         liar: Callable[[WebSocketRoute], None] | None = None,
+        page: str = "",
         **query: str,
     ) -> Tab:
-        """Open a tab, straight to the web server, through something that listens on `port`, or through a liar."""
+        """Open a tab, straight to the web server, through something that listens on `port`, or through a liar.
+
+        `page`: another page than the room's own.
+        """
         host = f"127.0.0.1:{port or self.product.webs[0].port}"
         asked = {"host": host, "name": quote(self.name, safe=""), "token": self.product.token("alice"), **query}
         asked.setdefault("agent", self.agent)
@@ -62,7 +66,7 @@ class Room:
         self.tabs.append(tab)
         if liar is not None:
             tab.page.route_web_socket("**", liar)
-        return tab.open(self._base, is_waiting=is_waiting, **asked)
+        return tab.open(urljoin(self._base, page), is_waiting=is_waiting, **asked)
 
     def open_two(self) -> tuple[Tab, Tab]:
         """A tab that acts and one that only looks."""
