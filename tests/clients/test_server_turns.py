@@ -1,13 +1,14 @@
 """Turns that nobody on the page began: by server code (5.13), and a clear by somebody else (5.5)."""
 
 import json
+from functools import partial
 
 import pytest
 
 from tests.acceptance.product import wait_for
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room, outline
-from tests.clients.tab import text_of
+from tests.clients.tab import Json, Tab, text_of
 from tests.clients.ways import LINES, USE_CHAT, enter, look_on
 
 SPEAKING = "tests.acceptance.desk.speaking"
@@ -32,6 +33,21 @@ def script(room: Room, text: str) -> str:
     return f"{text}\nmarker: {room.markers[-1]}"
 
 
+def shows_all(room: Room, tab: Tab) -> bool:
+    return outline(tab.messages) == outline(room.stored())
+
+
+def check_two_answers(room: Room) -> list[Json]:
+    """The second goes on where the first broke off, here and in every tab."""
+    for tab in room.tabs:
+        tab.wait_rest()
+        wait_for(partial(shows_all, room, tab), seconds=10, what=f"the whole conversation in {tab.label}")
+    stored = room.stored()
+    assert [message["role"] for message in stored] == ["user", "assistant", "assistant"]
+    assert "".join(map(text_of, stored[1:])) == room.answers()[0]
+    return stored
+
+
 @LINES
 @pytest.mark.parametrize("how", ["save", "submit"])
 def test_5_13_server_code_speaks(room: Room, how: str) -> None:
@@ -53,7 +69,11 @@ def test_5_13_server_code_speaks(room: Room, how: str) -> None:
 @LINES
 def test_5_13_an_error_sets_none_in_those_who_look_on(room: Room) -> None:
     tab, observer = room.open_two()
-    speak(room, "submit", script(room, "stream 20 words at 40/s\nerror in stream after 5 chunks"))
+    speak(
+        room,
+        "submit",
+        script(room, "stream 20 words at 40/s\nerror in stream after 5 chunks code context_length_exceeded"),
+    )
     for each in (tab, observer):
         each.wait(f"{ENDS} === 1")
     assert len(room.rest()) == 2
@@ -87,9 +107,7 @@ def test_5_14_a_continuation_is_a_message_of_its_own(room: Room) -> None:
     speak(room, "go_on")
     for each in (tab, observer):
         each.wait(f"{ENDS} === 2")
-    stored = room.rest()
-    assert [message["role"] for message in stored] == ["user", "assistant", "assistant"]
-    assert "".join(map(text_of, stored[1:])) == room.answers()[0]
+    stored = check_two_answers(room)
     for each in (tab, observer):
         frames = each.received(CHUNK)
         last = [frame for frame in frames if frame["id"] == frames[-1]["id"]]
@@ -105,9 +123,7 @@ def test_5_14_a_page_that_asks_gets_the_continuation(room: Room, transport: str)
     speak(room, "go_on")
     observer.wait(f"{ENDS} === 2")
     tab.reload()
-    stored = room.rest()
-    assert [message["role"] for message in stored] == ["user", "assistant", "assistant"]
-    assert "".join(map(text_of, stored[1:])) == room.answers()[0]
+    check_two_answers(room)
 
 
 @USE_CHAT
