@@ -67,7 +67,7 @@ def test_5_12_latest_merge_debounce(make_room: MakeRoom, line: str, transport: s
     wait_queued(observer, 2)
     late = room.ask(other, "say: Late.")
     wait_queued(observer, 3)
-    other.wait("harness.chat.messages.at(-1).parts.some(part => part.text?.endsWith('Late.'))")
+    other.wait("harness.chat.messages.at(-1)?.parts.some(part => part.text?.endsWith('Late.'))")
     stored = check_after_reload(room, transport, tab, other)
     assert [message["role"] for message in stored] == ["user", "assistant", "user", "user", "assistant"]
     assert [text_of(message) for message in stored[2:4]] == [early, late]

@@ -8,8 +8,8 @@ import pytest
 from tests.acceptance.product import wait_for
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room, outline
-from tests.clients.tab import Json, Tab, text_of
-from tests.clients.ways import LINES, USE_CHAT, enter, look_on
+from tests.clients.tab import Json, text_of
+from tests.clients.ways import LINES, USE_CHAT, enter, look_on, shows_all
 
 SPEAKING = "tests.acceptance.desk.speaking"
 ENDS = "harness.events.filter(event => event.kind === 'turn-end').length"
@@ -31,10 +31,6 @@ def script(room: Room, text: str) -> str:
     """A script with a marker, as `Room.ask` makes it."""
     room.markers.append(f"{room.name}-{len(room.markers)}")
     return f"{text}\nmarker: {room.markers[-1]}"
-
-
-def shows_all(room: Room, tab: Tab) -> bool:
-    return outline(tab.messages) == outline(room.stored())
 
 
 def check_two_answers(room: Room) -> list[Json]:

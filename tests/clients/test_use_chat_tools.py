@@ -9,11 +9,11 @@ from tests.acceptance.product import wait_for
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room, outline
 from tests.clients.tab import Tab, text_of
-from tests.clients.ways import USE_CHAT, enter, flat, holds, look_on
+from tests.clients.ways import USE_CHAT, enter, flat, holds, look_on, shows_all
 
 DESK = "desk"
 TOOLS = {"clientTools": [{"name": "pick", "description": "Pick.", "parameters": {"type": "object"}}]}
-WAITS = "harness.chat.messages.at(-1).parts.some(part => part.state === '{}')"
+WAITS = "harness.chat.messages.at(-1)?.parts.some(part => part.state === '{}')"
 
 
 @pytest.fixture
@@ -44,7 +44,9 @@ def check_same(room: Room, tab: Tab, transport: str, *, stored: int) -> None:
     tab.reload()
     tab.wait(f"harness.chat.messages.length === {stored}")
     room.tabs.append(tab)
-    room.rest()
+    for each in room.tabs:
+        wait_for(partial(shows_all, room, each), seconds=10, what=f"the whole conversation in {each.label}")
+        assert not each.errors
 
 
 @USE_CHAT
@@ -68,7 +70,7 @@ def test_5_10_two_rounds_of_calls(room: Room, transport: str) -> None:
     room.ask(tab, "\n".join([*script, "say: Then {result}."]))
     for call, output in (("c1", "a red hat"), ("c2", "a blue coat")):
         is_open = f"p => p.toolCallId === '{call}' && p.state === 'input-available'"
-        tab.wait(f"harness.chat.messages.at(-1).parts.some({is_open}) && harness.chat.status === 'ready'")
+        tab.wait(f"harness.chat.messages.at(-1)?.parts.some({is_open}) && harness.chat.status === 'ready'")
         tab.do(f"harness.chat.addToolOutput({{tool: 'pick', toolCallId: '{call}', output: '{output}'}})")
     check_same(room, tab, transport, stored=4)
     states = [part["state"] for message in room.stored()[1:] for part in message["parts"] if "toolCallId" in part]
@@ -80,7 +82,7 @@ def test_5_10_two_calls_at_once_are_one_continuation(room: Room, transport: str)
     tab = arrive(room, transport)
     room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\ncall tool pick {"from": "coats"} id=c2\nsay: Both {results}.')
-    open_calls = "harness.chat.messages.at(-1).parts.filter(p => p.state === 'input-available')"
+    open_calls = "harness.chat.messages.at(-1)?.parts.filter(p => p.state === 'input-available')"
     tab.wait(f"{open_calls}.length === 2 && harness.chat.status === 'ready'")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c2', output: 'coat'})")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c1', output: 'hat'})")
@@ -94,7 +96,6 @@ def test_5_10_an_error_of_the_page(room: Room, transport: str) -> None:
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: Well: {result}.')
     tab.wait(WAITS.format("input-available") + " && harness.chat.status === 'ready'")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c1', state: 'output-error', errorText: 'no hats'})")
-    tab.do("harness.chat.sendMessage()")
     check_same(room, tab, transport, stored=3)
     assert room.stored()[1]["parts"][-1]["errorText"] == "no hats"
 
@@ -113,7 +114,7 @@ def test_5_10_a_reload_before_the_answer(room: Room, transport: str) -> None:
 
 @USE_CHAT
 @pytest.mark.parametrize("approved", [True, False])
-def test_5_11_an_approval(room: Room, transport: str, approved: bool) -> None:
+def test_5_11_an_approval(room: Room, observer: Tab, transport: str, approved: bool) -> None:
     """Approved: the tool's result comes as `tool-output-available` in the page's message. Refused: `output-denied`."""
     tab = arrive(room, transport)
     room.tabs.remove(tab)
@@ -122,10 +123,13 @@ def test_5_11_an_approval(room: Room, transport: str, approved: bool) -> None:
     word = "true" if approved else "false"
     tab.do(
         "harness.chat.addToolApprovalResponse({approved: " + word + ", "
-        "id: harness.chat.messages.at(-1).parts.find(p => p.approval).approval.id})"
+        "id: harness.chat.messages.at(-1)?.parts.find(p => p.approval).approval.id})"
     )
-    tab.wait(WAITS.format("output-available" if approved else "output-denied"))
+    state = "output-available" if approved else "output-denied"
+    tab.wait(f"harness.chat.messages.flatMap(message => message.parts).some(part => part.state === '{state}')")
+    tab.wait("harness.chat.messages.at(-1)?.parts.some(part => part.text?.startsWith('So:'))")
     tab.wait_rest()
+    wait_for(partial(shows_all, room, observer), seconds=10, what="the whole conversation in the other tab")
     assert text_of(tab.messages[-1]).startswith("So:")
 
 

@@ -40,3 +40,8 @@ def flat(messages: list[Json]) -> list[object]:
 def holds(room: Room, count: int) -> bool:
     """Whether so many messages are stored."""
     return len(room.stored()) == count
+
+
+def shows_all(room: Room, tab: Tab) -> bool:
+    """Whether a tab shows what is stored."""
+    return outline(tab.messages) == outline(room.stored())
