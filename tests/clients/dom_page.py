@@ -123,7 +123,7 @@ class DomPage:
             self._callbacks["websocket"](socket)
         elif "socket" in said:
             event = "framesent" if "sent" in said else "framereceived"
-            self._sockets[said["socket"]].heard[event](said.get("sent") or said.get("received"))
+            self._sockets[said["socket"]].heard[event](str(said.get("sent") or said.get("received")))
         elif "failed" in said:
             self._callbacks["pageerror"](said["failed"])
         elif "loaded" in said:
