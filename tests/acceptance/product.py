@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -109,6 +109,15 @@ class Process:
         if self.is_running:
             self.kill()
         self.start()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let it stand still for a moment: what it would do waits."""
+        os.killpg(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self.pid, signal.SIGCONT)
 
     def _send(self, number: signal.Signals) -> None:
         assert self.popen is not None

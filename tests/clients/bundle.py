@@ -1,5 +1,7 @@
 """Bundles the page with the published clients, for a browser, with the Deno of the wheel: no Node, no build server.
 
+The same bundles also run without a browser (`dom/`, `dom_page.py`).
+
 Each line (`sdk7`, `sdk6`) has its own package.json and a lock with hashes. The packages come from the npm registry into
 `dist/LINE/`, which is never committed; a bundle is made again when one of its inputs has changed.
 """
@@ -29,8 +31,8 @@ PAGE = (
 )
 SECONDS = 300.0
 
-
 LINES = ("sdk7", "sdk6")
+DOM = "dom"
 
 
 class BundleFailed(Exception):
@@ -45,7 +47,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 @contextmanager
 def served_bundles() -> Iterator[str]:
     """Address of the bundled pages, on a port of their own as in development. Errors: `BundleFailed`."""
-    for line in LINES:
+    for line in (*LINES, DOM):
         make_bundle(line)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, directory=str(DIST)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -57,7 +59,7 @@ def served_bundles() -> Iterator[str]:
 
 
 def make_bundle(line: str) -> Path:
-    """Return the folder with the pages of a line, built if needed. Errors: `BundleFailed`."""
+    """Return the folder with the pages of a line, or with what runs them without a browser. Errors: `BundleFailed`."""
     folder = DIST / line
     folder.mkdir(parents=True, exist_ok=True)
     with (DIST / f"{line}.lock").open("w") as lock:
@@ -73,18 +75,22 @@ def _make_if_needed(line: str, folder: Path) -> None:
         stamp.unlink(missing_ok=True)
         for name in INPUTS:
             shutil.copy(HERE / line / name, folder / name)
-        for name in SOURCES:
-            shutil.copy(HERE / name, folder / name)
+        for path in _sources(line):
+            shutil.copy(path, folder / path.name)
         _deno(folder, "install", "--frozen")
-        for page, entry in PAGES.items():
+        for page, entry in PAGES.items() if line in LINES else ():
             _deno(folder, "bundle", "--frozen", "--platform=browser", f"{entry}.tsx", "-o", f"{entry}.js")
             (folder / page).write_text(PAGE.format(entry))
         stamp.write_text(wanted)
 
 
+def _sources(line: str) -> list[Path]:
+    return [HERE / DOM / "load.ts"] if line == DOM else [HERE / name for name in SOURCES]
+
+
 def _stamp(line: str) -> str:
     digest = hashlib.sha256()
-    for path in [Path(__file__), *(HERE / name for name in SOURCES), *(HERE / line / name for name in INPUTS)]:
+    for path in [Path(__file__), *_sources(line), *(HERE / line / name for name in INPUTS)]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

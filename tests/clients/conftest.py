@@ -19,7 +19,8 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from tests.acceptance.product import Plan, Product, start_product
 from tests.acceptance.proxy import CuttingProxy
-from tests.clients.bundle import PAGES, BundleFailed, served_bundles
+from tests.clients.bundle import DIST, PAGES, BundleFailed, served_bundles
+from tests.clients.dom_page import DomPage
 from tests.clients.room import Hops, Room
 from tests.clients.tab import Tab
 
@@ -123,6 +124,24 @@ def make_room(product: Product, pages: str, context: BrowserContext) -> MakeRoom
         )
 
     return make
+
+
+@pytest.fixture
+def make_dom_room(product: Product, pages: str) -> Iterator[MakeRoom]:
+    """Make conversations whose tabs have no browser, only a document."""
+    opened: list[DomPage] = []
+
+    def new_tab(label: str) -> Tab:
+        opened.append(DomPage(DIST, product.folder / "dom.log"))
+        return Tab(opened[-1], label)
+
+    def make(name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app") -> Room:
+        page = next(page for page, made_of in PAGES.items() if made_of == entry)
+        return Room(product, name or f"room-{uuid.uuid4().hex[:8]}", new_tab, f"{pages}/{line}/{page}", agent=agent)
+
+    yield make
+    for page in opened:
+        page.close()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urljoin
 
-from playwright.sync_api import WebSocketRoute
+from playwright.sync_api import Page, WebSocketRoute
 
 from tests.acceptance.product import Product, wait_for
 from tests.clients.oracle import answer_of, has_ended
@@ -57,9 +57,13 @@ class Room:
         port: int = 0,
         is_waiting: bool = True,
         liar: Callable[[WebSocketRoute], None] | None = None,
+        page: str = "",
         **query: str,
     ) -> Tab:
-        """Open a tab, straight to the web server, through something that listens on `port`, or through a liar."""
+        """Open a tab, straight to the web server, through something that listens on `port`, or through a liar.
+
+        `page`: another page than the room's own.
+        """
         host = f"127.0.0.1:{port or self.product.webs[0].port}"
         asked = {"host": host, "name": quote(self.name, safe=""), "token": self.product.token("alice"), **query}
         asked.setdefault("agent", self.agent)
@@ -68,8 +72,9 @@ class Room:
         tab = self._new_tab(label or f"tab {len(self.tabs) + 1}")
         self.tabs.append(tab)
         if liar is not None:
+            assert isinstance(tab.page, Page), "liars need a browser"
             tab.page.route_web_socket("**", liar)
-        return tab.open(self._base, is_waiting=is_waiting, **asked)
+        return tab.open(urljoin(self._base, page), is_waiting=is_waiting, **asked)
 
     def open_two(self) -> tuple[Tab, Tab]:
         """A tab that acts and one that only looks."""
@@ -79,6 +84,7 @@ class Room:
         """Open a tab whose page has the product's own origin, a cookie and no token."""
         tab = self._new_tab(label)
         self.tabs.append(tab)
+        assert isinstance(tab.page, Page), "cookies need a browser"
         name, _, value = self.product.sign_in("alice").partition("=")
         tab.page.context.add_cookies([{"name": name, "value": value, "url": self.product.url("/")}])
         with urllib.request.urlopen(urljoin(self._base, self._script), timeout=10) as answer:

@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Page, WebSocket
 
+from tests.clients.dom_page import DomPage, DomSocket
+
 Json = dict[str, Any]
 
 REST = "harness.chat && ['ready', 'error'].includes(harness.chat.status) && !harness.chat.isServerStreaming"
@@ -18,7 +20,7 @@ class Tab:
     `frames`: (direction, text) of every frame, `=` for a new connection; `sockets`: each connection attempt.
     """
 
-    def __init__(self, page: Page, label: str) -> None:
+    def __init__(self, page: Page | DomPage, label: str) -> None:
         self.page = page
         self.label = label
         self.frames: list[tuple[str, str]] = []
@@ -27,7 +29,7 @@ class Tab:
         page.on("websocket", self._watch)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
-    def _watch(self, socket: WebSocket) -> None:
+    def _watch(self, socket: WebSocket | DomSocket) -> None:
         self.sockets.append(socket.url)
         self.frames.append(("=", socket.url))
         socket.on("framesent", lambda text: self.frames.append((">", str(text))))

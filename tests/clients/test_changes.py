@@ -1,14 +1,12 @@
 """What people change: stop, clear, regenerate, edit, and two of them talking at once."""
 
-import pytest
-
 from tests.clients.conftest import MakeRoom
 from tests.clients.oracle import prompts_of
 from tests.clients.room import Room
 from tests.clients.tab import text_of
+from tests.clients.ways import LINES
 
 LONG = "stream 400 words at 50/s"
-LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 
 
 @LINES
@@ -149,7 +147,9 @@ def test_edit_of_an_earlier_message(make_room: MakeRoom, line: str) -> None:
     assert len(room.rest()) == 4
 
 
-def test_two_tabs_talk_at_once(room: Room) -> None:
+@LINES
+def test_two_tabs_talk_at_once(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
     tab, other = room.open_two()
     observer = room.open("third")
     first = room.ask(tab, "stream 60 words at 40/s")
@@ -162,7 +162,9 @@ def test_two_tabs_talk_at_once(room: Room) -> None:
         assert end["outcome"] == "completed"
 
 
-def test_one_tab_talks_on_while_it_is_answered(room: Room) -> None:
+@LINES
+def test_one_tab_talks_on_while_it_is_answered(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
     tab, observer = room.open_two()
     first = room.ask(tab, "stream 60 words at 40/s")
     tab.wait_text(20)

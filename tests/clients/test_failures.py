@@ -8,12 +8,14 @@ from tests.clients.conftest import MakeRoom
 from tests.clients.oracle import has_ended
 from tests.clients.room import Room
 from tests.clients.tab import Tab, text_of
+from tests.clients.ways import LINES
 
-LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 BROKEN = "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded"
 
 
-def test_error_before_anything(room: Room) -> None:
+@LINES
+def test_error_before_anything(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, "error 400 times 1")
     stored = room.rest()
@@ -44,7 +46,9 @@ def test_error_in_the_middle_keeps_the_partial(make_room: MakeRoom, line: str) -
     assert fresh.status == "ready"
 
 
-def test_failure_that_nobody_saw_is_told_once(room: Room) -> None:
+@LINES
+def test_failure_that_nobody_saw_is_told_once(make_room: MakeRoom, line: str) -> None:
+    room = make_room(line=line)
     tab = room.open("first")
     room.ask(tab, BROKEN)
     tab.wait_text(20)

@@ -7,8 +7,8 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room, outline
 from tests.clients.tab import Tab, text_of
+from tests.clients.ways import LINES
 
-LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 LONG = "stream 300 words at 50/s"
 RESUMING = "cf_agent_stream_resuming"
 

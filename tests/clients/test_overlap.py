@@ -1,29 +1,81 @@
-"""Messages that arrive during an answer, in the published clients: superseded ones end, dropped ones vanish."""
+"""Messages that arrive during an answer, in the published clients: superseded ones end, dropped ones vanish (5.12)."""
+
+from functools import partial
 
 import pytest
 
+from tests.acceptance.product import wait_for
 from tests.clients.conftest import MakeRoom
-from tests.clients.tab import text_of
+from tests.clients.oracle import prompts_of
+from tests.clients.room import Room, outline
+from tests.clients.tab import Json, Tab, text_of
+from tests.clients.ways import EVERY_WAY, LINES, USE_CHAT, enter, look_on
 
-LONG = "stream 200 words at 50/s"
-LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
+LONG = "stream 100 words at 40/s"
 
 
-@LINES
-def test_of_the_waiting_only_the_newest_is_answered(make_room: MakeRoom, line: str) -> None:
-    room = make_room(agent="newest-first", line=line)
-    first, second, third = room.open("first"), room.open("second"), room.open("third")
-    room.ask(first, LONG)
-    first.wait_text(60)
-    early = room.ask(second, "say: Early.")
-    first.wait("harness.chat.messages.filter(message => message.role === 'user').length === 2")
-    late = room.ask(third, "say: Late.")
+def begin(room: Room) -> tuple[Tab, str]:
+    """Somebody else is being answered; returns that tab and what it said."""
+    observer = look_on(room)
+    said = room.ask(observer, LONG)
+    observer.wait_text(20)
+    return observer, said
+
+
+def wait_queued(observer: Tab, count: int) -> None:
+    observer.wait(f"harness.chat.messages.filter(message => message.role === 'user').length === {count}")
+
+
+def shows(tab: Tab, stored: list[Json]) -> bool:
+    return outline(tab.messages) == outline(stored)
+
+
+def check_after_reload(room: Room, transport: str, *tabs: Tab) -> list[Json]:
+    """A `useChat` page hears nothing of what others said; once it is loaded again it shows all of it."""
+    if transport != "hook":
+        for tab in tabs:
+            tab.wait_rest()
+            assert tab.error is None
+            room.tabs.remove(tab)
     stored = room.rest()
+    for tab in tabs if transport != "hook" else ():
+        tab.reload()
+        wait_for(partial(shows, tab, stored), seconds=10, what="the whole conversation")
+    return stored
+
+
+@USE_CHAT
+def test_5_12_queue(make_room: MakeRoom, line: str, transport: str) -> None:
+    room = make_room(line=line)
+    tab = enter(room, transport)
+    observer, first = begin(room)
+    second = room.ask(tab, "stream 10 words at 40/s")
+    wait_queued(observer, 2)
+    tab.wait("harness.chat.messages.length === 2")
+    stored = check_after_reload(room, transport, tab)
+    assert [text_of(message) for message in stored] == [first, room.answers()[0], second, room.answers()[1]]
+    assert tab.error is None
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("agent", ["newest-first", "together", "patient"])
+def test_5_12_latest_merge_debounce(make_room: MakeRoom, line: str, transport: str, agent: str) -> None:
+    room = make_room(line=line, agent=agent)
+    tab, other = enter(room, transport, "second"), enter(room, transport, "third")
+    observer, first = begin(room)
+    early = room.ask(tab, "say: Early.")
+    wait_queued(observer, 2)
+    late = room.ask(other, "say: Late.")
+    wait_queued(observer, 3)
+    other.wait("harness.chat.messages.at(-1)?.parts.some(part => part.text?.endsWith('Late.'))")
+    stored = check_after_reload(room, transport, tab, other)
     assert [message["role"] for message in stored] == ["user", "assistant", "user", "user", "assistant"]
     assert [text_of(message) for message in stored[2:4]] == [early, late]
-    for tab in (first, second, third):
-        assert tab.error is None
-        assert tab.status == "ready"
+    assert text_of(stored[4]) == "Early.Late."  # the scripts of both: neither message is lost to the model
+    assert (tab.status, tab.error, other.error) == ("ready", None, None)
+    [prompt] = [prompt for marker in room.markers[1:] for prompt in prompts_of(room.product.provider_log, marker)]
+    asked = [message["content"] for message in prompt if message["role"] == "user"]
+    assert asked == [first, f"{early}\n\n{late}"]
 
 
 @LINES
@@ -37,4 +89,24 @@ def test_a_dropped_message_is_taken_back(make_room: MakeRoom, line: str) -> None
     assert [text_of(message) for message in stored] == [asked, room.answers()[0]]
     assert second.error is None
     again = room.ask_and_rest(second, "say: Now.")
+    assert text_of(room.rest()[2]) == again
+
+
+@USE_CHAT
+def test_5_12_drop(make_room: MakeRoom, line: str, transport: str) -> None:
+    """Over HTTP the refusal is an error that the page can read; over the socket the turn ends with nothing said."""
+    room = make_room(agent="one-at-a-time", line=line)
+    tab = enter(room, transport)
+    _, asked = begin(room)
+    tab.send("say: Not now.")
+    tab.wait("harness.chat.messages.length === 1")
+    tab.wait_rest()
+    assert ("409" in (tab.error or "") or "conflict" in (tab.error or "")) is (transport == "http"), tab.error
+    room.tabs.remove(tab)
+    stored = room.rest()
+    assert [text_of(message) for message in stored] == [asked, room.answers()[0]]
+    tab.reload()
+    tab.wait("harness.chat.messages.length === 2")
+    room.tabs.append(tab)
+    again = room.ask_and_rest(tab, "say: Now.")
     assert text_of(room.rest()[2]) == again

@@ -8,8 +8,8 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import Tab, text_of
+from tests.clients.ways import LINES
 
-LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 LOCATE = "call tool locate {}\nsay: You are at {result}."
 BOTH = 'call tool locate {"n": 1}\ncall tool locate {"n": 2}\nparallel calls\nsay: Both: {results}.'
 PAY = 'call tool pay {"amount": 5}\nsay: The bank says {result}.'

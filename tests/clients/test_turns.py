@@ -1,12 +1,9 @@
 """Turns that go well: text, reasoning, tools. Each with a tab that acts and one that only looks on."""
 
-import pytest
-
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import text_of
-
-LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
+from tests.clients.ways import LINES
 
 
 @LINES

@@ -10,11 +10,9 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
 from tests.clients.oracle import has_ended, prompts_of
 from tests.clients.room import Room, outline
-from tests.clients.tab import Json, Tab, text_of
+from tests.clients.tab import Tab, text_of
+from tests.clients.ways import HTTP, USE_CHAT, enter, flat, holds, look_on
 
-EVERYWHERE = [("sdk7", "http"), ("sdk6", "http"), ("sdk7", "socket"), ("sdk6", "socket")]
-ALL = pytest.mark.parametrize(("line", "transport"), EVERYWHERE)
-HTTP = pytest.mark.parametrize(("line", "transport"), EVERYWHERE[:2])
 LONG = "stream 150 words at 60/s"
 BREAKS = "error in stream after {after} chunks code context_length_exceeded times {times}"
 
@@ -24,20 +22,13 @@ def room(make_room: MakeRoom, line: str) -> Room:
     return make_room(line=line, entry="use-chat")
 
 
-def enter(room: Room, transport: str, label: str = "first", **query: str | int) -> Tab:
-    return room.open(label, transport=transport, **query)  # type: ignore[arg-type]  # `port` is a number
+@pytest.fixture(autouse=True)
+def observer(room: Room) -> Tab:
+    """Somebody looks on in each of these."""
+    return look_on(room)
 
 
-def flat(messages: list[Json]) -> list[object]:
-    """What a person reads, whatever message it stands in: a page shows an answer and its continuation as one."""
-    return [part for _id, role, *parts in outline(messages) for part in [role, *parts] if part != "assistant"]
-
-
-def holds(room: Room, count: int) -> bool:
-    return len(room.stored()) == count
-
-
-@ALL
+@USE_CHAT
 def test_a16_4_plain_turn(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 40 words at 80/s")
@@ -52,7 +43,7 @@ def test_a16_4_plain_turn(room: Room, transport: str) -> None:
     room.rest()
 
 
-@ALL
+@USE_CHAT
 def test_a16_5_server_tool(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     script = 'reason 8 words at 60/s\ncall tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.'
@@ -64,7 +55,7 @@ def test_a16_5_server_tool(room: Room, transport: str) -> None:
     assert [part["type"] for part in tab.messages[1]["parts"]] == [part["type"] for part in answer["parts"]]
 
 
-@ALL
+@USE_CHAT
 def test_a16_5_regenerate(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 20 words at 60/s")
@@ -78,12 +69,12 @@ def test_a16_5_regenerate(room: Room, transport: str) -> None:
         assert answer["id"] != (before or answer | {"id": ""})["id"]
 
 
-@ALL
+@USE_CHAT
 def test_a16_5_edit(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "say: The first answer.")
     [question, _] = room.rest()
-    room.tabs.clear()  # the page keeps the id of the message that it edited: compared by hand
+    room.tabs.remove(tab)  # the page keeps the id of the message that it edited: compared by hand
     room.ask(tab, "say: The second answer.", question["id"])
     tab.wait("harness.chat.messages.at(-1).role === 'assistant'")
     tab.wait_rest()
@@ -101,7 +92,7 @@ def test_a16_5_edit(room: Room, transport: str) -> None:
     assert [text_of(message) for message in room.rest()[1::2]] == ["The second answer.", "The third answer."]
 
 
-@ALL
+@USE_CHAT
 def test_a16_5_stop(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, "stream 400 words at 40/s")
@@ -132,7 +123,7 @@ def test_4_8_the_hooks_own_stop_leaves_the_turn_to_the_server(room: Room, transp
     assert text_of(room.rest()[1]) == room.answers()[0]
 
 
-@ALL
+@USE_CHAT
 def test_4_8_reload_in_mid_stream(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, LONG)
@@ -157,7 +148,7 @@ def test_4_8_the_line_is_cut_in_mid_stream(room: Room, proxy: CuttingProxy, tran
     assert tab.error is None
 
 
-@ALL
+@USE_CHAT
 def test_4_8_error_before_the_answer(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, "error 400 times 1")
@@ -171,7 +162,7 @@ def test_4_8_error_before_the_answer(room: Room, transport: str) -> None:
     assert text_of(room.rest()[-1]) == "Better now."
 
 
-@ALL
+@USE_CHAT
 def test_4_8_error_in_the_middle(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
@@ -203,15 +194,11 @@ def test_a16_4_sent_twice_is_one_turn(room: Room, transport: str) -> None:
     assert len(prompts_of(room.product.provider_log, room.markers[-1])) == 1
 
 
-@HTTP
-def test_a16_3_one_sends_over_http_and_one_looks_on(make_room: MakeRoom, room: Room, line: str, transport: str) -> None:
+@USE_CHAT
+def test_a16_3_one_sends_and_one_looks_on(room: Room, observer: Tab, transport: str) -> None:
     tab = enter(room, transport)
-    beside = make_room(room.name, line=line)
-    observer = beside.open("observer")
     room.ask_and_rest(tab, "stream 40 words at 60/s")
-    stored = room.rest()
-    beside.markers = room.markers
-    assert beside.rest() == stored
+    room.rest()
     assert observer.statuses("isServerStreaming") == [False, True, False]
     assert [end["outcome"] for end in observer.events("turn-end")] == ["completed"]
 
@@ -229,7 +216,7 @@ def test_4_8_a_continuation_is_one_message_on_the_page(room: Room, transport: st
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 60 words at 60/s\n" + BREAKS.format(after=20, times=2))
     answer_id = tab.messages[1]["id"]
-    room.tabs.clear()  # compared by hand: on the page one message, in the store three
+    room.tabs.remove(tab)  # compared by hand: on the page one message, in the store three
     for count in (3, 4):
         tab.do("harness.chat.sendMessage()")
         wait_for(partial(holds, room, count), seconds=20, what="the continuation")
@@ -247,7 +234,7 @@ def test_4_8_a_continuation_is_one_message_on_the_page(room: Room, transport: st
 def test_4_8_coming_back_in_the_middle_of_a_continuation(room: Room, proxy: CuttingProxy, transport: str) -> None:
     tab = enter(room, transport, port=proxy.port, own="yes")
     room.ask_and_rest(tab, f"{LONG}\n" + BREAKS.format(after=20, times=1))
-    room.tabs.clear()
+    room.tabs.remove(tab)
     tab.do("harness.chat.sendMessage()")
     tab.wait("harness.chat.status === 'streaming'")
     assert proxy.cut() > 0

@@ -1,4 +1,4 @@
-"""`useChat` over HTTP with calls that the page answers, and approvals."""
+"""`useChat` with calls that the page answers, and approvals."""
 
 import json
 from functools import partial
@@ -9,12 +9,11 @@ from tests.acceptance.product import wait_for
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room, outline
 from tests.clients.tab import Tab, text_of
-from tests.clients.test_use_chat import flat, holds
+from tests.clients.ways import USE_CHAT, enter, flat, holds, look_on, shows_all
 
-HTTP = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 DESK = "desk"
 TOOLS = {"clientTools": [{"name": "pick", "description": "Pick.", "parameters": {"type": "object"}}]}
-WAITS = "harness.chat.messages.at(-1).parts.some(part => part.state === '{}')"
+WAITS = "harness.chat.messages.at(-1)?.parts.some(part => part.state === '{}')"
 
 
 @pytest.fixture
@@ -22,108 +21,122 @@ def room(make_room: MakeRoom, line: str) -> Room:
     return make_room(line=line, entry="use-chat", agent=DESK)
 
 
-def enter(room: Room) -> Tab:
-    return room.open("first", transport="http", body=json.dumps(TOOLS))
+@pytest.fixture(autouse=True)
+def observer(room: Room) -> Tab:
+    """Somebody looks on in each of these."""
+    return look_on(room)
 
 
-def check_same(room: Room, tab: Tab, *, stored: int) -> None:
-    """One answer on the page, several in the store: the same parts in the same order; and equal after a reload."""
+def arrive(room: Room, transport: str) -> Tab:
+    return enter(room, transport, body=json.dumps(TOOLS))
+
+
+def check_same(room: Room, tab: Tab, transport: str, *, stored: int) -> None:
+    """One answer on the page, several in the store: the same parts in the same order; and equal after a reload.
+
+    Over the socket the page shows several too, once it has applied what the server says of the last.
+    """
     wait_for(partial(holds, room, stored), seconds=20, what="the continuation")
     tab.wait_rest()
-    wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=5, what="the same here and there")
-    assert len(tab.messages) == 2
+    shown = flat if transport == "http" else outline
+    wait_for(lambda: shown(tab.messages) == shown(room.stored()), seconds=5, what="the same here and there")
     assert not tab.errors
     tab.reload()
     tab.wait(f"harness.chat.messages.length === {stored}")
-    assert outline(tab.messages) == outline(room.stored())
+    room.tabs.append(tab)
+    for each in room.tabs:
+        wait_for(partial(shows_all, room, each), seconds=10, what=f"the whole conversation in {each.label}")
+        assert not each.errors
 
 
-@HTTP
-def test_5_10_a_call_that_the_page_answers(room: Room) -> None:
-    tab = enter(room)
-    room.tabs.clear()
+@USE_CHAT
+def test_5_10_a_call_that_the_page_answers(room: Room, transport: str) -> None:
+    tab = arrive(room, transport)
+    room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: You picked {result}.')
     tab.wait(WAITS.format("input-available") + " && harness.chat.status === 'ready'")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c1', output: 'a red hat'})")
     wait_for(partial(holds, room, 3), seconds=20, what="the continuation")
     assert "a red hat" in text_of(room.stored()[2])
-    check_same(room, tab, stored=3)
+    check_same(room, tab, transport, stored=3)
 
 
-@HTTP
-def test_5_10_two_rounds_of_calls(room: Room) -> None:
+@USE_CHAT
+def test_5_10_two_rounds_of_calls(room: Room, transport: str) -> None:
     """The second answer arrives in the message that the page joined; it must settle the call of the second row."""
-    tab = enter(room)
-    room.tabs.clear()
+    tab = arrive(room, transport)
+    room.tabs.remove(tab)
     script = ['call tool pick {"from": "hats"} id=c1', "say: First {result}.", 'call tool pick {"from": "coats"} id=c2']
     room.ask(tab, "\n".join([*script, "say: Then {result}."]))
     for call, output in (("c1", "a red hat"), ("c2", "a blue coat")):
         is_open = f"p => p.toolCallId === '{call}' && p.state === 'input-available'"
-        tab.wait(f"harness.chat.messages.at(-1).parts.some({is_open}) && harness.chat.status === 'ready'")
+        tab.wait(f"harness.chat.messages.at(-1)?.parts.some({is_open}) && harness.chat.status === 'ready'")
         tab.do(f"harness.chat.addToolOutput({{tool: 'pick', toolCallId: '{call}', output: '{output}'}})")
-    check_same(room, tab, stored=4)
+    check_same(room, tab, transport, stored=4)
     states = [part["state"] for message in room.stored()[1:] for part in message["parts"] if "toolCallId" in part]
     assert states == ["output-available", "output-available"]
 
 
-@HTTP
-def test_5_10_two_calls_at_once_are_one_continuation(room: Room) -> None:
-    tab = enter(room)
-    room.tabs.clear()
+@USE_CHAT
+def test_5_10_two_calls_at_once_are_one_continuation(room: Room, transport: str) -> None:
+    tab = arrive(room, transport)
+    room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\ncall tool pick {"from": "coats"} id=c2\nsay: Both {results}.')
-    open_calls = "harness.chat.messages.at(-1).parts.filter(p => p.state === 'input-available')"
+    open_calls = "harness.chat.messages.at(-1)?.parts.filter(p => p.state === 'input-available')"
     tab.wait(f"{open_calls}.length === 2 && harness.chat.status === 'ready'")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c2', output: 'coat'})")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c1', output: 'hat'})")
-    check_same(room, tab, stored=3)
+    check_same(room, tab, transport, stored=3)
 
 
-@HTTP
-def test_5_10_an_error_of_the_page(room: Room) -> None:
-    tab = enter(room)
-    room.tabs.clear()
+@USE_CHAT
+def test_5_10_an_error_of_the_page(room: Room, transport: str) -> None:
+    tab = arrive(room, transport)
+    room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: Well: {result}.')
     tab.wait(WAITS.format("input-available") + " && harness.chat.status === 'ready'")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c1', state: 'output-error', errorText: 'no hats'})")
-    tab.do("harness.chat.sendMessage()")
-    check_same(room, tab, stored=3)
+    check_same(room, tab, transport, stored=3)
     assert room.stored()[1]["parts"][-1]["errorText"] == "no hats"
 
 
-@HTTP
-def test_5_10_a_reload_before_the_answer(room: Room) -> None:
-    tab = enter(room)
-    room.tabs.clear()
+@USE_CHAT
+def test_5_10_a_reload_before_the_answer(room: Room, transport: str) -> None:
+    tab = arrive(room, transport)
+    room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: You picked {result}.')
     tab.wait(WAITS.format("input-available") + " && harness.chat.status === 'ready'")
     tab.reload()
     tab.wait("harness.chat.messages.length === 2")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c1', output: 'a red hat'})")
-    check_same(room, tab, stored=3)
+    check_same(room, tab, transport, stored=3)
 
 
-@HTTP
+@USE_CHAT
 @pytest.mark.parametrize("approved", [True, False])
-def test_5_11_an_approval(room: Room, approved: bool) -> None:
+def test_5_11_an_approval(room: Room, observer: Tab, transport: str, approved: bool) -> None:
     """Approved: the tool's result comes as `tool-output-available` in the page's message. Refused: `output-denied`."""
-    tab = enter(room)
-    room.tabs.clear()
+    tab = arrive(room, transport)
+    room.tabs.remove(tab)
     room.ask(tab, 'call tool pay {"amount": 5} id=c1\nsay: So: {result}.')
     tab.wait(WAITS.format("approval-requested") + " && harness.chat.status === 'ready'")
     word = "true" if approved else "false"
     tab.do(
         "harness.chat.addToolApprovalResponse({approved: " + word + ", "
-        "id: harness.chat.messages.at(-1).parts.find(p => p.approval).approval.id})"
+        "id: harness.chat.messages.at(-1)?.parts.find(p => p.approval).approval.id})"
     )
-    tab.wait(WAITS.format("output-available" if approved else "output-denied"))
+    state = "output-available" if approved else "output-denied"
+    tab.wait(f"harness.chat.messages.flatMap(message => message.parts).some(part => part.state === '{state}')")
+    tab.wait("harness.chat.messages.at(-1)?.parts.some(part => part.text?.startsWith('So:'))")
     tab.wait_rest()
+    wait_for(partial(shows_all, room, observer), seconds=10, what="the whole conversation in the other tab")
     assert text_of(tab.messages[-1]).startswith("So:")
 
 
-@HTTP
-def test_5_10_coming_back_in_the_middle_of_the_continuation(room: Room) -> None:
-    tab = enter(room)
-    room.tabs.clear()
+@USE_CHAT
+def test_5_10_coming_back_in_the_middle_of_the_continuation(room: Room, transport: str) -> None:
+    tab = arrive(room, transport)
+    room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nstream 120 words at 40/s')
     tab.wait(WAITS.format("input-available") + " && harness.chat.status === 'ready'")
     tab.do("harness.chat.addToolOutput({tool: 'pick', toolCallId: 'c1', output: 'a red hat'})")
@@ -135,10 +148,10 @@ def test_5_10_coming_back_in_the_middle_of_the_continuation(room: Room) -> None:
     assert outline(tab.messages) == outline(room.stored())
 
 
-@HTTP
-def test_d11_a_new_message_while_a_call_waits(room: Room) -> None:
-    tab = enter(room)
-    room.tabs.clear()
+@USE_CHAT
+def test_d11_a_new_message_while_a_call_waits(room: Room, transport: str) -> None:
+    tab = arrive(room, transport)
+    room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: You picked {result}.')
     tab.wait(WAITS.format("input-available") + " && harness.chat.status === 'ready'")
     room.ask(tab, "say: Never mind.")

@@ -22,6 +22,7 @@ const agentName = query.get("agent") ?? "assistant";
 const name = query.get("name") ?? "default";
 const token = query.get("token");
 const base = `${host ? `http://${host}` : ""}/agents/${agentName}/${name}`;
+const fields: Record<string, unknown> | null = JSON.parse(query.get("body") ?? "null");
 const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {};
 
 async function fetchTwice(url: RequestInfo | URL, init?: RequestInit): Promise<Response> {
@@ -71,7 +72,7 @@ function Chat({ transport, initial }: { transport: any; initial: UIMessage[] }) 
 function OverHttp({ initial }: { initial: UIMessage[] }) {
   const transport = useMemo(() => {
     const fetching = query.has("twice") ? { fetch: fetchTwice as typeof fetch } : {};
-    const body = query.has("body") ? { body: JSON.parse(query.get("body")!) } : {};
+    const body = fields ? { body: fields } : {};
     return watched(new DefaultChatTransport({ api: `${base}/chat`, ...(token ? { headers } : {}), ...fetching, ...body }));
   }, []);
   return <Chat transport={transport} initial={initial} />;
@@ -88,16 +89,20 @@ function OverSocket({ initial }: { initial: UIMessage[] }) {
   });
   harness.agent = agent;
   const transport = useMemo(
-    () => watched(new WebSocketChatTransport({ agent, cancelOnClientAbort: true })),
+    () => watched(new WebSocketChatTransport({ agent, cancelOnClientAbort: true, prepareBody: () => fields ?? {} })),
     [agent],
   );
   useEffect(() => {
-    // What `useAgentChat` does for its users: hands the answers to a resume to the transport.
+    // What `useAgentChat` does for its users: hands the answers to a resume to the transport, and shows a message as the
+    // server says that it is. The transport itself reads only the chunks of its own requests.
     const listener = (event: MessageEvent) => {
       const data = JSON.parse(event.data);
       if (data.type === "cf_agent_stream_resuming") transport.handleStreamResuming(data);
       if (data.type === "cf_agent_stream_resume_none") transport.handleStreamResumeNone(data);
       if (data.type === "cf_agent_stream_pending") transport.handleStreamPending();
+      if (data.type === "cf_agent_message_updated") {
+        harness.chat.setMessages((shown: UIMessage[]) => shown.map((it) => it.id === data.message.id ? data.message : it));
+      }
     };
     agent.addEventListener("message", listener);
     return () => agent.removeEventListener("message", listener);

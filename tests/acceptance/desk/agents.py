@@ -145,3 +145,21 @@ class OneAtATime(Desk):
     """Takes no message while it answers."""
 
     message_concurrency = "drop"
+
+
+class Together(Desk):
+    """Answers the messages that wait as one."""
+
+    message_concurrency = "merge"
+
+
+class Patient(Desk):
+    """Answers the newest message once it has been quiet for a moment."""
+
+    message_concurrency = {"strategy": "debounce", "debounceMs": 400}
+
+
+class Resigned(Desk):
+    """Does not go on with an answer whose worker died."""
+
+    chat_recovery = False
