@@ -16,7 +16,7 @@ from chat.auth import Credential, authenticate_scope, open_key_for, recheck
 from chat.bells import InstanceBells
 from chat.calls import Calls
 from chat.conf import chat_settings
-from chat.core import frames
+from chat.core import frames, side_frames
 from chat.core.handshake import (
     Action,
     Handshake,
@@ -112,7 +112,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         await self.send_text(frames.identity(self.key.name, self.key.agent, state_follows=has_state))
         if has_state:
             await self.send_text(frames.state(state))
-        await self.send_text(frames.mcp_servers())
+        await self.send_text(side_frames.mcp_servers())
 
     async def _give_up(self) -> None:
         """A delivery failed. The client comes back and resumes; an open socket that says nothing would keep it away."""

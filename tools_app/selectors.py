@@ -30,7 +30,8 @@ def find_call(scope: str, call_id: str) -> ToolCallRecord | None:
 
 def calls_of(turn_id: str) -> QuerySet[ToolCallRecord]:
     """Calls of one turn that were handed out, whatever became of them, oldest first."""
-    return ToolCallRecord.objects.filter(turn_id=turn_id).exclude(scope="").order_by("pk")
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id).exclude(scope="")
+    return rows.exclude(status=CallStatus.EARLY).order_by("pk")
 
 
 def approval_events(scope: str, call_id: str) -> list[ApprovalEvent]:

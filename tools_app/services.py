@@ -3,17 +3,19 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from thinkproject.kernel.jsonvalue import fingerprint
-from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolResult
+from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
+from tools_app.core.calls import OPEN, CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
 
 MAX_REASON_CHARS = 1000
+MAX_EARLY = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,9 @@ def begin_call(call: ToolCall, *, turn_id: str, owner_id: int | None) -> int:
     if made:
         return 1
     rows = ToolCallRecord.objects.filter(pk=row.pk)
+    if row.status == CallStatus.EARLY:  # a call of ours: what a client says of it does not count
+        rows.update(status=CallStatus.RUNNING, output=None, continues=False, scope="", **_said(call))
+        return 1
     if rows.filter(status=CallStatus.APPROVED).update(status=CallStatus.RUNNING):
         return row.attempt
     rows.filter(status=CallStatus.RUNNING).update(attempt=F("attempt") + 1)
@@ -68,9 +73,60 @@ def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, ow
             "expires_at": expires,
         },
     )
+    if not made and row.status == CallStatus.EARLY:
+        made = _take_early(row, call, pause, expires)
     if made and pause.status is CallStatus.ASKED:
         _note(row, ApprovalEventKind.ASKED, Actor(user_id=None, via="turn"), "")
     return row
+
+
+def _take_early(row: ToolCallRecord, call: ToolCall, pause: ToolPause, expires: object) -> bool:
+    """Let a client's early answer count for a call of a client; a question to a person is asked all the same."""
+    rows = ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.EARLY)
+    if pause.status is CallStatus.WAITING:
+        early: JSONObject = row.output or {}
+        rows.update(status=CallStatus.WAITING, output=None, **_said(call))
+        _settle(row.pk, ToolResult(output=early.get("output"), is_error=bool(early.get("is_error"))), OPEN)
+        return False
+    rows.update(
+        status=CallStatus.ASKED,
+        output=None,
+        continues=False,
+        approval_id=pause.approval_id,
+        expires_at=expires,
+        **_said(call),
+    )
+    row.refresh_from_db()
+    return True
+
+
+def _said(call: ToolCall) -> dict[str, Any]:
+    return {"tool_name": call.tool_name, "input": call.input}
+
+
+@transaction.atomic
+def keep_early_answer(
+    call_id: str, result: ToolResult, *, turn_id: str, scope: str, owner_id: int | None, continues: bool
+) -> bool:
+    """Keep a client's result of a call that its turn has not handed out yet; `False` if one is kept already.
+
+    At most 64 for a turn: what comes beyond is no answer to anything that a model said.
+    """
+    kept = ToolCallRecord.objects.filter(turn_id=turn_id, status=CallStatus.EARLY)
+    if kept.count() >= MAX_EARLY:
+        return False
+    _, made = ToolCallRecord.objects.get_or_create(
+        turn_id=turn_id,
+        call_id=call_id,
+        defaults={
+            "owner_id": owner_id,
+            "scope": scope,
+            "status": CallStatus.EARLY,
+            "output": {"output": result.output, "is_error": result.is_error},
+            "continues": continues,
+        },
+    )
+    return made
 
 
 @transaction.atomic

@@ -14,6 +14,7 @@ from chat.client.turn import FAILED, Turn
 from chat.core import server_frames as sf
 from chat.core.chunks import validate
 from chat.core.frames import ClientFrame, ResumeAck
+from chat.core.side_frames import McpServers, McpState
 from chat.errors import ChunkInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
@@ -30,7 +31,7 @@ class Room:
         self.state: JSONValue = None
         self.identity: tuple[str, str] | None = None
         self.recovering: str | None = None
-        self.mcp: JSONObject = {}
+        self.mcp = McpState()
         self.state_error: str | None = None
         self.register = Register(gate)
         self._fetch_rest = fetch_rest
@@ -110,7 +111,7 @@ class Room:
                 self.state_error = text
             case sf.Identity(name=name, agent=agent):
                 self.identity = (agent, name)
-            case sf.McpServers(mcp=mcp):
+            case McpServers(mcp=mcp):
                 self.mcp = mcp
             case sf.Recovering(recovering=recovering, id=request_id):
                 self.recovering = request_id if recovering else None

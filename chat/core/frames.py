@@ -1,8 +1,8 @@
 """The one codec of the socket: text to client frames, server frames to text.
 
 `parse` is the border: what comes out is checked, what is wrong raises `FrameInvalid` and nothing else, what is not ours
-is `Foreign` and goes to the agent's `on_message`. Wire names live here and in `chunks.py` only. How large a frame may
-be is the consumer's business. Source: `docs/reference/protocol.md`.
+is `Foreign` and goes to the agent's `on_message`. Wire names live here, in `side_frames.py` and in `chunks.py`.
+How large a frame may be is the consumer's business. Source: `docs/reference/protocol.md`.
 """
 
 from collections.abc import Sequence
@@ -310,11 +310,6 @@ def state(value: JSONValue) -> str:
 def state_error(text: str) -> str:
     """Refuse a state update of the client."""
     return _frame("cf_agent_state_error", error=text)
-
-
-def mcp_servers(mcp: JSONObject | None = None) -> str:
-    """Tell the MCP servers, their tools, prompts and resources; without any, the empty lists clients expect."""
-    return _frame("cf_agent_mcp_servers", mcp=mcp or {"servers": {}, "tools": [], "prompts": [], "resources": []})
 
 
 def rpc_ok(call_id: str, *result: JSONValue, done: bool = True) -> str:

@@ -249,7 +249,11 @@ class ChatErrorContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryContext:
-    """A turn that a crash cut, before it goes on. `kind` says whether anything of the cut step had been shown."""
+    """A turn that a crash cut, before it goes on. `kind` says whether anything of the cut step had been shown.
+
+    `recovery_data` is what the turn kept with `stash`; `messages` the conversation that it answers, without its own
+    partial answer; `client_tools` what clients brought, as they sent it.
+    """
 
     request_id: str
     turn_id: str
@@ -259,6 +263,9 @@ class RecoveryContext:
     created_at: str
     attempt: int
     body: JSONObject = field(default_factory=dict)
+    recovery_data: JSONValue = None
+    messages: tuple[JSONObject, ...] = ()
+    client_tools: tuple[JSONObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,6 @@
-"""The codec's other direction: text of the server to frames, for clients in Python. `frames.py` writes what this reads.
+"""The codec's other direction: text of the server to frames, for clients in Python.
+
+`frames.py` and `side_frames.py` write what this reads.
 
 `parse_server` gives `None` for what is no frame, is of a type nobody knows or is malformed: clients ignore all three.
 Source: `docs/reference/protocol.md`.
@@ -6,18 +8,13 @@ Source: `docs/reference/protocol.md`.
 
 from typing import Any, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from chat.core.side_frames import AgentToolEvent, McpServers, SessionError, SessionPhase, WireShape
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 
-class _Frame(BaseModel):
-    """What all server frames share: immutable, exact types, names as on the wire or as in Python."""
-
-    model_config = ConfigDict(frozen=True, strict=True, populate_by_name=True, extra="ignore")
-
-
-class Identity(_Frame):
+class Identity(WireShape):
     """Whom the client talks to. With `state_follows` the next frame is the state."""
 
     name: str
@@ -25,25 +22,19 @@ class Identity(_Frame):
     state_follows: bool = Field(default=False, alias="stateFollows")
 
 
-class State(_Frame):
+class State(WireShape):
     """The agent's state, as it is now."""
 
     state: Any
 
 
-class StateError(_Frame):
+class StateError(WireShape):
     """The state that this client set was refused."""
 
     error: str
 
 
-class McpServers(_Frame):
-    """The MCP servers, their tools, prompts and resources."""
-
-    mcp: JSONObject
-
-
-class RpcAnswer(_Frame):
+class RpcAnswer(WireShape):
     """An answer of a call; `done` is false for one item of a streamed answer."""
 
     id: str
@@ -53,24 +44,24 @@ class RpcAnswer(_Frame):
     error: str = ""
 
 
-class Transcript(_Frame):
+class Transcript(WireShape):
     """The messages; they replace what the client had. `connect`: the one of this connection."""
 
     messages: list[JSONObject]
     connect: bool = False
 
 
-class MessageUpdated(_Frame):
+class MessageUpdated(WireShape):
     """One stored message changed."""
 
     message: JSONObject
 
 
-class Cleared(_Frame):
+class Cleared(WireShape):
     """Another client cleared the conversation."""
 
 
-class Response(_Frame):
+class Response(WireShape):
     """A chunk, the end of a replay, an error, or the end of a request."""
 
     id: str
@@ -85,28 +76,28 @@ class Response(_Frame):
     outcome: str | None = None
 
 
-class Resuming(_Frame):
+class Resuming(WireShape):
     """A stream may be joined."""
 
     id: str
     probe_id: str | None = Field(default=None, alias="probeId")
 
 
-class Pending(_Frame):
+class Pending(WireShape):
     """A turn was accepted and has not begun."""
 
     id: str | None = None
     probe_id: str | None = Field(default=None, alias="probeId")
 
 
-class ResumeNone(_Frame):
+class ResumeNone(WireShape):
     """There is nothing to join."""
 
     reason: str | None = None
     probe_id: str | None = Field(default=None, alias="probeId")
 
 
-class Recovering(_Frame):
+class Recovering(WireShape):
     """An interrupted turn is being recovered, or no longer is."""
 
     recovering: bool
@@ -127,6 +118,9 @@ ServerFrame: TypeAlias = (
     | Pending
     | ResumeNone
     | Recovering
+    | AgentToolEvent
+    | SessionPhase
+    | SessionError
 )
 
 _MODELS: Final[dict[str, type[ServerFrame]]] = {
@@ -143,6 +137,9 @@ _MODELS: Final[dict[str, type[ServerFrame]]] = {
     "cf_agent_stream_pending": Pending,
     "cf_agent_stream_resume_none": ResumeNone,
     "cf_agent_chat_recovering": Recovering,
+    "agent-tool-event": AgentToolEvent,
+    "cf_agent_session": SessionPhase,
+    "cf_agent_session_error": SessionError,
 }
 
 

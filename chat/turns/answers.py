@@ -19,6 +19,7 @@ from chat.errors import CallChanged
 from chat.instance_rows import find_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.intake import ClientArray, Intake
+from chat.turns.under_way import turns_under_way
 from fibers.core.states import FiberStatus
 from sessions_app import selectors
 from sessions_app.core.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
@@ -29,7 +30,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 from tools_app.core.calls import OPEN, CallStatus, ToolResult
 from tools_app.models import ApprovalEventKind, ToolCallRecord
 from tools_app.selectors import calls_of, find_call, open_calls
-from tools_app.services import Actor, abandon_call, answer_call, decide_call
+from tools_app.services import Actor, abandon_call, answer_call, decide_call, keep_early_answer
 
 ANSWERABLE: Final = OPEN - {CallStatus.APPROVED}
 """Calls that somebody still owes an answer."""
@@ -71,6 +72,9 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
     shown other arguments.
     """
     row = find_call(instance.pk, reply.call_id)
+    if row is None and _keep_early(instance, reply):
+        return Answered(is_new=True)
+    row = row or find_call(instance.pk, reply.call_id)
     if row is None:
         return Answered(is_new=False)
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
@@ -80,6 +84,25 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
         return Answered(is_new=True)  # its end takes this up
     show_answers(instance, turn, [row])
     return Answered(is_new=True, ready=turn if is_ready(turn) else None)
+
+
+def _keep_early(instance: AgentInstance, reply: Reply) -> bool:
+    """Keep a result for a call that the running turn is still saying: clients see a call before its step has ended."""
+    if reply.is_approved is not None:
+        return False
+    running = turns_under_way(instance.pk).filter(started_at__isnull=False, finished_at=None).first()
+    if running is None:
+        return False
+    has_failed = reply.error_text is not None
+    result = ToolResult(output=reply.error_text or DENIED_TEXT if has_failed else reply.output, is_error=has_failed)
+    return keep_early_answer(
+        reply.call_id,
+        result,
+        turn_id=running.pk,
+        scope=instance.pk,
+        owner_id=instance.owner_id,
+        continues=reply.continues,
+    )
 
 
 def _take(row: ToolCallRecord, reply: Reply, actor: Actor) -> bool:
@@ -125,7 +148,7 @@ def _apply(message: JSONObject, row: ToolCallRecord) -> JSONObject:
             return apply_approval(message, row.call_id, Approval(approved=True))
         case CallStatus.DENIED:
             return apply_approval(message, row.call_id, Approval(approved=False, reason=str(row.output or "")))
-        case CallStatus.WAITING | CallStatus.ASKED | CallStatus.RUNNING:
+        case CallStatus.WAITING | CallStatus.ASKED | CallStatus.RUNNING | CallStatus.EARLY:
             return message
 
 

@@ -33,7 +33,7 @@ from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.calling import decide, decide_as, is_overridden, iterate, observe, reworded
 from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
-from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content
+from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
 from chat.turns.slots import wait_for_input
 from chat.turns.toolrun import TurnTools
@@ -188,11 +188,21 @@ class TurnRun:
             created_at=self._facts.accepted_at.isoformat(),
             attempt=self._context.attempt,
             body=self._facts.body,
+            recovery_data=self._context.stashed,
+            messages=tuple(await self._asked_about(agent)),
+            client_tools=self._facts.client_tools,
         )
         decision = await decide_as(agent, "on_chat_recovery", RecoveryDecision, context) or decision
         if not decision.continue_turn:
             self._keeps_partial, self._gave_up = decision.persist, True
             raise ThinkError("The assistant was interrupted.")
+
+    async def _asked_about(self, agent: Think) -> list[JSONObject]:
+        """The conversation that the turn answers, read for a hook that looks at it."""
+        session_id, leaf_id = self._facts.session_id, self._facts.leaf_id
+        if leaf_id is None or not is_overridden(agent, "on_chat_recovery"):
+            return []
+        return await db(read_history, session_id, leaf_id)
 
     async def _finish(
         self, writer: StreamWriter, outcome: str, error: ThinkError | None = None, text: str = ""

@@ -3,11 +3,17 @@
 // Query: host, agent, name, sub (JSON, a chain of sub-agents), token and mode (sent in the query, as clients that cannot
 // set headers do); answers (what the page does with calls: `call`, `execute`, `fail`, else nothing), auto=no (no
 // continuation by itself), wait (ms before it answers).
+// A test may give each hook any option: `globalThis.given = {agent: {...}, chat: {...}}`, set before the page is loaded.
 
 import { Suspense, useEffect, useLayoutEffect } from "react";
-import { useAgentChat } from "@cloudflare/ai-chat/react";
-import { useAgent } from "agents/react";
+import * as published from "@cloudflare/ai-chat/react";
+import { useAgent, useAgentToolEvents } from "agents/react";
 import { harness, note, query, see, show, textOf } from "./harness.tsx";
+
+const { useAgentChat } = published;
+// deno-lint-ignore no-explicit-any
+const given: { agent?: any; chat?: any } = (globalThis as any).given ?? {};
+harness.published = published;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, Number(query.get("wait") ?? 0)));
 
@@ -53,7 +59,7 @@ function answering(): Partial<Options> {
 const options = answering();
 
 function Chat({ agent }: { agent: ReturnType<typeof useAgent> }) {
-  const chat = useAgentChat({ agent, onTurnEnd: (event) => note("turn-end", { ...event }), ...options });
+  const chat = useAgentChat({ agent, onTurnEnd: (event) => note("turn-end", { ...event }), ...options, ...given.chat });
   useLayoutEffect(() => {
     see(chat);
   });
@@ -79,8 +85,10 @@ function App() {
     onStateUpdate: (state, source) => note("state", { state, source }),
     onStateUpdateError: (text) => note("state-error", { text }),
     onConnectionError: (error) => note("connection-error", { code: error.code, reason: error.reason }),
+    ...given.agent,
   });
   harness.agent = agent;
+  harness.runs = useAgentToolEvents({ agent });
   useEffect(() => {
     agent.ready.then(() => note("ready", { name: agent.name, agent: agent.agent }));
   }, [agent]);
@@ -91,4 +99,8 @@ function App() {
   );
 }
 
-show(<App />);
+show(
+  <Suspense fallback="loading">
+    <App />
+  </Suspense>,
+);

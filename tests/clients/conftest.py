@@ -74,7 +74,7 @@ def pages() -> Iterator[str]:
 def _shared_product(pages: str) -> Iterator[Product]:
     folder = Path(tempfile.mkdtemp(prefix="thkc"))
     try:
-        product = start_product(folder, Plan(environ={"THINK_ALLOWED_ORIGINS": pages}))
+        product = start_product(folder, Plan(environ={"THINK_ALLOWED_ORIGINS": pages, "THINK_TURNS_PER_MINUTE": "0"}))
         yield product
         product.close()
     finally:
@@ -135,9 +135,12 @@ def make_dom_room(product: Product, pages: str) -> Iterator[MakeRoom]:
         opened.append(DomPage(DIST, product.folder / "dom.log"))
         return Tab(opened[-1], label)
 
-    def make(name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app") -> Room:
+    def make(
+        name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app", sub: Hops = ()
+    ) -> Room:
         page = next(page for page, made_of in PAGES.items() if made_of == entry)
-        return Room(product, name or f"room-{uuid.uuid4().hex[:8]}", new_tab, f"{pages}/{line}/{page}", agent=agent)
+        name = name or f"room-{uuid.uuid4().hex[:8]}"
+        return Room(product, name, new_tab, f"{pages}/{line}/{page}", agent=agent, sub=sub)
 
     yield make
     for page in opened:

@@ -7,6 +7,9 @@ interface Seen {
   at: number;
   status: string;
   isServerStreaming: boolean;
+  isStreaming: boolean;
+  isRecovering: boolean;
+  isToolContinuation: boolean;
   error: string | null;
   messages: { id: string; role: string; text: string }[];
 }
@@ -23,6 +26,10 @@ type Any = any;
 export const harness = {
   agent: null as Any,
   chat: null as Any, // what the hook returned last
+  published: null as Any, // what the package exports
+  runs: null as Any, // what `useAgentToolEvents` returned last
+  transport: null as Any, // the socket's, on the page with `useChat`
+  unmount: null as Any, // takes the page's hooks away
   stop: null as Any, // stops the turn on the server too, where the hook's own does not
   seen: [] as Seen[], // what each render showed, without repeats
   events: [] as Happening[], // open, close, identity, ready, connection-error, turn-end, crash
@@ -44,6 +51,9 @@ export function see(chat: Any) {
     at: performance.now(),
     status: chat.status,
     isServerStreaming: chat.isServerStreaming ?? false,
+    isStreaming: chat.isStreaming ?? false,
+    isRecovering: chat.isRecovering ?? false,
+    isToolContinuation: chat.isToolContinuation ?? false,
     error: chat.error?.message ?? null,
     messages: chat.messages.map((message: Any) => ({ id: message.id, role: message.role, text: textOf(message) })),
   };
@@ -65,5 +75,7 @@ class Boundary extends Component<{ children: ReactNode }, { hasFailed: boolean }
 }
 
 export function show(app: ReactNode) {
-  createRoot(document.getElementById("root")!).render(<Boundary>{app}</Boundary>);
+  const root = createRoot(document.getElementById("root")!);
+  harness.unmount = () => root.unmount();
+  root.render(<Boundary>{app}</Boundary>);
 }

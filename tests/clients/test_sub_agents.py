@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
@@ -44,6 +44,7 @@ def test_the_page_opens_a_sub_agent_and_follows_it(make_room: MakeRoom) -> None:
     [child] = api(room, f"instances?parent={root['id']}")["items"]
     assert child["path"] == f"board/{room.name}/sub/note/one"
     name, _, value = room.product.sign_in("alice").partition("=")
+    assert isinstance(tab.page, Page)
     page = tab.page.context.new_page()
     sockets: list[str] = []
     page.on("websocket", lambda socket: sockets.append(socket.url))

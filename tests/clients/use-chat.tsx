@@ -89,9 +89,11 @@ function OverSocket({ initial }: { initial: UIMessage[] }) {
   });
   harness.agent = agent;
   const transport = useMemo(
-    () => watched(new WebSocketChatTransport({ agent, cancelOnClientAbort: true, prepareBody: () => fields ?? {} })),
+    // deno-lint-ignore no-explicit-any
+    () => watched(new WebSocketChatTransport({ agent, cancelOnClientAbort: true, prepareBody: () => fields ?? {}, ...(globalThis as any).given?.transport })),
     [agent],
   );
+  harness.transport = transport;
   useEffect(() => {
     // What `useAgentChat` does for its users: hands the answers to a resume to the transport, and shows a message as the
     // server says that it is. The transport itself reads only the chunks of its own requests.

@@ -6,7 +6,7 @@ from functools import cache
 
 from tests.house.repository import ROOT
 
-_ID = r"[A-FU]\d*\.[\w-]+"
+_ID = r"(?:[A-FU]\d*\.[\w-]+|H\.\w+\.\w+)"
 _ROW = re.compile(rf"^\|\s*(?P<row>{_ID})\s*\|[^|]*\|(?P<module>[^|]*)\|(?P<test>[^|]*)\|\s*$")
 _ABSENT = re.compile(rf"^\|\s*(?P<row>{_ID})\s*\|[^|]*\|\s*(?P<why>[^|]*?)\s*\|\s*$")
 

@@ -12,6 +12,7 @@ class CallStatus(StrEnum):
     WAITING = "waiting"  # for a result from a client
     ASKED = "asked"  # for a person's decision
     APPROVED = "approved"  # not run yet
+    EARLY = "early"  # a client has answered a call that its model is still saying
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"

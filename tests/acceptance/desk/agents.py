@@ -1,18 +1,21 @@
 """Agents for acceptance tests, served through `THINK_APPS`.
 
-The calls of `Desk` are answered by browsers and by people; `Board` has a state, methods for clients and sub-agents.
+The calls of `Desk` are answered by browsers and by people; `Board` has a state, methods for clients and sub-agents;
+`Announcer` says what later packages will say.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from django.core.cache import cache
 
 from chat.callables import callable as client_callable
-from chat.think import Connection, Think, Tool, ToolContext, client_tool, tool
-from thinkproject.kernel.jsonvalue import JSONObject
+from chat.core import frames
+from chat.core import side_frames as side
+from chat.think import USE_LOOP, ChatOptions, Connection, Think, Tool, ToolContext, client_tool, tool
+from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 
 @tool(needs_approval=True)
@@ -163,3 +166,82 @@ class Resigned(Desk):
     """Does not go on with an answer whose worker died."""
 
     chat_recovery = False
+
+
+MCP = {
+    "servers": {
+        "srv1": {
+            "name": "Docs",
+            "server_url": "https://docs.example/mcp",
+            "auth_url": None,
+            "state": "ready",
+            "error": None,
+            "instructions": None,
+            "capabilities": {},
+        }
+    },
+    "tools": [{"name": "search", "serverId": "srv1", "inputSchema": {"type": "object"}, "title": "Search"}],
+    "prompts": [{"name": "review", "serverId": "srv1"}],
+    "resources": [{"name": "Readme", "uri": "file:///README", "serverId": "srv1"}],
+}
+_SPOKEN = ({"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "found it"})
+_PROGRESS = {"type": "data-agent-progress", "id": "p1", "transient": True, "data": {"fraction": 0.5, "message": "half"}}
+_MILESTONE = {"type": "data-agent-milestone", "data": {"name": "read", "sequence": 0, "at": 1}}
+
+
+def _runs() -> list[str]:
+    """Frames of five runs, one for each way to end."""
+    told = [side.agent_tool_event(_started("r1", 0), sequence=0, parent_tool_call_id="c7", replay=True)]
+    for number, chunk in enumerate((*_SPOKEN, _PROGRESS, _MILESTONE)):
+        event = side.RunChunk(run_id="r1", body=dump(chunk), unstored_id="u1" if chunk is _PROGRESS else None)
+        told.append(side.agent_tool_event(event, sequence=number + 1, parent_tool_call_id="c7"))
+    told.append(told[1])  # a chunk that comes twice is shown once
+    ends: list[side.RunEvent] = [
+        side.RunFinished(run_id="r1", summary="Found."),
+        side.RunFailed(run_id="r2", error="lost the way"),
+        side.RunAborted(run_id="r3", reason="enough"),
+        side.RunInterrupted(run_id="r4", error="gone", reason="no-progress", child_still_running=True),
+    ]
+    told += [side.agent_tool_event(_started(f"r{n}", n), sequence=0) for n in (2, 3, 4, 5)]
+    return told + [side.agent_tool_event(end, sequence=9) for end in ends]
+
+
+def _started(run_id: str, order: int) -> side.RunStarted:
+    return side.RunStarted(
+        run_id=run_id, agent_type="researcher", order=order, input_preview={"of": "it"}, display={"name": "R"}
+    )
+
+
+class Announcer(Desk):
+    """Says what later packages will say, when it is asked to; answers with what the request's body had."""
+
+    async def on_message(self, connection: Connection, message: str) -> None:
+        """Send the frames that the client asks for."""
+        told = {
+            "mcp": [side.mcp_servers(side.McpState.model_validate(MCP))],
+            "runs": _runs(),
+            "session": [
+                side.session_phase(side.SessionPhase(phase="compacting", token_estimate=9000, token_threshold=8000)),
+                side.session_error("The summary failed."),
+            ],
+            "recovering": [frames.recovering(True, "r1")],
+            "recovered": [frames.recovering(False, "r1")],
+        }
+        for text in told[load(message)["what"]]:
+            await connection.send(text)
+
+    async def on_chat_message(self, options: ChatOptions) -> Any:
+        """Tell the body, and a part of data; without a body ask the model."""
+        return self._echo(options.body) if options.body else USE_LOOP
+
+    async def _echo(self, body: JSONObject) -> AsyncGenerator[JSONObject, None]:
+        yield {"type": "data-place", "id": "d1", "data": {"city": "Ghent"}}
+        yield {"type": "text-start", "id": "t"}
+        yield {"type": "text-delta", "id": "t", "delta": dump(body)}
+        yield {"type": "text-end", "id": "t"}
+
+    @client_callable
+    async def rest(self, seconds: float) -> str:
+        """Answer late."""
+        await asyncio.sleep(seconds)
+        return "rested"

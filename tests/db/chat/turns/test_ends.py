@@ -20,7 +20,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import byte_size, load
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .test_recovery import mortal
+from .recovering import mortal
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,7 +16,7 @@ from tests.db.chat.test_sockets_at_the_end import frames_until
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of
 from .hook_agents import HOOKS, seen
-from .test_recovery import mortal
+from .recovering import mortal
 
 
 @pytest.fixture(autouse=True)

@@ -2,15 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from chat.core.hooks import ResponseStatus
-from chat.core.language_model import ModelEvent, ModelRequest, TextDelta, ToolCallDelta
+from chat.core.language_model import ModelEvent, ModelRequest
 from chat.live import is_final
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
@@ -20,44 +19,18 @@ from chat.turns.admission import cancel_turn
 from chat.turns.intake import Continue
 from chat.turns.status import TurnStatus
 from fibers import recovery
-from fibers.context import current_fiber
-from fibers.testing import claim_for_test, crash_after, die, expire_lease, run_until_idle
+from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load
 from tools_app.models import ToolCallRecord
 
 from .agents import CALLS, MODELS, SEEN
-from .conftest import MakeRoom, Room, status_of, text_of
+from .conftest import MakeRoom, status_of, text_of
+from .recovering import Mortal, mortal
 
 TWO_CALLS = (
     'say: First.\ncall tool add {"a": 1, "b": 2} id=one\ncall tool add {"a": 3, "b": 4} id=two\nsay: It is {results}.'
 )
-
-
-class Mortal(ScriptedModel):
-    """Its worker dies after so many pieces of text or arguments, once per entry; 0 is before anything."""
-
-    def __init__(self, *deaths: int) -> None:
-        super().__init__()
-        self.deaths = list(deaths)
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        left = self.deaths.pop(0) if self.deaths else None
-        async for event in super().stream(request):
-            if left == 0:
-                await asyncio.sleep(0.06)  # what was shown reaches the log
-                fiber = current_fiber()
-                assert fiber is not None
-                die(fiber)
-            yield event
-            if left is not None and isinstance(event, TextDelta | ToolCallDelta):
-                left -= 1
-
-
-@contextmanager
-def mortal(room: Room, *deaths: int) -> Iterator[Mortal]:
-    room.model = MODELS["current"] = model = Mortal(*deaths)
-    yield model
 
 
 def seen(name: str) -> list[Any]:

@@ -17,10 +17,6 @@ WRITTEN = [
     (frames.identity("room", "assistant"), sf.Identity(name="room", agent="assistant")),
     (frames.state(None), sf.State(state=None)),
     (frames.state_error("no"), sf.StateError(error="no")),
-    (
-        frames.mcp_servers(),
-        sf.McpServers(mcp={"servers": {}, "tools": [], "prompts": [], "resources": []}),
-    ),
     (frames.rpc_ok("1", 2), sf.RpcAnswer(id="1", success=True, done=True, result=2)),
     (frames.rpc_ok("1", 2, done=False), sf.RpcAnswer(id="1", success=True, done=False, result=2)),
     (frames.rpc_error("1", "no"), sf.RpcAnswer(id="1", success=False, error="no")),

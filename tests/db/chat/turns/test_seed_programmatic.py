@@ -1,0 +1,222 @@
+"""The code examples of the Think documentation on turns that code starts, translated; each under its heading's name.
+
+What is left for later:
+
+- "Example: parent calling a child", its `subAgent`: sub-agents. The call itself, `chat` with a callback, is tested here
+  on a handle, which is what a parent holds of a child.
+- "Passing extra tools": tools that live in the caller's process for one turn come with sub-agents too; a turn runs in a
+  worker. Tools for one turn are there in another form, from `before_turn` ("Per-turn tool overrides" of the hooks).
+- "Scheduled responses": schedules. What a schedule runs, a method that calls `save_messages`, is tested here.
+
+"Chaining from onChatResponse" is in `test_seed_hooks.py`.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from chat.core.language_model import ModelEvent, ModelRequest
+from chat.handles import AgentHandle
+from chat.llm.scripted import ScriptedModel
+from chat.making import make_agent
+from chat.testing import worker
+from chat.think import Think
+from chat.verbs import SKIPPED
+from thinkproject.kernel.jsonvalue import JSONObject, load
+
+from .agents import MODELS
+from .conftest import MakeRoom, Room, text_of
+from .gated import gate, reached, settled, until
+from .verbs_support import count_turns, said, texts, user
+
+logger = logging.getLogger(__name__)
+
+
+class Programmed(Think, abstract=True):
+    """What the examples share: the model of the test."""
+
+    def get_model(self) -> Any:
+        return MODELS["current"]
+
+
+class Endless(ScriptedModel):
+    """Says three words and tells `spoke`; then it says nothing more, until it is stopped."""
+
+    def __init__(self, spoke: asyncio.Event) -> None:
+        super().__init__("stream 3 words\nwait 600 s")
+        self.spoke = spoke
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        words = 0
+        async for event in super().stream(request):
+            yield event
+            words += 1
+            if words == 3:
+                self.spoke.set()
+
+
+# Example: parent calling a child
+
+
+class ChildDoc(Programmed):
+    def get_system_prompt(self) -> str:
+        return "You are a research assistant. Analyze data and report findings."
+
+
+class Callback:
+    """What the parent does with what its child streams."""
+
+    def __init__(self) -> None:
+        self.chunks: list[str] = []
+
+    def on_event(self, text: str) -> None:
+        self.chunks.append(text)
+
+    def on_done(self) -> None:
+        logger.info("Child completed")
+
+    def on_error(self, error: str) -> None:
+        logger.error("Child failed: %s", error)
+
+
+async def delegate_to_child(child: AgentHandle, task: str) -> list[str]:
+    callback = Callback()
+    await child.chat(task, callback)
+    return callback.chunks
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == __name__]
+
+
+async def test_example_parent_calling_a_child(make_room: MakeRoom, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger=__name__)
+    room = make_room("child-doc", name="child-1")
+    async with worker():
+        chunks = [load(text) for text in await delegate_to_child(room.handle, "say: I found nothing.")]
+        assert "".join(chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta") == "I found nothing."
+        assert (chunks[0]["type"], chunks[-1]["type"]) == ("start", "finish")
+        assert logged(caplog) == ["Child completed"]
+        await delegate_to_child(room.handle, "error 400")
+    [failed] = logged(caplog)[1:]
+    assert failed.startswith("Child failed: ")
+    system = room.model.requests[0]["messages"][0]
+    assert (system["role"], system["content"]) == ("system", ChildDoc.get_system_prompt(make_child(room)))
+
+
+def make_child(room: Room) -> ChildDoc:
+    child = make_agent(room.key)
+    assert isinstance(child, ChildDoc)
+    return child
+
+
+# Aborting a sub-agent turn
+
+
+async def test_aborting_a_sub_agent_turn(make_room: MakeRoom) -> None:
+    room = make_room("child-doc", name="child-1")
+    signal = asyncio.Event()
+    MODELS["current"] = Endless(signal)  # as the example's timer: it is set in mid-answer
+    async with worker(), asyncio.timeout(30):
+        result = await room.handle.chat("Long analysis task", Callback(), signal=signal)
+    assert result.status == "aborted"
+    [_user, answer] = await room.transcript()
+    assert 0 < len(text_of(answer).split()) <= 3
+    assert result.message == answer
+
+
+# Static messages
+
+
+async def test_static_messages(make_room: MakeRoom) -> None:
+    room = make_room("child-doc")
+    MODELS["current"] = ScriptedModel("say: All is well.")
+    async with worker():
+        result = await make_child(room).save_messages(
+            [{"id": "daily-1", "role": "user", "parts": [{"type": "text", "text": "Time for your daily summary."}]}]
+        )
+    assert (result.status, bool(result.request_id)) == ("completed", True)
+    assert await texts(room) == ["Time for your daily summary.", "All is well."]
+    assert (await room.transcript())[0]["id"] == "daily-1"
+
+
+# Function form
+
+
+async def test_function_form(make_room: MakeRoom) -> None:
+    """Two that queue up: each sees the messages of when its own turn starts."""
+    room = make_room("gated")
+    heard: list[int] = []
+
+    def go_on(current: list[JSONObject]) -> list[JSONObject]:
+        heard.append(len(current))
+        return [*current, user("say: Continue your analysis.")]
+
+    async with worker(), gate() as opened:
+        await room.admit("say: first")
+        await reached()
+        saving = [asyncio.create_task(room.handle.save_messages(go_on)) for _ in range(2)]
+
+        async def have_their_places() -> bool:
+            return await count_turns() == 3
+
+        await until(have_their_places)
+        opened.set()
+        assert [(await settled(each)).status for each in saving] == ["completed", "completed"]
+    assert heard == [2, 4]
+    assert (await texts(room))[2:] == ["say: Continue your analysis.", "Continue your analysis."] * 2
+
+
+# Scheduled responses
+
+
+class ScheduledDoc(Programmed):
+    async def on_scheduled(self) -> None:
+        await self.save_messages([user("say: Generate the daily report.")])
+
+
+async def test_scheduled_responses(make_room: MakeRoom) -> None:
+    room = make_room("scheduled-doc")
+    agent = make_agent(room.key)
+    assert isinstance(agent, ScheduledDoc)
+    async with worker():
+        await agent.on_scheduled()
+    assert await texts(room) == ["say: Generate the daily report.", "Generate the daily report."]
+
+
+# The method continueLastTurn
+
+
+async def test_continue_last_turn(make_room: MakeRoom) -> None:
+    room = make_room("child-doc")
+    agent = make_child(room)
+    assert await agent.continue_last_turn() == SKIPPED
+    await room.handle.add_messages([user("How far are you?"), said("Half way,", "half")])
+    MODELS["current"] = ScriptedModel("say: Half way, and done.")
+    async with worker():
+        assert (await agent.continue_last_turn({"reason": "nudge"})).status == "completed"
+    _user, first, second = await room.transcript()
+    assert (first["id"], text_of(first)) == ("half", "Half way,")
+    assert (second["role"], second["id"] != "half") == ("assistant", True)
+
+
+# The methods abortRequest and abortAllRequests
+
+
+async def test_abort_request_and_abort_all_requests(make_room: MakeRoom) -> None:
+    room = make_room("gated")
+    async with worker(), gate() as opened:
+        running = await room.admit("say: one")
+        await reached()
+        waiting = [await room.admit(f"say: {text}") for text in ("two", "three")]
+        assert await room.handle.abort_request(waiting[0].turn.request_id, "not needed") is True
+        assert await room.handle.abort_request(waiting[0].turn.request_id) is False
+        assert await room.handle.abort_all_requests() is True
+        assert await room.handle.wait_until_stable(20)
+        assert await room.handle.abort_all_requests() is False
+        opened.set()
+    ended = [(await room.turn(one.turn.pk)).fiber.status for one in (running, *waiting)]
+    assert ended == ["cancelled"] * 3
