@@ -19,12 +19,21 @@ from tests.db.chat.fuzz.tab import Tab
 from tests.inprocess.stage import Bell, Socket, Stage, person, staged, through
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 T = TypeVar("T")
 TABS = st.integers(0, 1)
 _people = count()
 POLL = 2.5  # longer than a socket waits before it looks whether a turn that did not begin has ended
+SHOWN = {
+    "approval-responded": [CallStatus.APPROVED],
+    "output-available": [CallStatus.SUCCEEDED],
+    "output-error": [CallStatus.FAILED],
+    "output-denied": [CallStatus.DENIED],
+}
+"""What the row of a call says where its part shows this."""
+
 LOOK = 6.0  # longer than sockets go without looking at the rows
 
 
@@ -301,6 +310,13 @@ class Person(Worker):
             tab.decide(self.answered[-1], approved=approved)
             self.run(self.settle())
 
+    @rule(number=TABS, other=TABS, approved=st.booleans())
+    def decide_both_ways(self, number: int, other: int, approved: bool) -> None:
+        """The second decision comes before anything came of the first."""
+        self.ask_for_calls(number, "asks")
+        self.decide(number, approved)
+        self.decide_again(other, not approved)
+
 
 class Conversation(Person):
     """All of it, and what must hold at rest."""
@@ -370,15 +386,13 @@ class Conversation(Person):
                 assert not (mine and said.is_finished and mine != said.words), f"{mine} of {said.words}"
 
     def _compare_calls(self, stored: list[JSONObject]) -> None:
-        """What is open is shown as open, and the other way round."""
-        rows = ToolCallRecord.objects.filter(owner_id=self.stage.key.owner_id, status__in=ANSWERABLE)
-        shown = {
-            part["toolCallId"]
-            for message in stored
-            for part in message["parts"]
-            if part.get("state") in ("input-available", "approval-requested")
-        }
-        assert shown <= set(rows.values_list("call_id", flat=True)), "shown as open, but nobody can answer"
+        """The row of each call that was asked outside says what its part shows; what is open can be answered."""
+        rows = ToolCallRecord.objects.filter(owner_id=self.stage.key.owner_id)
+        status = dict(rows.values_list("call_id", "status"))
+        for part in (part for message in stored for part in message["parts"] if "toolCallId" in part):
+            said = SHOWN.get(part["state"])
+            found = status.get(part["toolCallId"])
+            assert found in (said or ANSWERABLE), f"{part['toolCallId']} is {found}, shown as {part['state']}"
 
     def teardown(self) -> None:
         """Rest, then leave."""
