@@ -101,12 +101,20 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser profile of this test's own."""
+@pytest.fixture(scope="module")
+def _shared_context(browser: Browser) -> Iterator[BrowserContext]:
     made = browser.new_context()
     yield made
     made.close()
+
+
+@pytest.fixture
+def context(_shared_context: BrowserContext) -> Iterator[BrowserContext]:
+    """A browser profile without pages and cookies. It keeps its cache: the scripts of the pages are large."""
+    yield _shared_context
+    for page in _shared_context.pages:
+        page.close()
+    _shared_context.clear_cookies()
 
 
 @pytest.fixture
