@@ -60,9 +60,9 @@ async def test_an_early_answer_to_a_call_of_ours_does_not_count(desk: Desk) -> N
 
 async def test_early_answers_to_nothing_are_bounded_and_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "MAX_EARLY", 2)
-    running = await say_half(desk, "\n".join(f"call tool where {{}} id=c{n}" for n in range(1, 9)))
+    running = await say_half(desk, "\n".join(f"call tool where {{}} id=c{n}" for n in range(1, 25)))
     kept = [(await desk.reply(f"made-up-{n}", output=n, runs=False)).is_new for n in range(4)]
     await asyncio.wait_for(running, 15)
     assert kept == [True, True, False, False]
     assert await db(has_pending_interaction, desk.room.key)
-    assert {(await desk.part(call))["state"] for call in ("c1", "c8")} == {"input-available"}
+    assert {(await desk.part(call))["state"] for call in ("c1", "c24")} == {"input-available"}
