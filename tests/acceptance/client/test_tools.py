@@ -1,6 +1,7 @@
 """Client tools and approvals of `chat.client` against the real server."""
 
 import asyncio
+import json
 from typing import Any
 
 from chat.client import ChatClient
@@ -92,3 +93,14 @@ async def test_another_client_may_approve(shared_product: Product) -> None:
         async with asyncio.timeout(30):
             await (await seen).message()
         assert chat.messages == boss.messages == await chat.get_messages()
+
+
+async def test_an_agent_asks_another_one_as_its_client(shared_product: Product) -> None:
+    """A parent that talks to an agent of another server, in a tool of its own."""
+    place = {"url": shared_product.url(""), "token": shared_product.token("alice")}
+    asked = json.dumps({**place, "question": "say: Greetings from afar."})
+    async with client(shared_product, "py-parent", agent=DESK) as chat:
+        turn = await chat.send(f"call tool ask_remote {asked}\nsay: It says: {{result}}")
+        async with asyncio.timeout(30):
+            final = await turn.final()
+    assert final["parts"][-1]["text"] == "It says: Greetings from afar."

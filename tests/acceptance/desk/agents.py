@@ -12,6 +12,7 @@ from typing import Any
 from django.core.cache import cache
 
 from chat.callables import callable as client_callable
+from chat.client import ChatClient
 from chat.core import frames
 from chat.core import side_frames as side
 from chat.think import USE_LOOP, ChatOptions, Connection, Think, Tool, ToolContext, client_tool, tool
@@ -50,6 +51,15 @@ def sign(path: str, context: ToolContext) -> str:
     return "signed"
 
 
+@tool
+async def ask_remote(url: str, token: str, question: str) -> str:
+    """Ask an assistant on another server, as its client."""
+    async with ChatClient(url, agent="assistant", name="asked-from-afar", token=token) as chat:
+        turn = await chat.send(question)
+        answer = await turn.final()
+    return "".join(part["text"] for part in answer["parts"] if part["type"] == "text")
+
+
 class Desk(Think):
     """Has tools of every kind."""
 
@@ -59,7 +69,7 @@ class Desk(Think):
 
     def get_tools(self) -> list[Tool]:
         """Give one of ours, some that people approve, and one that a browser runs."""
-        return [linger, pay, spend, sign, client_tool("locate", "Ask the browser where it is.")]
+        return [linger, pay, spend, sign, ask_remote, client_tool("locate", "Ask the browser where it is.")]
 
 
 class Note(Think):

@@ -2,8 +2,6 @@
 
 What is left for later:
 
-- "Example: parent calling a child", its `subAgent`: sub-agents. The call itself, `chat` with a callback, is tested here
-  on a handle, which is what a parent holds of a child.
 - "Passing extra tools": tools that live in the caller's process for one turn come with sub-agents too; a turn runs in a
   worker. Tools for one turn are there in another form, from `before_turn` ("Per-turn tool overrides" of the hooks).
 - "Scheduled responses": schedules. What a schedule runs, a method that calls `save_messages`, is tested here.
@@ -94,21 +92,23 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 async def test_example_parent_calling_a_child(make_room: MakeRoom, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger=__name__)
-    room = make_room("child-doc", name="child-1")
+    room = make_room()  # the parent
+    child = room.handle.sub_agent(ChildDoc, "child-1")
     async with worker():
-        chunks = [load(text) for text in await delegate_to_child(room.handle, "say: I found nothing.")]
+        chunks = [load(text) for text in await delegate_to_child(child, "say: I found nothing.")]
         assert "".join(chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta") == "I found nothing."
         assert (chunks[0]["type"], chunks[-1]["type"]) == ("start", "finish")
         assert logged(caplog) == ["Child completed"]
-        await delegate_to_child(room.handle, "error 400")
+        await delegate_to_child(child, "error 400")
     [failed] = logged(caplog)[1:]
     assert failed.startswith("Child failed: ")
     system = room.model.requests[0]["messages"][0]
-    assert (system["role"], system["content"]) == ("system", ChildDoc.get_system_prompt(make_child(room)))
+    assert (system["role"], system["content"]) == ("system", ChildDoc.get_system_prompt(make_child(child)))
+    assert await room.transcript() == []  # what the child says is the child's
 
 
-def make_child(room: Room) -> ChildDoc:
-    child = make_agent(room.key)
+def make_child(handle: Room | AgentHandle) -> ChildDoc:
+    child = make_agent(handle.key)
     assert isinstance(child, ChildDoc)
     return child
 
