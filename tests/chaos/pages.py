@@ -36,7 +36,8 @@ _MESSAGES = """() => {
     if (element.matches('.md, .plain')) return {kind: 'text', text: textOf(element)};
     if (element.matches('.reasoning')) return {kind: 'reasoning', text: textOf(element.querySelector('.fold-body'))};
     const sections = [...element.querySelectorAll('.tool-section')].map(section);
-    return {kind: 'tool', name: textOf(element.querySelector('.fold-label')), state: element.querySelector('details').dataset.state, sections};
+    const {state} = element.querySelector('details').dataset;
+    return {kind: 'tool', name: textOf(element.querySelector('.fold-label')), state, sections};
   };
   return [...document.querySelectorAll('#messages > .message')].map((item) => ({
     id: item.dataset.id,
