@@ -15,7 +15,7 @@ LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 @pytest.fixture
 def room(make_room: MakeRoom) -> Room:
     """Something that announces."""
-    return make_room(agent="announcer")
+    return make_room(agent="crier")
 
 
 def count(tab: Tab, kind: str) -> int:
@@ -66,14 +66,14 @@ def test_path_below_an_instance_is_the_same_instance(room: Room, context: Browse
     room.ask_and_rest(other, "say: hello")
     give(context, agent="{path: 'settings'}")
     tab = room.open("below")
-    assert tab.sockets[0].split("?")[0].endswith(f"/agents/announcer/{room.name}/settings")
+    assert tab.sockets[0].split("?")[0].endswith(f"/agents/crier/{room.name}/settings")
     room.ask_and_rest(tab, "say: again")
     assert len(room.rest()) == 4
 
 
 @LINES
 def test_what_the_hook_returns(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="announcer")
+    room = make_room(line=line, agent="crier")
     tab = room.open("first")
     tab.page.evaluate("() => harness.agent.ready")
     found = tab.page.evaluate(
@@ -83,16 +83,16 @@ def test_what_the_hook_returns(make_room: MakeRoom, line: str) -> None:
         }"""
     )
     assert found == {
-        "agent": "announcer",
+        "agent": "crier",
         "name": room.name,
-        "path": [{"agent": "announcer", "name": room.name}],
+        "path": [{"agent": "crier", "name": room.name}],
         "identified": True,
         "state": None,
         "connectionError": None,
         "isOpen": True,
     }
     address = tab.page.evaluate("() => harness.agent.getHttpUrl()")
-    assert address.split("?")[0].endswith(f"/agents/announcer/{room.name}")
+    assert address.split("?")[0].endswith(f"/agents/crier/{room.name}")
     messages = tab.page.evaluate(
         "([url, token]) => fetch(`${url}/get-messages?token=${token}`).then(answer => answer.json())",
         [address.split("?")[0], room.product.token("alice")],

@@ -21,7 +21,7 @@ REQUEST = "cf_agent_use_chat_request"
 @pytest.fixture
 def room(make_room: MakeRoom) -> Room:
     """Something that has calls of every kind and tells what it gets."""
-    return make_room(agent="announcer")
+    return make_room(agent="crier")
 
 
 def sent(tab: Tab, kind: str) -> list[Json]:
@@ -53,7 +53,7 @@ def test_body_reaches_the_agent(make_room: MakeRoom, context: BrowserContext, li
     value = "{tone: 'dry', n: 1}"
     body = {"object": value, "function": f"() => ({value})", "async": f"async () => ({value})"}[how]
     give(context, chat=f"{{body: {body}}}")
-    tab = make_room(line=line, agent="announcer").open("first")
+    tab = make_room(line=line, agent="crier").open("first")
     assert echo(tab) == {"tone": "dry", "n": 1}
 
 
@@ -68,7 +68,7 @@ def test_prepared_request_reaches_the_agent(make_room: MakeRoom, context: Browse
             ({body: {from: 'prepared', count: messages.length, why: trigger, edits: messageId ?? null}}),
         }""",
     )
-    tab = make_room(line=line, agent="announcer").open("first")
+    tab = make_room(line=line, agent="crier").open("first")
     first = echo(tab)
     assert (first["tone"], first["from"], first["count"], first["why"]) == ("dry", "prepared", 1, "submit-message")
     tab.do("harness.chat.regenerate()")
@@ -193,7 +193,7 @@ def test_data_parts_are_told_and_stored(make_room: MakeRoom, context: BrowserCon
       messageMetadataSchema: {'~standard': {version: 1, vendor: 'test', validate: (value) => ({value})}},
     }""",
     )
-    room = make_room(line=line, agent="announcer")
+    room = make_room(line=line, agent="crier")
     tab = room.open("first")
     echo(tab)
     expected = {"type": "data-place", "id": "d1", "data": {"city": "Ghent"}}
@@ -312,7 +312,7 @@ def test_what_else_the_hook_returns(room: Room) -> None:
         None,
         "ready",
     ]
-    assert f"/agents/announcer/{room.name}" in returned(tab, "harness.chat.id")
+    assert f"/agents/crier/{room.name}" in returned(tab, "harness.chat.id")
 
 
 # The queue of AI SDK 7
@@ -427,8 +427,8 @@ def test_messages_outside_of_the_hook(room: Room) -> None:
         """async ([host, name, token]) => {
           const {getAgentMessages} = harness.published;
           const headers = {Authorization: `Bearer ${token}`};
-          const url = `${host}/agents/announcer/${name}/get-messages`;
-          const address = {host, agent: 'announcer', name, credentials: 'omit', headers};
+          const url = `${host}/agents/crier/${name}/get-messages`;
+          const address = {host, agent: 'crier', name, credentials: 'omit', headers};
           return [await getAgentMessages(address), await getAgentMessages({url, headers})];
         }""",
         [room.product.url("/").rstrip("/"), room.name, room.product.token("alice")],
@@ -455,7 +455,7 @@ def test_options_of_the_transport(make_room: MakeRoom, context: BrowserContext, 
           onRequestBuffered: (messageId) => note('buffered', {messageId}),
         }""",
     )
-    room = make_room(agent="announcer", entry="use-chat")
+    room = make_room(agent="crier", entry="use-chat")
     tab = room.open("first", port=proxy.port, transport="socket")
     assert echo(tab) == {"count": 1, "why": "submit-message"}
     assert tab.page.evaluate("() => active.size") == 0

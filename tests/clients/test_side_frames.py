@@ -18,7 +18,7 @@ def announce(tab: Tab, what: str) -> None:
 @LINES
 def test_mcp_servers_reach_the_hook_as_they_are(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
     give(context, agent="{onMcpUpdate: (mcp) => note('mcp', {mcp})}")
-    tab = make_room(line=line, agent="announcer").open("first")
+    tab = make_room(line=line, agent="crier").open("first")
     tab.wait("harness.events.some(e => e.kind === 'mcp')", what="the empty lists")
     announce(tab, "mcp")
     tab.wait("harness.events.filter(e => e.kind === 'mcp').length === 2")
@@ -28,7 +28,7 @@ def test_mcp_servers_reach_the_hook_as_they_are(make_room: MakeRoom, context: Br
 
 @LINES
 def test_runs_of_agents_as_tools_reach_their_hook(make_room: MakeRoom, line: str) -> None:
-    tab = make_room(line=line, agent="announcer").open("first")
+    tab = make_room(line=line, agent="crier").open("first")
     announce(tab, "runs")
     tab.wait("harness.runs.runsById.r4?.status === 'interrupted'")
     runs = tab.page.evaluate("() => JSON.parse(JSON.stringify(harness.runs.runsById))")
@@ -57,7 +57,7 @@ def test_runs_of_agents_as_tools_reach_their_hook(make_room: MakeRoom, line: str
 
 @LINES
 def test_recovering_is_shown(make_room: MakeRoom, line: str) -> None:
-    tab = make_room(line=line, agent="announcer").open("first")
+    tab = make_room(line=line, agent="crier").open("first")
     assert tab.page.evaluate("() => harness.chat.isRecovering") is False
     announce(tab, "recovering")
     tab.wait("harness.chat.isRecovering === true")
@@ -67,7 +67,7 @@ def test_recovering_is_shown(make_room: MakeRoom, line: str) -> None:
 
 @LINES
 def test_frames_of_the_session_are_ignored(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="announcer")
+    room = make_room(line=line, agent="crier")
     tab = room.open("first")
     announce(tab, "session")
     room.ask_and_rest(tab, "say: Still here.")

@@ -1,7 +1,7 @@
 """Agents for acceptance tests, served through `THINK_APPS`.
 
 The calls of `Desk` are answered by browsers and by people; `Board` has a state, methods for clients and sub-agents;
-`Announcer` says what later packages will say.
+`Crier` says what later packages will say.
 """
 
 import asyncio
@@ -222,7 +222,7 @@ def _started(run_id: str, order: int) -> side.RunStarted:
     )
 
 
-class Announcer(Desk):
+class Crier(Desk):
     """Says what later packages will say, when it is asked to; answers with what the request's body had."""
 
     async def on_message(self, connection: Connection, message: str) -> None:
