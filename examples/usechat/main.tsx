@@ -18,8 +18,10 @@ function App({ initial }: { initial: UIMessage[] }) {
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
   const stop = async () => {
-    await chat.stop(); // ends the request; the answer belongs to the server and goes on
-    await fetch(`${base}/chat/${chat.id}/stream`, { method: "DELETE", headers }); // ends the answer
+    // The answer belongs to the server and goes on without this page, so it is asked to end it.
+    const ended = fetch(`${base}/chat/${chat.id}/stream`, { method: "DELETE", headers, keepalive: true });
+    await chat.stop(); // ends the request
+    await ended;
   };
   return (
     <Conversation
