@@ -3,7 +3,7 @@ PYTHON ?= python3
 BOOTSTRAP = $(PYTHON) -m thinkproject.bootstrap
 T ?=
 
-.PHONY: run test check fix bench chaos clients-newest example-usechat example-react clean help
+.PHONY: run test check fix bench chaos clients clients-newest example-usechat example-react clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
@@ -25,6 +25,9 @@ bench:  ## The benchmarks; prints a table
 
 chaos:  ## The long run that kills processes at random
 	@exec $(BOOTSTRAP) chaos $(T)
+
+clients:  ## All tests of the published clients, each with both AI SDKs
+	@exec $(BOOTSTRAP) clients $(T)
 
 clients-newest:  ## Test with the newest published clients instead of the pinned ones
 	@exec $(BOOTSTRAP) clients-newest $(T)

@@ -22,7 +22,8 @@ from thinkproject.places import private_directory
 
 LONG = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
 TOGETHER = (
-    ("tests/browser/", "tests/clients/"),  # one browser at a time: they are the slowest, and wait for moments
+    ("tests/browser/",),  # what shares a browser and a product stays in one process
+    ("tests/clients/",),
     ("tests/acceptance/bench/",),
     ("tests/acceptance/devex/test_existing_project.py",),
     ("tests/acceptance/ops/test_make_run.py", "tests/acceptance/ops/test_refusals.py"),  # in one copy of the tree

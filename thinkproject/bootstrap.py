@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     """Run one command of the Makefile. Returns the exit code."""
     name, rest = (arguments[0], arguments[1:]) if arguments else ("run", [])
     commands = {"run": run, "test": test, "check": check, "fix": fix, "bench": bench, "chaos": chaos}
-    commands |= {"clients-newest": clients_newest, "example": example, "clean": clean}
+    commands |= {"clients": clients, "clients-newest": clients_newest, "example": example, "clean": clean}
     if name not in commands:
         say(f"There is no command {name!r}; known are {', '.join(commands)}.")
         return EXIT_SETUP
@@ -131,6 +131,13 @@ def chaos(rest: list[str]) -> int:
     build_assets()
     command = [str(PYTHON), "-m", "pytest", "-s", "-m", "chaos", *rest]
     return max(_call(command, TEST_CHAOS="long", TEST_DATABASE=name) for name in ("sqlite", "postgres"))
+
+
+def clients(rest: list[str]) -> int:
+    """All tests of the published clients, each with both AI SDKs; `test` runs a part with the older one."""
+    install(["dev"])
+    build_assets()
+    return _call([str(PYTHON), "-m", "pytest", "tests/clients", *rest], TEST_CLIENTS="all")
 
 
 def clients_newest(rest: list[str]) -> int:
