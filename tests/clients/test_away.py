@@ -155,7 +155,7 @@ def test_5_15_the_worker_dies_in_mid_answer(make_room: MakeRoom) -> None:
 
 
 def test_5_15_the_worker_dies_and_the_agent_does_not_go_on(make_room: MakeRoom) -> None:
-    everything = open_everything(make_room, SLOW, agent="resigned")
+    everything = open_everything(make_room, SLOW, agent="gives-up")
     everything[0][0].product.workers[0].restart()
     for room, transport, tab, observer in everything:
         tab.wait("harness.chat.status === 'error'", seconds=60)

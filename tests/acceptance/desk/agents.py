@@ -172,7 +172,7 @@ class Patient(Desk):
     message_concurrency = {"strategy": "debounce", "debounceMs": 400}
 
 
-class Resigned(Desk):
+class GivesUp(Desk):
     """Does not go on with an answer whose worker died."""
 
     chat_recovery = False
