@@ -64,7 +64,7 @@ def test_an_app_keeps_what_it_has(tmp_path: Path) -> None:
         (["Json"], "a module 'json' already"),
         (["9lives"], "'9lives' cannot name a class"),
         (["../etc"], "cannot name a class"),
-        (["Desk", "--app", "no_such_package"], "no package that can be imported"),
+        (["Kiosk", "--app", "no_such_package"], "no package that can be imported"),
     ],
 )
 def test_a_name_that_cannot_be(words: list[str], said: str, tmp_path: Path) -> None:
