@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import BrowserContext
 
-from tests.acceptance.desk.agents import MCP
+from tests.acceptance.desk.servers import MCP
 from tests.clients.conftest import MakeRoom
 from tests.clients.given import give
 from tests.clients.tab import Tab

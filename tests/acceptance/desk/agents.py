@@ -16,6 +16,7 @@ from chat.client import ChatClient
 from chat.core import frames
 from chat.core import side_frames as side
 from chat.think import USE_LOOP, ChatOptions, Connection, Think, Tool, ToolContext, client_tool, tool
+from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 
@@ -178,22 +179,6 @@ class GivesUp(Desk):
     chat_recovery = False
 
 
-MCP = {
-    "servers": {
-        "srv1": {
-            "name": "Docs",
-            "server_url": "https://docs.example/mcp",
-            "auth_url": None,
-            "state": "ready",
-            "error": None,
-            "instructions": None,
-            "capabilities": {},
-        }
-    },
-    "tools": [{"name": "search", "serverId": "srv1", "inputSchema": {"type": "object"}, "title": "Search"}],
-    "prompts": [{"name": "review", "serverId": "srv1"}],
-    "resources": [{"name": "Readme", "uri": "file:///README", "serverId": "srv1"}],
-}
 _SPOKEN = ({"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "found it"})
 _PROGRESS = {"type": "data-agent-progress", "id": "p1", "transient": True, "data": {"fraction": 0.5, "message": "half"}}
 _MILESTONE = {"type": "data-agent-milestone", "data": {"name": "read", "sequence": 0, "at": 1}}
