@@ -1,10 +1,11 @@
 """Two signed-in people and a conversation of the first one's."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -13,9 +14,11 @@ from chat.agent import InstanceKey
 from chat.instance_rows import ensure_instance
 from chat.models import AgentInstance, Turn
 from chat.streams.cold import write_segments
+from chat.streams.log import close_logs
 from chat.streams.records import Record
 from fibers.models import Fiber
 from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages
+from tests.db.chat.use_chat import Page
 from thinkproject.kernel.ids import new_id
 
 Reply = Any
@@ -133,3 +136,22 @@ def running(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
     turn = make_turn(make_instance(alice, "talk"), status="running", request_id="r1", assistant_id="a1")
     write_segments(turn.id, [Record(offset, text) for offset, text in enumerate(CHUNKS)])
     return turn
+
+
+@pytest.fixture
+async def page(alice: User) -> AsyncIterator[Page]:
+    """A page of Alice's with `useChat` over plain HTTP."""
+    yield await Page(alice).sign_in()
+    await close_logs()
+
+
+@pytest.fixture
+async def talk(alice: User, make_instance: Callable[..., AgentInstance]) -> AgentInstance:
+    """A conversation of Alice's with a question and an answer, for async tests."""
+
+    def make() -> AgentInstance:
+        instance = make_instance(alice, "talk")
+        say(instance, "q1", "a1")
+        return instance
+
+    return await sync_to_async(make)()

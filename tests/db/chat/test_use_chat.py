@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -39,24 +39,6 @@ from tests.db.chat.use_chat import (
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Make = Callable[..., AgentInstance]
-
-
-@pytest.fixture
-async def page(alice: User) -> AsyncIterator[Page]:
-    yield await Page(alice).sign_in()
-    await close_logs()
-
-
-@pytest.fixture
-async def talk(alice: User, make_instance: Make) -> AgentInstance:
-    """A conversation of Alice's with a question and an answer."""
-
-    def make() -> AgentInstance:
-        instance = make_instance(alice, "talk")
-        say(instance, "q1", "a1")
-        return instance
-
-    return await sync_to_async(make)()
 
 
 async def test_4_8_a_turn_streams_its_chunks_until_it_is_stored(page: Page) -> None:

@@ -1,7 +1,7 @@
 """Who may use the addresses of `useChat`, from where, and what is said to everybody else."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,29 +18,10 @@ from chat.models import AgentInstance, Turn
 from chat.streams.log import close_logs
 from chat.views_chat import chat, chat_stream
 from tests.db.chat.access_rows import all_rows
-from tests.db.chat.conftest import say
 from tests.db.chat.use_chat import API, HERE, STREAM, Page, asks, assistant, problem_of, user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Make = Callable[..., AgentInstance]
-
-
-@pytest.fixture
-async def page(alice: User) -> AsyncIterator[Page]:
-    yield await Page(alice).sign_in()
-    await close_logs()
-
-
-@pytest.fixture
-async def talk(alice: User, make_instance: Make) -> AgentInstance:
-    """A conversation of Alice's with a question and an answer."""
-
-    def make() -> AgentInstance:
-        instance = make_instance(alice, "talk")
-        say(instance, "q1", "a1")
-        return instance
-
-    return await sync_to_async(make)()
 
 
 @pytest.mark.parametrize(
