@@ -128,7 +128,7 @@ class TurnVerbs:
 
     @property
     def _ports(self) -> HasPorts:
-        raise NotImplementedError
+        raise NotImplementedError  # the agent and the handle each bring their own
 
     async def save_messages(self, messages: Words | WordsFunction, *, signal: asyncio.Event | None = None) -> SavedTurn:
         """Say something in this conversation as a person would, and wait for the answer. Clients see it.
@@ -222,7 +222,7 @@ class SubmissionVerbs:
 
     @property
     def _ports(self) -> HasPorts:
-        raise NotImplementedError
+        raise NotImplementedError  # the agent and the handle each bring their own
 
     async def submit_messages(
         self, messages: Words, *, idempotency_key: str | None = None, metadata: JSONObject | None = None
