@@ -123,9 +123,20 @@ def _shared_context(browser: Browser) -> Iterator[BrowserContext]:
     made.close()
 
 
+GIVES_OPTIONS = ("test_agent_options.py", "test_hook_options.py", "test_side_frames.py")
+"""Tests that give options to their pages (`given.py`): a profile cannot forget them, so each has one of its own."""
+
+
 @pytest.fixture
-def context(_shared_context: BrowserContext) -> Iterator[BrowserContext]:
+def context(
+    request: pytest.FixtureRequest, browser: Browser, _shared_context: BrowserContext
+) -> Iterator[BrowserContext]:
     """A browser profile without pages and cookies. It keeps its cache: the scripts of the pages are large."""
+    if request.path.name in GIVES_OPTIONS:
+        own = browser.new_context()
+        yield own
+        own.close()
+        return
     yield _shared_context
     for page in _shared_context.pages:
         page.close()
