@@ -52,6 +52,7 @@ class AgentInstance(models.Model):
     active_at = models.DateTimeField(auto_now_add=True)  # last accepted message; orders the list
     seen_at = models.DateTimeField(null=True, blank=True)  # when the owner last looked
     archived_at = models.DateTimeField(null=True, blank=True)
+    pinned_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -109,6 +110,7 @@ class Turn(models.Model):
     output_tokens = models.PositiveBigIntegerField(default=0)
     reasoning_tokens = models.PositiveBigIntegerField(default=0)
     cached_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=20, decimal_places=10, default=0)  # in the currency of the price table
     step_count = models.PositiveIntegerField(default=0)
     error_text = models.TextField(blank=True, default="")  # what the client was told
     error_code = models.CharField(max_length=64, blank=True, default="")

@@ -39,6 +39,7 @@ class Outbox:
         self._has_path_to: set[str] = set()  # requests whose question this client has in its place
         self._stopped: set[str] = set()  # requests that this connection stopped
         self._cleared: set[str] = set()  # turns that were cleared away
+        self._updated: set[str] = set()  # messages of which this client was told a change since the last end
         self._clears = 0
         self.version: tuple[str, int] | None = None  # session and its last change, as this client was told it
         self._transcript_at = -IN_FLIGHT_SECONDS
@@ -133,7 +134,12 @@ class Outbox:
         # Clients that saw `start` keep an empty message that is not stored; one that asked to go on from an answer
         # begins the new message with a copy of its parts.
         is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
-        if ended.request_id in self._stopped or is_copy or (is_empty and ended.has_begun and not failed):
+        # A call that was answered while the client was still told of it: at the end its own copy, without the answer,
+        # takes the place of what it was told.
+        was_updated = ended.assistant_id in self._updated
+        self._updated.clear()
+        is_odd = was_updated or is_copy or (is_empty and ended.has_begun and not failed)
+        if is_odd or ended.request_id in self._stopped:
             await self.mend(ended)
         elif ended.has_begun and _ends_with_stopped(messages):
             await self.transcript()
@@ -163,6 +169,7 @@ class Outbox:
             change_seq, message = shown
             if self.version == (session_id, change_seq - 1):  # of more than one change, others are still to be told
                 self.version = (session_id, change_seq)
+            self._updated.add(message_id)
             await self._send(frames.message_updated(message))
 
     async def actions(self, actions: list[Action]) -> None:

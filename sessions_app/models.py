@@ -14,6 +14,11 @@ def new_session_id() -> str:
     return new_id("ses")
 
 
+def new_compaction_id() -> str:
+    """Id of a compaction."""
+    return new_id("cmp")
+
+
 class Session(models.Model):
     """One conversation. `scope` is opaque here; whoever made the session knows what it belongs to."""
 
@@ -34,6 +39,18 @@ class Session(models.Model):
     change_seq = models.PositiveBigIntegerField(default=0)  # advanced in the transaction of every change
     archived_depth = models.PositiveIntegerField(default=0)  # what lies above is kept, but neither shown nor sent
     system_prompt = JSONText(null=True, blank=True)  # the frozen one; null: none yet, an empty text is a value
+    loaded_keys = JSONText(default=list, blank=True)  # "label:key" of each skill that the model has loaded
+    source = models.CharField(max_length=64, blank=True, default="")  # where it came from: a caller's own word
+    model_name = models.CharField(max_length=200, blank=True, default="")  # that answered last
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    reasoning_tokens = models.PositiveBigIntegerField(default=0)
+    cached_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=20, decimal_places=10, default=0)  # in the currency of the price table
+    max_cost = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)  # no model call beyond
+    auto_compaction = models.BooleanField(null=True, blank=True)  # null: the agent and the site decide
+    pinned_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now_add=True)
 
@@ -59,6 +76,7 @@ class Message(models.Model):
     turn_id = models.CharField(max_length=64, blank=True, default="")  # opaque: who wrote it
     change_seq = models.PositiveBigIntegerField(default=0)  # of the session, when last changed
     queued_position = models.PositiveBigIntegerField(null=True, blank=True)  # order of the queue, while queued
+    pruned_calls = JSONText(default=list, blank=True)  # ids of calls whose outputs models are not sent any more
     placed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -89,3 +107,139 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return self.message_id
+
+
+class CompactionTrigger(models.TextChoices):
+    """What made a compaction."""
+
+    MANUAL = "manual"
+    AUTO = "auto"  # the session grew beyond its threshold
+    OVERFLOW = "overflow"  # a request did not fit into the model's context
+    ADDED = "added"  # by code, with a summary of its own
+
+
+class Compaction(models.Model):
+    """A summary that stands for a stretch of a path where models read it. The messages themselves are untouched.
+
+    It applies to a path on which both its ends lie. Message ids and not rows: a fork that makes a shared message its
+    own keeps the compactions, and where an end is deleted the messages are read again as they are.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=new_compaction_id, editable=False)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="compactions")
+    first_id = models.CharField(max_length=128)  # message ids, the first above the last
+    last_id = models.CharField(max_length=128)
+    summary = models.TextField()
+    trigger = models.CharField(max_length=16, choices=CompactionTrigger.choices)
+    model_name = models.CharField(max_length=200, blank=True, default="")  # that wrote the summary
+    message_count = models.PositiveIntegerField(default=0)  # messages it stands for
+    tokens_before = models.PositiveIntegerField(default=0)  # of what the model was sent, as estimated
+    tokens_after = models.PositiveIntegerField(default=0)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    edited_at = models.DateTimeField(null=True, blank=True)
+    undone_at = models.DateTimeField(null=True, blank=True)  # it applies to nothing any more
+
+    class Meta:
+        indexes = [models.Index(fields=["session", "created_at"], name="think_compaction_session")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+_OF_ONE = Q(session__isnull=False, owner=None) | Q(session=None, owner__isnull=False)
+
+
+class ContextBlock(models.Model):
+    """A labelled text that models read in their system prompt.
+
+    It belongs to one session, or to a user: then it is the same in all of that user's conversations.
+    """
+
+    session = models.ForeignKey(Session, null=True, blank=True, on_delete=models.CASCADE, related_name="context_blocks")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    label = models.CharField(max_length=64)
+    content = models.TextField(blank=True, default="")
+    description = models.CharField(max_length=500, blank=True, default="")
+    max_tokens = models.PositiveIntegerField(null=True, blank=True)
+    is_runtime = models.BooleanField(default=False)  # added while the agent ran; its class does not name it
+    is_removed = models.BooleanField(default=False)  # taken out while the agent ran; its content is kept
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=_OF_ONE, name="think_block_of_one"),
+            models.UniqueConstraint(
+                fields=["session", "label"], condition=Q(owner=None), name="think_block_of_session"
+            ),
+            models.UniqueConstraint(fields=["owner", "label"], condition=Q(session=None), name="think_block_of_user"),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class ContextEntry(models.Model):
+    """A document under a key in a context block: a skill that is loaded, or an entry that is searched."""
+
+    session = models.ForeignKey(
+        Session, null=True, blank=True, on_delete=models.CASCADE, related_name="context_entries"
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    label = models.CharField(max_length=64)  # of the block
+    key = models.CharField(max_length=200)
+    title = models.CharField(max_length=200, blank=True, default="")
+    description = models.CharField(max_length=500, blank=True, default="")
+    content = models.TextField(blank=True, default="")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = "context entries"
+        constraints = [
+            models.CheckConstraint(condition=_OF_ONE, name="think_entry_of_one"),
+            models.UniqueConstraint(
+                fields=["session", "label", "key"], condition=Q(owner=None), name="think_entry_of_session"
+            ),
+            models.UniqueConstraint(
+                fields=["owner", "label", "key"], condition=Q(session=None), name="think_entry_of_user"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.label}/{self.key}"
+
+
+class ContextChange(models.Model):
+    """Who changed what models read, and when. Rows are only added."""
+
+    session = models.ForeignKey(
+        Session, null=True, blank=True, on_delete=models.CASCADE, related_name="context_changes"
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    subject = models.CharField(max_length=320)  # "block:<label>", "entry:<label>/<key>", "compaction:<id>"
+    action = models.CharField(max_length=16)  # set, append, add, remove, delete, edit, undo
+    before = models.TextField(blank=True, default="")
+    after = models.TextField(blank=True, default="")
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )  # null: code or a model
+    via = models.CharField(max_length=16)  # model, code, api, admin
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=_OF_ONE, name="think_change_of_one")]
+        indexes = [
+            models.Index(fields=["session", "-id"], name="think_change_session"),
+            models.Index(fields=["owner", "-id"], name="think_change_owner"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.subject}"
