@@ -1,7 +1,8 @@
 """Errors of conversation storage.
 
 ThinkError
-└─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared
+└─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
+                  CompactionNotFound · CompactionInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -35,3 +36,21 @@ class MessageShared(SessionError, Conflict):
     """A fork shares this message, so it cannot be deleted on its own; delete the fork first."""
 
     code = "message_shared"
+
+
+class TokenCounterUnknown(SessionError, Invalid):
+    """There is no token counter of this name, or what it needs is not installed."""
+
+    code = "token_counter_unknown"
+
+
+class CompactionNotFound(SessionError, NotFound):
+    """There is no such compaction in this session."""
+
+    code = "compaction_not_found"
+
+
+class CompactionInvalid(SessionError, Invalid):
+    """The compaction is not what was expected: its ends lie on no path, or its summary is empty."""
+
+    code = "compaction_invalid"
