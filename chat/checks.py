@@ -16,7 +16,8 @@ from chat import (
 )
 from chat.agent import Agent
 from chat.core.concurrency import Strategy, to_policy
-from chat.errors import InputInvalid
+from chat.core.context_policy import context_policy
+from chat.errors import InputInvalid, TurnConfigInvalid
 from chat.think import Think
 
 RESERVED = {"sub"}
@@ -105,6 +106,7 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     max_steps: Any = agent_class.max_steps
     limit: Any = agent_class.max_persisted_messages
     problems += _concurrency_problems(agent_class.message_concurrency)
+    problems += _policy_problems(agent_class.context_policy)
     if not isinstance(max_steps, int) or max_steps < 1:
         problems.append(f"max_steps must be a positive whole number, not {max_steps!r}.")
     if limit is not None and (not isinstance(limit, int) or limit < 1):
@@ -112,6 +114,14 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
     return problems
+
+
+def _policy_problems(value: Any) -> list[str]:
+    try:
+        context_policy(value)
+    except (TurnConfigInvalid, TypeError) as error:
+        return [str(error)]
+    return []
 
 
 def _concurrency_problems(value: Any) -> list[str]:

@@ -8,13 +8,14 @@ path, or `None` for a new root.
 Users' messages are insert-or-ignore by id (the first content wins), assistants' are insert-or-update.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from django.db import transaction
 
 from sessions_app.core.limits import Spill
 from sessions_app.core.messages import Role, to_ui
 from sessions_app.core.parts import pending_calls
+from sessions_app.core.pruning import merge_calls
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.models import Message, Session
@@ -33,6 +34,7 @@ __all__ = [
     "fork_session",
     "freeze_prompt",
     "place_messages",
+    "prune_outputs",
     "prune_unreached",
     "put_assistant",
     "queue_messages",
@@ -264,6 +266,22 @@ def archive_beyond(session_id: str, limit: int) -> bool:
             return False
         writer.changed = bool(session.update(archived_depth=first))
     return True
+
+
+def prune_outputs(session_id: str, calls: Mapping[str, Sequence[str]]) -> int:
+    """Note that models are not sent the outputs of these calls any more. Returns how many messages. Safe to repeat.
+
+    **Shape:** `calls`: ids of calls by message id. What is stored of a message stays, and clients see no change. A
+    message that a fork shares with its origin is left alone: it is not the fork's. **Errors:** `SessionNotFound`.
+    """
+    if not calls:
+        return 0
+    with writing(session_id) as writer:
+        rows = [row for row in writer.find(calls).values() if row.session_id == session_id]
+        for row in rows:
+            row.pruned_calls = merge_calls(row.pruned_calls, calls[row.message_id])
+        Message.objects.bulk_update(rows, ["pruned_calls"])
+    return len(rows)
 
 
 def freeze_prompt(session_id: str, text: str, *, replace: bool = False) -> str:

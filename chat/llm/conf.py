@@ -14,6 +14,11 @@ class LLMSettings:
     providers: ClassVar[Setting[dict[str, JSONObject]]] = Setting(
         "THINK_PROVIDERS", {}, doc="More providers by name: `{name: {base_url, api_key, api, can_call_tools, ...}}`."
     )
+    model_limits: ClassVar[Setting[dict[str, JSONObject]]] = Setting(
+        "THINK_MODEL_LIMITS",
+        {},
+        doc="Tokens that models take, by the beginning of `provider/model`: `{name: {context, output, input}}`.",
+    )
     openai_api_key = Setting("OPENAI_API_KEY", "", doc="Key for OpenAI, or for the server at OPENAI_BASE_URL.")
     openai_base_url = Setting("OPENAI_BASE_URL", "", doc="Address of a server that speaks Chat Completions.")
     retry_attempts = Setting("THINK_MODEL_ATTEMPTS", 3, doc="Attempts at a model call of which nothing was shown yet.")

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from chat import attachments
 from chat.agent import Agent, InstanceKey
+from chat.core.context_policy import context_policy
 from chat.core.hooks import ChatOptions, ModelChoice, TurnConfig, TurnContext
 from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.core.loop import TurnPlan
-from chat.core.prompt import to_model_messages
 from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
@@ -22,13 +22,15 @@ from chat.turns.calling import decide, decide_as, is_overridden, observe
 from chat.turns.client_tools import to_tools
 from chat.turns.merging import merge_history
 from chat.turns.overrides import read_overrides
-from chat.turns.persistence import TurnFacts, has_content, read_history
+from chat.turns.persistence import TurnFacts, read_history
+from chat.turns.prompting import Prompt
 from chat.turns.system_prompt import system_prompt
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
+NOTHING_SAID: Final[JSONObject] = {"parts": []}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,8 @@ class Assembled:
     plan: TurnPlan
     toolset: Toolset
     options: ChatOptions
-    history: list[JSONObject]  # what the plan's prompt begins with; results of approved calls are written into it
+    prompt: Prompt  # the plan's
+    history: list[JSONObject]  # what the prompt begins with; results of approved calls are written into it
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
@@ -61,6 +64,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     history = await _history(agent, facts)
     urls = _file_urls(history)
     files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
+    policy = context_policy(agent.context_policy)
     system = await system_prompt(agent, facts.session_id)
     # A client's tool never takes the place of one of ours: the model would be told what we never said.
     offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"))
@@ -68,7 +72,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=system,
-        messages=_convert(history, base_model, files),
+        messages=Prompt(history, base_model, files, policy)(NOTHING_SAID),
         tools={tool.name: tool for tool in offered},
         model=base_model,
         continuation=facts.is_continuation,
@@ -82,13 +86,14 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         model = _guarded(agent, choice if config.model is None else config.model, config.stall_timeout_seconds)
     toolset = overrides.toolset
     messages = None if config.messages is None else tuple(config.messages)
+    prompt = Prompt(history, model, files, policy, messages)
     plan = TurnPlan(
         request_id=facts.request_id,
         assistant_id=facts.assistant_id,
         model=model,
         resolve_model=lambda choice: _guarded(agent, choice, config.stall_timeout_seconds),
         system=overrides.system,
-        prompt=_prompt(history, messages, model, files),
+        prompt=prompt,
         tools=tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset),
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
@@ -104,6 +109,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         plan=plan,
         toolset=toolset,
         options=_options(facts, plan, toolset, context.messages if messages is None else messages),
+        prompt=prompt,
         history=history,
         timeout_seconds=config.timeout_seconds,
     )
@@ -162,26 +168,3 @@ def _load_files(urls: set[str], owner_id: int | None) -> dict[str, FileContent]:
         with suppress(AttachmentNotFound):  # gone, or not the owner's: the prompt says that it is not available
             loaded[url] = attachments.load_for_model(url, owner_id)
     return loaded
-
-
-def _convert(
-    messages: list[JSONObject], model: LanguageModel, files: dict[str, FileContent]
-) -> tuple[ModelMessage, ...]:
-    return to_model_messages(messages, accepts_images=model.accepts_images, load_file=files.get)
-
-
-def _prompt(
-    history: list[JSONObject],
-    override: tuple[ModelMessage, ...] | None,
-    model: LanguageModel,
-    files: dict[str, FileContent],
-) -> Callable[[JSONObject], tuple[ModelMessage, ...]]:
-    """The whole list to send, from the assistant message so far. An override replaces the history, not the answer."""
-
-    def prompt(message: JSONObject) -> tuple[ModelMessage, ...]:
-        said = [message] if has_content(message) else []
-        if override is None:
-            return _convert([*history, *said], model, files)
-        return (*override, *(_convert(said, model, files) if said else ()))
-
-    return prompt

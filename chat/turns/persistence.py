@@ -3,8 +3,8 @@
 All functions are sync and run on the database bridge.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -28,9 +28,11 @@ from fibers.core.states import TERMINAL
 from fibers.errors import Cancelled
 from fibers.services import start_fiber
 from sessions_app import selectors
+from sessions_app.core.messages import StoredMessage
+from sessions_app.core.pruning import as_sent
 from sessions_app.core.repair import repair_messages
 from sessions_app.core.tree import Leaf
-from sessions_app.services import archive_beyond, place_messages, put_assistant, update_message
+from sessions_app.services import archive_beyond, place_messages, prune_outputs, put_assistant, update_message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import OPEN
 from tools_app.services import Actor
@@ -123,14 +125,17 @@ def facts_of(turn: Turn, leaf_id: str | None, history: list[JSONObject] | None =
 
 
 def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
-    """The path to a message as the model gets it: root first, its newest stretch."""
-    stored = selectors.model_history(
+    """The path to a message as the model gets it: root first, its newest stretch, without what was pruned."""
+    return as_sent(_stored_history(session_id, leaf_id), session_id)
+
+
+def _stored_history(session_id: str, leaf_id: str) -> list[StoredMessage]:
+    return selectors.model_history(
         session_id,
         leaf=leaf_id,
         max_messages=chat_settings.history_messages,
         max_bytes=chat_settings.history_bytes,
     )
-    return [message.to_ui() for message in stored]
 
 
 def _is_left(turn: Turn) -> bool:
@@ -153,11 +158,11 @@ def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
 
 def _repaired(session_id: str, leaf_id: str) -> list[JSONObject] | None:
     """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed."""
-    history = read_history(session_id, leaf_id)
-    broken = repair_messages(history)
+    history = _stored_history(session_id, leaf_id)
+    broken = repair_messages([message.to_ui() for message in history])
     for repaired in broken:
         update_message(session_id, repaired["id"], partial(_replace_by, repaired))
-    return None if broken else history
+    return None if broken else as_sent(history, session_id)
 
 
 def _replace_by(repaired: JSONObject, _stored: JSONObject) -> JSONObject:
@@ -196,6 +201,7 @@ class TurnEnd:
     max_messages: int | None = None  # of the shown path; older ones are archived
     original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
     output: JSONValue = None  # the structured answer
+    pruned: Mapping[str, Sequence[str]] = field(default_factory=dict)  # calls by message whose outputs are let go
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
@@ -207,6 +213,8 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     was_stored = store_answer(facts, end.message, end.original_ids)
     if was_stored and end.max_messages:
         archive_beyond(facts.session_id, end.max_messages)
+    if was_stored:
+        prune_outputs(facts.session_id, end.pruned)
     Turn.objects.filter(pk=facts.turn_id).update(
         finished_at=timezone.now(),
         model_name=end.model_name,

@@ -34,6 +34,7 @@ from chat.turns.calling import decide, decide_as, is_overridden, iterate, observ
 from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
+from chat.turns.prompting import Prompt
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
 from chat.turns.slots import wait_for_input
 from chat.turns.toolrun import TurnTools
@@ -60,6 +61,7 @@ class TurnRun:
         self._facts: TurnFacts
         self._standing: Standing
         self._agent: Think | None = None
+        self._prompt: Prompt | None = None
         self._totals = TurnTotals()
         self._keeps_partial = True
         self._gave_up = False  # a turn that a crash cut does not go on
@@ -109,6 +111,7 @@ class TurnRun:
         assembled = await assemble(
             agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
         )
+        self._prompt = assembled.prompt
         limit = asyncio.timeout(assembled.timeout_seconds or None)
         try:
             async with limit:
@@ -224,6 +227,7 @@ class TurnRun:
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
+            pruned={} if self._prompt is None or outcome != "completed" else self._prompt.find_prunable(),
         )
         await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
         return {"outcome": outcome, "error": text, "code": end.error_code}
