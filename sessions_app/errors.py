@@ -2,7 +2,7 @@
 
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
-                  CompactionNotFound · CompactionInvalid
+                  CompactionNotFound · CompactionInvalid · CompactionFailed
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -54,3 +54,10 @@ class CompactionInvalid(SessionError, Invalid):
     """The compaction is not what was expected: its ends lie on no path, or its summary is empty."""
 
     code = "compaction_invalid"
+
+
+class CompactionFailed(SessionError):
+    """The conversation could not be compacted. Nothing of it was changed."""
+
+    code = "compaction_failed"
+    http_status = 502
