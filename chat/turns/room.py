@@ -22,8 +22,19 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
 
-Compact: TypeAlias = Callable[[], Awaitable[bool]]
-"""Summarise the path of the turn; false when there is nothing to summarise. **Errors:** `ThinkError`."""
+MIN_TAIL_TOKENS: Final = 2_000
+MAX_TAIL_TOKENS: Final = 15_000
+TAIL_SHARE: Final = 4
+"""What stays as it is at the end: a quarter of what fits, within these bounds."""
+
+LEAST_TAIL_TOKENS: Final = 1
+"""What stays when a first compaction was not enough: the last messages alone, whatever they take."""
+
+Compact: TypeAlias = Callable[[int | None], Awaitable[bool]]
+"""Summarise the path of the turn but for its last so many tokens; `None` leaves that open.
+
+False when there is nothing to summarise, or it did not help. Errors: `ThinkError`.
+"""
 
 ReadAgain: TypeAlias = Callable[[], Awaitable[list[JSONObject]]]
 """Read the history of the turn anew."""
@@ -38,6 +49,7 @@ class TurnRoom:
     prompt: Prompt
     compact: Compact
     read_again: ReadAgain
+    times: int = 0  # attempts of this turn, those before a crash included
 
     def is_full(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
         """Ask the formula, of what was counted and of what is about to be sent. Nothing known: not full."""
@@ -51,11 +63,13 @@ class TurnRoom:
         """Leave the pictures out of what was refused, and summarise. False where it is switched off."""
         if not await db(auto_compaction_is_on, self.agent, self.session_id):
             return False
+        self.times += 1
         is_lighter = was_refused and self.prompt.drop_media()
         return await self._is_shorter(model) or is_lighter
 
     def resume(self, *, was_refused: bool) -> None:
-        """A compaction is in what was read; pictures are not."""
+        """Count it. A compaction is in what was read; that pictures are left out is not."""
+        self.times += 1
         if was_refused:
             self.prompt.drop_media()
 
@@ -63,7 +77,7 @@ class TurnRoom:
         if not self.prompt.follows_history:
             return False
         try:
-            if not await self.compact():
+            if not await self.compact(self._tail_tokens(model)):
                 return False
             self.prompt.history[:] = await self.read_again()
         except ThinkError as error:
@@ -71,6 +85,13 @@ class TurnRoom:
             logger.warning("no room was made", extra={**extra, "model": model.name})
             return False
         return True
+
+
+    def _tail_tokens(self, model: LanguageModel) -> int | None:
+        if self.times > 1:
+            return LEAST_TAIL_TOKENS
+        usable = usable_tokens(limits_of(model), _formula(), reserved_tokens=chat_settings.reserved_tokens)
+        return min(MAX_TAIL_TOKENS, max(MIN_TAIL_TOKENS, usable // TAIL_SHARE)) if usable else None
 
 
 def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
@@ -82,5 +103,8 @@ def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
 
 
 def _overflows(count: Count, limits: Limits) -> bool:
-    formula = Formula(chat_settings.overflow_formula)
-    return overflows(count, limits, formula, reserved_tokens=chat_settings.reserved_tokens)
+    return overflows(count, limits, _formula(), reserved_tokens=chat_settings.reserved_tokens)
+
+
+def _formula() -> Formula:
+    return Formula(chat_settings.overflow_formula)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from sessions_app.core.compaction import covered_range
 from sessions_app.core.messages import Role, StoredMessage
 from sessions_app.core.parts import ToolState, is_tool, map_parts, state_of, tool_name
 from sessions_app.core.tokens import TokenCounter, length_over_four
@@ -21,9 +22,6 @@ PRUNE_PROTECT: Final = 40_000
 PRUNE_MINIMUM: Final = 20_000
 PROTECTED_TURNS: Final = 2
 PROTECTED_TOOLS: Final = frozenset({"skill", "load_context"})
-SUMMARY_PREFIX: Final = "compaction_"
-"""How the id of a message begins that stands for a stretch of the conversation."""
-
 _PRUNED: Final = "pruned"  # on a part as models read it; never stored
 
 
@@ -53,9 +51,8 @@ def find_prunable(messages: Sequence[JSONObject], prune: Prune) -> dict[str, lis
         turns += message.get("role") == Role.USER
         if turns < prune.protected_turns:
             continue
-        message_id = str(message.get("id"))
-        if message_id.startswith(SUMMARY_PREFIX):
-            break
+        if covered_range(message) is not None:
+            break  # a summary
         parts = message.get("parts") or []
         outputs = [part for part in reversed(parts) if _is_output(part, prune.protected_tools)]
         for part in outputs:
@@ -65,7 +62,7 @@ def find_prunable(messages: Sequence[JSONObject], prune: Prune) -> dict[str, lis
             kept += tokens
             if kept > prune.protect_tokens:
                 saved += tokens
-                found.setdefault(message_id, []).append(str(part["toolCallId"]))
+                found.setdefault(str(message.get("id")), []).append(str(part["toolCallId"]))
     return found if saved > prune.minimum_tokens else {}
 
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from sessions_app.core.compaction import Overlay, summary_message
 from sessions_app.core.messages import StoredMessage
 from sessions_app.core.pruning import CLEARED_TEXT, Prune, as_sent, find_prunable
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
@@ -67,7 +68,7 @@ def test_b4_21_the_last_two_exchanges_are_untouched() -> None:
 
 def test_b4_21_the_walk_ends_at_a_summary() -> None:
     path = old(*[output(f"c{n}", 30_000) for n in range(3)])
-    summary = assistant("compaction_x", {"type": "text", "text": "so far"})
+    summary = summary_message(Overlay(id="x", first_id="u0", last_id="a0", summary="so far"))
     assert find_prunable([*path[:2], summary, *path[2:]], RULES) == {}
 
 
