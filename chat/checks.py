@@ -1,7 +1,8 @@
 """System checks of the agents that developers wrote.
 
 chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the product
-cannot serve · chat.E004 a hook that cannot be called as it is · chat.W001 a method in camel case, which nothing calls.
+cannot serve · chat.E004 a hook that cannot be called as it is · chat.E007 a setting about long conversations that is
+none · chat.W001 a method in camel case, which nothing calls.
 """
 
 import inspect
@@ -15,9 +16,12 @@ from chat import (
     registry,
 )
 from chat.agent import Agent
+from chat.conf import chat_settings
 from chat.core.concurrency import Strategy, to_policy
 from chat.core.context_policy import context_policy
+from chat.core.overflow import Formula
 from chat.errors import InputInvalid, TurnConfigInvalid
+from chat.llm.conf import llm_settings
 from chat.think import Think
 
 RESERVED = {"sub"}
@@ -164,6 +168,21 @@ def _hook_problem(agent_class: type[Think], name: str, count: int) -> str:
         takes = ["no argument", "one argument", "two arguments"][count]
         return f"{name}() is called with {takes} after self, which its parameters do not take."
     return ""
+
+
+@register("chat")
+def check_overflow(**_kwargs: Any) -> list[CheckMessage]:
+    """Report settings about long conversations that no turn could use."""
+    problems: list[str] = []
+    if chat_settings.overflow_formula not in set(Formula):
+        known = " or ".join(Formula)
+        problems.append(f"THINK_OVERFLOW_FORMULA must be {known}, not {chat_settings.overflow_formula!r}.")
+    problems += [
+        f"THINK_MODEL_LIMITS: {name!r} needs an object with context, output and input in tokens, not {given!r}."
+        for name, given in llm_settings.model_limits.items()
+        if not isinstance(given, dict) or set(given) - {"context", "output", "input"}
+    ]
+    return [Error(problem, id="chat.E007") for problem in problems]
 
 
 @register("chat")

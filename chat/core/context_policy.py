@@ -67,7 +67,7 @@ def context_policy(choice: ContextPolicy | str) -> ContextPolicy:
     """Give the policy that was chosen, itself or by its name. **Errors:** `TurnConfigInvalid` for an unknown name."""
     if isinstance(choice, ContextPolicy):
         return choice
-    if choice not in PRESETS:
+    if not isinstance(choice, str) or choice not in PRESETS:  # type: ignore[redundant-expr]  # a developer's value
         known = ", ".join(repr(name) for name in PRESETS)
         raise TurnConfigInvalid(f"context_policy must be a ContextPolicy or one of {known}, not {choice!r}.")
     return PRESETS[choice]

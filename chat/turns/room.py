@@ -7,11 +7,11 @@ the provider's own.
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from chat.conf import chat_settings
 from chat.core.language_model import LanguageModel, ModelRequest, Usage
-from chat.core.overflow import Count, Formula, Limits, counted, estimate_request, overflows
+from chat.core.overflow import Count, Formula, Limits, counted, estimate_request, overflows, usable_tokens
 from chat.llm.registry import limits_of
 from chat.think import Think
 from chat.turns.prompting import Prompt
@@ -85,7 +85,6 @@ class TurnRoom:
             logger.warning("no room was made", extra={**extra, "model": model.name})
             return False
         return True
-
 
     def _tail_tokens(self, model: LanguageModel) -> int | None:
         if self.times > 1:

@@ -18,7 +18,13 @@ def user(message_id: str) -> JSONObject:
 
 def called(message_id: str, *call_ids: str) -> JSONObject:
     parts = [
-        {"type": "tool-grep", "toolCallId": call_id, "state": "output-available", "input": {}, "output": f"of {call_id}"}
+        {
+            "type": "tool-grep",
+            "toolCallId": call_id,
+            "state": "output-available",
+            "input": {},
+            "output": f"of {call_id}",
+        }
         for call_id in call_ids
     ]
     return {"id": message_id, "role": "assistant", "parts": parts}

@@ -87,7 +87,9 @@ async def compactions(session: Session) -> int:
 
 
 async def stored(session: Session) -> list[JSONObject]:
-    return await db(lambda: list(Message.objects.filter(session=session).order_by("pk").values_list("content", flat=True)))
+    return await db(
+        lambda: list(Message.objects.filter(session=session).order_by("pk").values_list("content", flat=True))
+    )
 
 
 @contextmanager
