@@ -180,9 +180,13 @@ def check_overflow(**_kwargs: Any) -> list[CheckMessage]:
     problems += [
         f"THINK_MODEL_LIMITS: {name!r} needs an object with context, output and input in tokens, not {given!r}."
         for name, given in llm_settings.model_limits.items()
-        if not isinstance(given, dict) or set(given) - {"context", "output", "input"}
+        if not _is_limits(given)
     ]
     return [Error(problem, id="chat.E007") for problem in problems]
+
+
+def _is_limits(given: Any) -> bool:
+    return isinstance(given, dict) and not set(given) - {"context", "output", "input"}
 
 
 @register("chat")

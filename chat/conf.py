@@ -44,6 +44,19 @@ class ChatSettings:
     unpruned_tools: Setting[list[str]] = Setting(
         "THINK_PRUNE_PROTECTED_TOOLS", ["skill", "load_context"], doc="Tools whose outputs are never let go."
     )
+    token_counter = Setting(
+        "THINK_TOKEN_COUNTER",
+        "estimate",
+        doc="How tokens are counted: estimate, length_over_four, tiktoken:<encoding> or package.module:function.",
+    )
+    compaction_seconds = Setting(
+        "THINK_COMPACTION_SECONDS", 300.0, doc="How long the summary of a compaction may take; then it has failed."
+    )
+    compaction_input_tokens = Setting(
+        "THINK_COMPACTION_INPUT_TOKENS",
+        60_000,
+        doc="Tokens of a conversation in one request for a summary; more is summarised piece by piece.",
+    )
     approval_seconds = Setting(
         "THINK_APPROVAL_SECONDS",
         7 * 24 * 3600.0,

@@ -134,6 +134,9 @@ class Think(TurnVerbs, SubmissionVerbs, Agent, abstract=True):
     auto_compaction: ClassVar[bool | None] = None
     """Whether a conversation that is too long for its model is summarised within the turn; `None` asks settings."""
 
+    compaction_model: ClassVar[Any] = None
+    """The model that summarises, as `get_model` would name it; `None` means the agent's own."""
+
     stall_timeout_seconds: ClassVar[float | None] = None
     """A model that is silent for this long is treated as lost; 0 switches the watchdog off, `None` asks settings."""
 

@@ -75,10 +75,17 @@ def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1
     # The queue first: a message that a turn places in between is then found twice. The other way round it would be
     # found nowhere, and clients replace what they show by what they get.
     waiting = queued(session_id)
-    bounds = Bounds(max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR)
-    shown = _from_first_question(*_stretch(_tail(session_id, Leaf.ACTIVE, bounds)))
+    shown = _shown(session_id, _bounds(max_messages, max_bytes))
     placed = {message.id for message in shown}
     return [*shown, *(message for message in waiting if message.id not in placed)]
+
+
+def _shown(session_id: str, bounds: Bounds) -> list[StoredMessage]:
+    return _from_first_question(*_stretch(_tail(session_id, Leaf.ACTIVE, bounds)))
+
+
+def _bounds(max_messages: int, max_bytes: int) -> Bounds:
+    return Bounds(max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR)
 
 
 def model_history(
@@ -104,7 +111,7 @@ def compacted_tail(
 ) -> tuple[list[StoredMessage], bool]:
     """The same, not yet cut at a user's message, and whether more of the path lies above it."""
     row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
-    room = Bounds(max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR)
+    room = _bounds(max_messages, max_bytes)
     read: list[StoredMessage] = []
     while True:
         rows = Message.objects.tail_to_compaction(session_id, row_id, room)

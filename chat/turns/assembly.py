@@ -5,7 +5,8 @@ Order of tools, later wins: those of clients, `get_tools()`, then the tools that
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -15,16 +16,21 @@ from chat.core.context_policy import context_policy
 from chat.core.hooks import ChatOptions, ModelChoice, TurnConfig, TurnContext
 from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.core.loop import TurnPlan
+from chat.core.session_setup import SessionSetup
 from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, decide_as, is_overridden, observe
 from chat.turns.client_tools import to_tools
+from chat.turns.compacting import compact_session
 from chat.turns.merging import merge_history
 from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts, read_history
 from chat.turns.prompting import Prompt
+from chat.turns.room import TurnRoom
+from chat.turns.session_setup import configured_session
 from chat.turns.system_prompt import system_prompt
+from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
@@ -43,6 +49,7 @@ class Assembled:
     options: ChatOptions
     prompt: Prompt  # the plan's
     history: list[JSONObject]  # what the prompt begins with; results of approved calls are written into it
+    setup: SessionSetup
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
@@ -65,7 +72,8 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     urls = _file_urls(history)
     files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
     policy = context_policy(agent.context_policy)
-    system = await system_prompt(agent, facts.session_id)
+    setup = await configured_session(agent)
+    system = await system_prompt(agent, facts.session_id, setup)
     # A client's tool never takes the place of one of ours: the model would be told what we never said.
     offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"))
     context = TurnContext(
@@ -101,6 +109,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         stop_when=overrides.stop_when,
         output=overrides.output,
         shared=config.shared,
+        room=_room(agent, facts, prompt),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cut_was_shown=cut_was_shown,
     )
@@ -111,6 +120,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         options=_options(facts, plan, toolset, context.messages if messages is None else messages),
         prompt=prompt,
         history=history,
+        setup=setup,
         timeout_seconds=config.timeout_seconds,
     )
 
@@ -129,6 +139,20 @@ def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple
 def _guarded(agent: Think, choice: ModelChoice, stall_timeout_seconds: float | None = None) -> LanguageModel:
     seconds = agent.stall_timeout_seconds if stall_timeout_seconds is None else stall_timeout_seconds
     return guarded(resolve_model(choice), gap_seconds=seconds)
+
+
+def _room(agent: Think, facts: TurnFacts, prompt: Prompt) -> TurnRoom:
+    async def compact(tail_tokens: int | None) -> bool:
+        if facts.leaf_id is None:
+            return False
+        trigger = CompactionTrigger.OVERFLOW
+        done = await compact_session(
+            agent, facts.session_id, leaf_id=facts.leaf_id, trigger=trigger, tail_tokens=tail_tokens
+        )
+        return done is not None and done.helped
+
+    read_again = partial(_history, agent, replace(facts, history=None))
+    return TurnRoom(agent=agent, session_id=facts.session_id, prompt=prompt, compact=compact, read_again=read_again)
 
 
 async def _history(agent: Think, facts: TurnFacts) -> list[JSONObject]:

@@ -7,7 +7,7 @@ ends in exactly one state, and only then the stream is closed.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Literal
 
 from chat import policy
@@ -30,18 +30,19 @@ from chat.streams.writer import StreamWriter
 from chat.think import USE_LOOP, Think
 from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
-from chat.turns.calling import decide, decide_as, is_overridden, iterate, observe, reworded
+from chat.turns.calling import decide, decide_as, developers_code, is_overridden, iterate, observe, reworded
+from chat.turns.compacting import is_full
 from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
-from chat.turns.prompting import Prompt
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
+from chat.turns.room import auto_compaction_is_on
 from chat.turns.slots import wait_for_input
 from chat.turns.toolrun import TurnTools
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError
-from thinkproject.kernel.aio import db
+from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -61,7 +62,7 @@ class TurnRun:
         self._facts: TurnFacts
         self._standing: Standing
         self._agent: Think | None = None
-        self._prompt: Prompt | None = None
+        self._assembled: Assembled | None = None
         self._totals = TurnTotals()
         self._keeps_partial = True
         self._gave_up = False  # a turn that a crash cut does not go on
@@ -111,7 +112,7 @@ class TurnRun:
         assembled = await assemble(
             agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
         )
-        self._prompt = assembled.prompt
+        self._assembled = assembled
         limit = asyncio.timeout(assembled.timeout_seconds or None)
         try:
             async with limit:
@@ -227,10 +228,26 @@ class TurnRun:
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
-            pruned={} if self._prompt is None or outcome != "completed" else self._prompt.find_prunable(),
+            is_full=outcome == "completed" and await self._is_full(message),
+            pruned=self._prunable(outcome),
         )
         await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
         return {"outcome": outcome, "error": text, "code": end.error_code}
+
+    def _prunable(self, outcome: str) -> dict[str, list[str]]:
+        """Outputs that models are not sent any more once this turn has ended well."""
+        return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
+
+    async def _is_full(self, message: JSONObject) -> bool:
+        """Whether the session has outgrown its threshold with this answer. A counter that fails has no opinion."""
+        assembled = self._assembled
+        if assembled is None or assembled.setup.compact_after_tokens is None:
+            return False
+        with suppress(ThinkError), developers_code("token_counter"):
+            history = [*assembled.history, message]
+            if await user_code(is_full, assembled.setup, assembled.plan.system, history):
+                return await db(auto_compaction_is_on, assembled.agent, self._facts.session_id)
+        return False
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
         stage: Literal["recovery", "stream", "turn"] = "stream" if self._standing.fold.started else "turn"

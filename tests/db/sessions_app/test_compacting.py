@@ -260,8 +260,9 @@ def test_what_is_covered_is_not_read_and_counts_for_nothing(django_assert_num_qu
     assert read(session, max_messages=6) == ["u3", "S", "u97", "a98", "u99", "a100"]
     assert read(session, max_messages=5) == ["S", "u97", "a98", "u99", "a100"]
     assert read(session, max_messages=4) == ["u97", "a98", "u99", "a100"]
+    plain = make_session(*FIVE)
     with django_assert_num_queries(1):
-        selectors.model_history(make_session(*FIVE).pk)
+        selectors.model_history(plain.pk)
 
 
 def test_what_was_out_of_reach_does_not_come_back_by_a_compaction() -> None:

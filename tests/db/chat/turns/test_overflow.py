@@ -208,7 +208,7 @@ async def test_b4_05_switched_off_nothing_is_judged_by_count_either(make_room: M
 async def test_b4_14_pictures_are_named_when_they_do_not_fit(make_room: MakeRoom) -> None:
     room = make_room()
     part = {"type": "file", "mediaType": "image/png", "filename": "cat.png", "url": f"data:image/png;base64,{PNG}"}
-    said = {"type": "text", "text": "context overflow once\nsay: a cat"}
+    said = {"type": "text", "text": "marker: pic\ncontext overflow 1 times\nsay: a cat"}
     message = {"role": "user", "parts": [said, part]}
     turn = await room.say(Submit(message=message))
     assert (status_of(turn), (await room.texts())[-1]) == ("completed", ("assistant", "a cat"))
@@ -245,8 +245,9 @@ async def test_b4_15_a_summary_that_fails_leaves_the_turns_own_error_and_the_his
     assert (status_of(turn), turn.error_code) == ("error", "context_overflow")
     assert await compactions(session) == 0
     assert (await stored(session))[: len(before)] == before
-    turn = await room.say("say: still here")
-    assert (await room.texts())[-1] == ("assistant", "still here")
+    await room.say("and now?")
+    refused, *_, again = [request["messages"] for request in room.model.requests]
+    assert again[: len(refused) - 1] == refused[:-1]
 
 
 def output(number: int, tokens: int = 30_000) -> list[JSONObject]:
