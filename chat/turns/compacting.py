@@ -132,9 +132,13 @@ async def _developers(name: str, function: Callable[..., Any], *args: Any) -> An
 
 
 def _checked(value: Any) -> CompactionResult | None:
-    if value is None or isinstance(value, CompactionResult):
+    if value is None:
+        return None
+    if isinstance(value, CompactionResult) and all(
+        isinstance(text, str) for text in (value.first_id, value.last_id, value.summary)
+    ):
         return value
-    raise CompactionFailed(f"A compaction function must return a CompactionResult or None, not {value!r:.80}.")
+    raise CompactionFailed(f"A compaction function must return a CompactionResult of texts or None, not {value!r:.80}.")
 
 
 @dataclass(slots=True, kw_only=True)
