@@ -1,27 +1,16 @@
 """What `configure_session` is given."""
 
-from collections.abc import Callable
-from typing import Any, Self, TypeAlias
+from typing import Self
 
-from sessions_app.core.tokens import TokenCounter
-
-CompactionHook: TypeAlias = Callable[[list[dict[str, Any]]], Any]
-"""Gets the history as the model gets it; gives a `CompactionResult`, or `None` for nothing to do. Sync or async."""
-
-ErrorHandler: TypeAlias = Callable[[Exception], Any]
-"""Is told what failed. Sync or async; what it raises is logged and changes nothing."""
+from chat.core.compaction_setup import CompactionSetup
 
 
-class SessionSetup:
+class SessionSetup(CompactionSetup):
     """Choices about the session of a turn; every method returns the setup, so that calls chain."""
 
     def __init__(self) -> None:
         self.caches_prompt = False
         self.refreshes_prompt = False
-        self.compaction: CompactionHook | None = None
-        self.compaction_error: ErrorHandler | None = None
-        self.compact_after_tokens: int | None = None
-        self.token_counter: TokenCounter | None = None
 
     def with_cached_prompt(self) -> Self:
         """Render the system prompt once, keep it with the session and use that text from then on."""
@@ -31,23 +20,4 @@ class SessionSetup:
     def refresh_system_prompt(self) -> Self:
         """Render the cached prompt once more in this turn. Without a cached prompt it changes nothing."""
         self.refreshes_prompt = True
-        return self
-
-    def on_compaction(self, function: CompactionHook) -> Self:
-        """Compact by a function of your own instead of a summary by the model (`create_compact_function` makes one)."""
-        self.compaction = function
-        return self
-
-    def compact_after(self, tokens: int, *, token_counter: TokenCounter | None = None) -> Self:
-        """Compact after a turn when the history, the prompt included, has more than so many tokens.
-
-        The same counter decides what is left as it is. Without one it is `THINK_TOKEN_COUNTER`.
-        """
-        self.compact_after_tokens = tokens
-        self.token_counter = token_counter or self.token_counter
-        return self
-
-    def on_compaction_error(self, handler: ErrorHandler) -> Self:
-        """Be told when a compaction failed. The conversation goes on as it was."""
-        self.compaction_error = handler
         return self

@@ -21,7 +21,6 @@ from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, developers_code
 from chat.turns.session_setup import configured_session
-from chat.turns.system_prompt import system_prompt
 from fibers.context import current_fiber
 from sessions_app.compacting import Author, CompactionDone, CompactOptions, compact_path
 from sessions_app.core.compaction import TAIL_TOKENS, Bounds, CompactionResult, create_compact_function
@@ -29,7 +28,8 @@ from sessions_app.core.tokens import TokenCounter, counter_named, estimate_messa
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import CompactionFailed
 from sessions_app.models import CompactionTrigger
-from thinkproject.kernel.aio import user_code
+from sessions_app.selectors import frozen_prompt
+from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -132,9 +132,13 @@ async def _developers(name: str, function: Callable[..., Any], *args: Any) -> An
 
 
 def _checked(value: Any) -> CompactionResult | None:
-    if value is None or isinstance(value, CompactionResult):
+    if value is None:
+        return None
+    if isinstance(value, CompactionResult) and all(
+        isinstance(text, str) for text in (value.first_id, value.last_id, value.summary)
+    ):
         return value
-    raise CompactionFailed(f"A compaction function must return a CompactionResult or None, not {value!r:.80}.")
+    raise CompactionFailed(f"A compaction function must return a CompactionResult of texts or None, not {value!r:.80}.")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,7 +164,8 @@ class _Work:
     async def when_full(self, history: Sequence[JSONObject]) -> CompactionResult | None:
         """Compact what has outgrown the threshold; another compaction may have come before this one."""
         with _failing():
-            system = await system_prompt(self.agent, self.session_id, self.setup)
+            frozen = await db(frozen_prompt, self.session_id)
+            system = str(await decide(self.agent, "get_system_prompt")) if frozen is None else frozen
             with developers_code("token_counter"):
                 is_due = await user_code(is_full, self.setup, system, history)
         return await self.compact(history) if is_due else None

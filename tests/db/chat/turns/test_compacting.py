@@ -184,7 +184,7 @@ async def test_a_summary_that_takes_too_long_has_failed(
     from chat.llm.scripted import ScriptedModel
 
     settings.THINK_COMPACTION_SECONDS = 0.05
-    monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("cut: hang\nsay: never"))
+    monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("hang\nsay: never"))
     room = make_room("by-model")
     for number in range(4):
         await room.say(f"say: answer {number}")
@@ -222,12 +222,12 @@ async def test_a_model_with_a_small_context_gets_smaller_pieces(
 ) -> None:
     from chat.llm.scripted import ScriptedModel
 
-    small = ScriptedModel("error: 400 context_length_exceeded above 4000\nsay: small summary")
+    small = ScriptedModel("context overflow above 4000 characters\nsay: small summary")
     monkeypatch.setattr(ByModel, "compaction_model", small)
     settings.THINK_COMPACTION_INPUT_TOKENS = 4000
     room = make_room("by-model")
     for number in range(8):
-        await room.say(f"words: 150\nsay: {number}")
+        await room.say(f"stream 150 words\nsay: {number}")
     await ask(room)
     await run_until_idle(skip_delays=True)
     assert [made.summary for made in await stored(room)] == ["small summary"]
