@@ -30,7 +30,7 @@ def request_compaction(instance: AgentInstance, *, instructions: str = "", user_
     hold_instance(instance)
     asked_already = _under_way(instance.pk).filter(status=FiberStatus.PENDING).values_list("pk", "payload")
     for fiber_id, payload in asked_already:
-        if payload["trigger"] == CompactionTrigger.MANUAL:
+        if isinstance(payload, dict) and payload["trigger"] == CompactionTrigger.MANUAL:
             return str(fiber_id)
     policy.check_admission(instance)
     asked = {"instructions": instructions[:MAX_INSTRUCTIONS], "user_id": user_id}
