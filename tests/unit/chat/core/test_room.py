@@ -199,6 +199,18 @@ async def test_what_a_call_took_counts_again_after_the_next() -> None:
     assert maker.usages == [None, Usage(input_tokens=10, output_tokens=5)]
 
 
+async def test_what_a_call_took_is_history_once_room_was_made_after_it() -> None:
+    def answer(request: ModelRequest) -> Events:
+        is_second = isinstance(request.messages[-1], ToolMessage)
+        return [ContextOverflow()] if is_second and not summaries(request) else two_rounds(request)
+
+    world = World(Model(answer))
+    maker = Maker(world)
+    await world.run()
+    assert maker.made == [True]
+    assert maker.usages == [None, Usage(input_tokens=10, output_tokens=5), None]
+
+
 async def test_a_call_that_reports_nothing_says_nothing() -> None:
     world = World(Model(lambda request: [*two_rounds(request)[:-1], Finish(reason=_finish().reason)]))
     maker = Maker(world)
