@@ -41,6 +41,7 @@ __all__ = [
     "queue_messages",
     "rename_session",
     "select_leaf",
+    "set_auto_compaction",
     "update_message",
 ]
 
@@ -57,6 +58,16 @@ def rename_session(session_id: str, name: str) -> None:
     with writing(session_id) as writer:
         Session.objects.filter(pk=session_id).update(name=_clean_name(name))
         writer.changed = True
+
+
+def set_auto_compaction(session_id: str, is_on: bool | None) -> None:
+    """Say whether a session is summarised without being asked; `None` leaves it to agent and site.
+
+    **Errors:** `SessionNotFound`.
+    """
+    with writing(session_id) as writer:
+        changed = Session.objects.filter(pk=session_id).exclude(auto_compaction=is_on)
+        writer.changed = bool(changed.update(auto_compaction=is_on))
 
 
 def queue_messages(

@@ -149,7 +149,7 @@ def _room(agent: Think, facts: TurnFacts, prompt: Prompt) -> TurnRoom:
         done = await compact_session(
             agent, facts.session_id, leaf_id=facts.leaf_id, trigger=trigger, tail_tokens=tail_tokens
         )
-        return done is not None and done.helped
+        return done is not None
 
     read_again = partial(_history, agent, replace(facts, history=None))
     return TurnRoom(agent=agent, session_id=facts.session_id, prompt=prompt, compact=compact, read_again=read_again)

@@ -28,12 +28,12 @@ TAIL_SHARE: Final = 4
 """What stays as it is at the end: a quarter of what fits, within these bounds."""
 
 LEAST_TAIL_TOKENS: Final = 1
-"""What stays when a first compaction was not enough: the last messages alone, whatever they take."""
+"""What stays when there was nothing beyond that: the last messages alone, whatever they take."""
 
 Compact: TypeAlias = Callable[[int | None], Awaitable[bool]]
 """Summarise the path of the turn but for its last so many tokens; `None` leaves that open.
 
-False when there is nothing to summarise, or it did not help. Errors: `ThinkError`.
+False when there is nothing to summarise. Errors: `ThinkError`.
 """
 
 ReadAgain: TypeAlias = Callable[[], Awaitable[list[JSONObject]]]
@@ -49,7 +49,6 @@ class TurnRoom:
     prompt: Prompt
     compact: Compact
     read_again: ReadAgain
-    times: int = 0  # attempts of this turn, those before a crash included
 
     def is_full(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
         """Ask the formula, of what was counted and of what is about to be sent. Nothing known: not full."""
@@ -63,34 +62,29 @@ class TurnRoom:
         """Leave the pictures out of what was refused, and summarise. False where it is switched off."""
         if not await db(auto_compaction_is_on, self.agent, self.session_id):
             return False
-        self.times += 1
         is_lighter = was_refused and self.prompt.drop_media()
-        return await self._is_shorter(model) or is_lighter
+        return await self._is_shorter(model, was_refused=was_refused) or is_lighter
 
     def resume(self, *, was_refused: bool) -> None:
-        """Count it. A compaction is in what was read; that pictures are left out is not."""
-        self.times += 1
+        """A compaction is in what was read already; that pictures are left out is not."""
         if was_refused:
             self.prompt.drop_media()
 
-    async def _is_shorter(self, model: LanguageModel) -> bool:
+    async def _is_shorter(self, model: LanguageModel, *, was_refused: bool) -> bool:
         if not self.prompt.follows_history:
             return False
         try:
-            if not await self.compact(self._tail_tokens(model)):
-                return False
-            self.prompt.history[:] = await self.read_again()
+            # What was refused has to become shorter, even where by count all of it might stay.
+            is_shorter = await self.compact(_tail_tokens(model)) or (
+                was_refused and await self.compact(LEAST_TAIL_TOKENS)
+            )
+            if is_shorter:
+                self.prompt.history[:] = await self.read_again()
         except ThinkError as error:
             extra = {"action": "overflow_compaction_failed", "session_id": self.session_id, "code": error.code}
             logger.warning("no room was made", extra={**extra, "model": model.name})
             return False
-        return True
-
-    def _tail_tokens(self, model: LanguageModel) -> int | None:
-        if self.times > 1:
-            return LEAST_TAIL_TOKENS
-        usable = usable_tokens(limits_of(model), _formula(), reserved_tokens=chat_settings.reserved_tokens)
-        return min(MAX_TAIL_TOKENS, max(MIN_TAIL_TOKENS, usable // TAIL_SHARE)) if usable else None
+        return is_shorter
 
 
 def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
@@ -99,6 +93,11 @@ def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
     if chosen is None:
         chosen = agent.auto_compaction
     return chat_settings.auto_compaction if chosen is None else chosen
+
+
+def _tail_tokens(model: LanguageModel) -> int | None:
+    usable = usable_tokens(limits_of(model), _formula(), reserved_tokens=chat_settings.reserved_tokens)
+    return min(MAX_TAIL_TOKENS, max(MIN_TAIL_TOKENS, usable // TAIL_SHARE)) if usable else None
 
 
 def _overflows(count: Count, limits: Limits) -> bool:

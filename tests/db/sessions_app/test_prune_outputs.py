@@ -71,3 +71,12 @@ def test_nothing_to_mark_asks_nothing(session: Session) -> None:
         assert services.prune_outputs(session.pk, {}) == 0
     with pytest.raises(SessionNotFound):
         services.prune_outputs("ses_none", {"a1": ["c1"]})
+
+
+@pytest.mark.parametrize("choice", [True, False, None])
+def test_b4_05_a_session_says_whether_it_is_summarised_unasked(session: Session, choice: bool | None) -> None:
+    for _ in range(2):
+        services.set_auto_compaction(session.pk, choice)
+        assert selectors.auto_compaction(session.pk) is choice
+    with pytest.raises(SessionNotFound):
+        services.set_auto_compaction("ses_none", choice)

@@ -10,6 +10,7 @@ from django.test import override_settings
 from chat.core.room import SUMMARISED_TEXT
 from chat.llm.scripted import ScriptedModel, ScriptedServer
 from chat.models import AgentInstance, Turn
+from chat.think import SessionSetup, TurnConfig, TurnContext
 from chat.turns.intake import Submit
 from sessions_app import services
 from sessions_app.core.pruning import CLEARED_TEXT
@@ -53,6 +54,20 @@ class Pruner(Plain):
     """Lets go of old outputs and cuts nothing."""
 
     context_policy = "prune"
+
+
+class OwnWords(Plain):
+    """Sends messages of its own."""
+
+    def before_turn(self, context: TurnContext) -> TurnConfig:
+        return TurnConfig(messages=context.messages)
+
+
+class Compacting(Plain):
+    """Compacts after each turn."""
+
+    def configure_session(self, session: SessionSetup) -> SessionSetup:
+        return session.compact_after(10)
 
 
 class Remote(Plain):
@@ -120,6 +135,15 @@ async def test_b4_04_an_error_of_the_provider_is_met_by_a_summary_and_the_same_q
     assert (await stored(session))[: len(before)] == before
 
 
+async def test_b4_04_a_refused_request_is_shortened_although_it_should_fit(make_room: MakeRoom) -> None:
+    room = make_room()
+    session = await talked(room)
+    with limits(200_000, 1_000):
+        assert status_of(await room.say(OVERFLOWS)) == "completed"
+    assert await compactions(session) == 1
+    assert "user 5 " not in dump(room.model.requests[-1])
+
+
 async def test_b4_04_over_http_as_well(make_room: MakeRoom) -> None:
     with ScriptedServer() as server, override_settings(THINK_PROVIDERS={"acme": {"base_url": server.base_url}}):
         room = make_room("remote")
@@ -140,6 +164,7 @@ async def test_b4_04_a_step_that_took_too_much_makes_room_before_the_next(make_r
     assert (await room.texts())[-1] == ("assistant", "5")
     first, _, second = room.model.requests
     assert size(second) < size(first)
+    assert "user 5 " in dump(second)  # a quarter of what fits stays as it is
     assert await compactions(session) == 1
 
 
@@ -186,7 +211,7 @@ async def test_b4_05_switched_off_the_error_is_final_and_visible(
 ) -> None:
     room = make_room(agent)
     session = await talked(room)
-    await db(Session.objects.filter(pk=session.pk).update, auto_compaction=session_says)
+    await db(services.set_auto_compaction, session.pk, session_says)
     with override_settings(THINK_AUTO_COMPACTION=site):
         turn = await room.say(OVERFLOWS)
     if is_on:
@@ -203,6 +228,26 @@ async def test_b4_05_switched_off_nothing_is_judged_by_count_either(make_room: M
     with limits(10_000, 500):
         turn = await room.say("say: fits")
     assert (status_of(turn), len(room.model.requests), await compactions(session)) == ("completed", 1, 0)
+
+
+@pytest.mark.parametrize(("session_says", "expected"), [(None, 1), (False, 0)])
+async def test_b4_05_what_outgrew_its_threshold_is_left_alone_too(
+    make_room: MakeRoom, session_says: bool | None, expected: int
+) -> None:
+    room = make_room("compacting")
+    with override_settings(THINK_AUTO_COMPACTION=False):
+        session = await talked(room)
+    assert await compactions(session) == 0
+    await db(services.set_auto_compaction, session.pk, session_says)
+    await room.say("say: more")
+    assert await compactions(session) == expected
+
+
+async def test_messages_of_a_hook_are_not_made_shorter_by_a_summary(make_room: MakeRoom) -> None:
+    room = make_room("own-words")
+    session = await talked(room)
+    turn = await room.say(OVERFLOWS)
+    assert (status_of(turn), turn.error_code, await compactions(session)) == ("error", "context_overflow", 0)
 
 
 async def test_b4_14_pictures_are_named_when_they_do_not_fit(make_room: MakeRoom) -> None:
@@ -226,7 +271,9 @@ async def test_b4_15_a_model_that_always_overflows_ends_visibly_after_two(make_r
     assert (status_of(turn), turn.error_code) == ("error", "context_overflow")
     assert await compactions(session) == 2
     asked = [dump(r["messages"]) for r in room.model.requests if "context overflow" in dump(r["messages"][-1])]
-    assert ["user 5 " in sent for sent in asked] == [True, True, False]  # the second time only the last ones stay
+    assert len(asked) == 3
+    keys = await db(lambda: list(turn.fiber.steps.values_list("step_key", flat=True)))
+    assert [key for key in keys if key.startswith("room:")] == ["room:0", "room:1"]
     assert all("assistant 5 " in sent for sent in asked)
 
 
