@@ -69,8 +69,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     choice = await decide(agent, "get_model")
     base_model = _guarded(agent, choice)
     history = await _history(agent, facts)
-    urls = _file_urls(history)
-    files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
+    files = await _files(history, facts.key.owner_id)
     policy = context_policy(agent.context_policy)
     setup = await configured_session(agent)
     system = await system_prompt(agent, facts.session_id, setup)
@@ -89,20 +88,19 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     )
     config = await decide_as(agent, "before_turn", TurnConfig, context) or TurnConfig()
     overrides = read_overrides(config, system=system, offered=offered)
+    seconds, toolset = config.stall_timeout_seconds, overrides.toolset
     model = base_model
-    if config.model is not None or config.stall_timeout_seconds is not None:
-        model = _guarded(agent, choice if config.model is None else config.model, config.stall_timeout_seconds)
-    toolset = overrides.toolset
-    messages = None if config.messages is None else tuple(config.messages)
-    prompt = Prompt(history, model, files, policy, messages)
+    if config.model is not None or seconds is not None:
+        model = _guarded(agent, choice if config.model is None else config.model, seconds)
+    prompt = Prompt(history, model, files, policy, config.messages)
     plan = TurnPlan(
         request_id=facts.request_id,
         assistant_id=facts.assistant_id,
         model=model,
-        resolve_model=lambda choice: _guarded(agent, choice, config.stall_timeout_seconds),
+        resolve_model=lambda choice: _guarded(agent, choice, seconds),
         system=overrides.system,
         prompt=prompt,
-        tools=tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset),
+        tools=_specs(toolset),
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
         max_steps=config.max_steps or int(await decide(agent, "get_max_steps")),
@@ -117,12 +115,16 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         agent=agent,
         plan=plan,
         toolset=toolset,
-        options=_options(facts, plan, toolset, context.messages if messages is None else messages),
+        options=_options(facts, plan, toolset, tuple(context.messages if config.messages is None else config.messages)),
         prompt=prompt,
         history=history,
         setup=setup,
         timeout_seconds=config.timeout_seconds,
     )
+
+
+def _specs(toolset: Toolset) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset)
 
 
 def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:
@@ -172,6 +174,11 @@ async def _merged(session_id: str, history: list[JSONObject]) -> list[JSONObject
     roles = [message["role"] for message in history]
     has_neighbours = any(pair == ("user", "user") for pair in pairwise(roles))
     return await db(merge_history, session_id, history) if has_neighbours else history
+
+
+async def _files(history: list[JSONObject], owner_id: int | None) -> dict[str, FileContent]:
+    urls = _file_urls(history)
+    return await db(_load_files, urls, owner_id) if urls else {}
 
 
 def _file_urls(history: list[JSONObject]) -> set[str]:

@@ -36,7 +36,6 @@ from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
-from chat.turns.room import auto_compaction_is_on
 from chat.turns.slots import wait_for_input
 from chat.turns.toolrun import TurnTools
 from fibers.context import FiberContext
@@ -245,8 +244,7 @@ class TurnRun:
             return False
         with suppress(ThinkError), developers_code("token_counter"):
             history = [*assembled.history, message]
-            if await user_code(is_full, assembled.setup, assembled.plan.system, history):
-                return await db(auto_compaction_is_on, assembled.agent, self._facts.session_id)
+            return await user_code(is_full, assembled.setup, assembled.plan.system, history)
         return False
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
