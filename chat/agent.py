@@ -199,8 +199,8 @@ class Agent:
     async def configure(self, config: Any) -> None:
         """Store the instance's private configuration, replacing what was there. Survives restarts.
 
-        Shape: any JSON, or an object of `config_model`. Errors: `ConfigInvalid`, whose text says what was expected; then
-        nothing has changed.
+        Shape: any JSON, or an object of `config_model`. Errors: `ConfigInvalid`, whose text says what was expected;
+        then nothing has changed.
         """
         await self.host.save_config(config)
 

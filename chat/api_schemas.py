@@ -364,11 +364,11 @@ class ConfigIn(Input):
 
 
 class ConfigOut(Schema):
-    """A configuration. `version` 0: it was never set. `json_schema`: what it has to fit, where its class says so."""
+    """A configuration. `version` 0: it was never set. `config_schema`: what it has to fit, where its class says so."""
 
     config: JSONValue
     version: int
-    json_schema: JSONObject | None
+    config_schema: JSONObject | None
 
 
 class FileOut(Schema):

@@ -1,7 +1,8 @@
 """System checks of the agents that developers wrote.
 
 chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the product
-cannot serve · chat.E004 a hook that cannot be called as it is · chat.E005 a price that cannot be read · chat.W001 a method in camel case, which nothing calls.
+cannot serve · chat.E004 a hook that cannot be called as it is · chat.E005 a price that cannot be read · chat.W001 a
+method in camel case, which nothing calls.
 """
 
 import inspect
@@ -107,7 +108,8 @@ def check_configs(**_kwargs: Any) -> list[CheckMessage]:
     """Report a `config_model` that is no pydantic class, and a `config_access` that nobody knows."""
     found: list[CheckMessage] = []
     for agent_class in registry.registered_classes():
-        kind, access = agent_class.config_model, agent_class.config_access
+        kind: Any = agent_class.config_model
+        access = agent_class.config_access
         if kind is not None and not (isinstance(kind, type) and issubclass(kind, BaseModel)):
             found.append(
                 Error(f"{_name(agent_class)}: config_model must be a pydantic class, not {kind!r}.", id="chat.E003")

@@ -1,7 +1,8 @@
 """The private configuration of an instance: one JSON value, typed by its class, cached in each process.
 
 The cache holds what was read and checked, with its version; the row's version is looked at in each read, so another
-process's change is seen at once. Whoever configures comes through `save_config`: a hook, a parent, server code, the API.
+process's change is seen at once. Whoever configures comes through `save_config`: a hook, a parent, server code, the
+API.
 """
 
 import copy
@@ -34,7 +35,7 @@ class ConfigView:
 
     config: JSONValue
     version: int
-    json_schema: JSONObject | None
+    config_schema: JSONObject | None
 
 
 def load_config(key: InstanceKey) -> Any:
@@ -57,7 +58,8 @@ def load_config(key: InstanceKey) -> Any:
     if stored is None:
         return None
     value = _typed(stored[1], kind, f"The stored configuration of {key.agent!r}")
-    _remember(found[0], stored[0], kind, value)
+    if not transaction.get_connection().in_atomic_block:  # what is rolled back leaves its version to somebody else
+        _remember(found[0], stored[0], kind, value)
     return copy.deepcopy(value)
 
 
@@ -85,7 +87,7 @@ def view_config(instance: AgentInstance) -> ConfigView:
     return ConfigView(
         config=instance.config if instance.config_version else None,
         version=instance.config_version,
-        json_schema=None if kind is None else kind.model_json_schema(),
+        config_schema=None if kind is None else kind.model_json_schema(),
     )
 
 

@@ -1,4 +1,10 @@
 from django.db import migrations, models
+from django.db.migrations.state import StateApps
+
+
+def count_configs(apps: StateApps, _schema_editor: object) -> None:
+    """Version 0 says that nothing was ever configured."""
+    apps.get_model("think_chat", "AgentInstance").objects.filter(config__isnull=False).update(config_version=1)
 
 
 class Migration(migrations.Migration):
@@ -15,4 +21,5 @@ class Migration(migrations.Migration):
             name="config_version",
             field=models.PositiveBigIntegerField(default=0),
         ),
+        migrations.RunPython(count_configs, migrations.RunPython.noop),
     ]
