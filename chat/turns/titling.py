@@ -94,7 +94,7 @@ async def write_title(context: FiberContext, make_agent: Callable[[InstanceKey],
         logger.info("no title", extra={"action": "title_failed", "instance_id": payload["instance_id"]})
         return
     title = clean_title(said)
-    is_title = is_decent(title, f"{question} {answer}", from_small=small)
+    is_title = is_decent(title, question, from_small=small)
     if not is_title:
         logger.info("title refused", extra={"action": "title_refused", "instance_id": payload["instance_id"]})
     await db(_store, context, title if is_title else "", model.name, finish)

@@ -10,9 +10,7 @@ from chat.core.prices import PUBLISHED, Price, cost_of, find_price, read_prices
 from chat.llm.chat_reader import read_usage
 
 LONG = Price(input=Decimal(6), output=Decimal(20), cache_read=Decimal("0.6"), cache_write=Decimal("7.5"))
-PRICE = Price(
-    input=Decimal(3), output=Decimal(15), cache_read=Decimal("0.3"), cache_write=Decimal("3.75"), long=LONG
-)
+PRICE = Price(input=Decimal(3), output=Decimal(15), cache_read=Decimal("0.3"), cache_write=Decimal("3.75"), long=LONG)
 
 
 def test_b5_02_exact_cents() -> None:

@@ -31,20 +31,34 @@ def test_b5_04_150_characters_become_100() -> None:
     assert clean_title("x" * 100) == "x" * 100
 
 
-@pytest.mark.parametrize("title", ["Balcony tomatoes", "Tomaten", "東京の天気", "What is DNS?", "I/O in Rust", "x" * 97 + "..."])
+@pytest.mark.parametrize(
+    "title", ["Balcony tomatoes", "Tomaten", "東京の天気", "What is DNS?", "I/O in Rust", "x" * 97 + "..."]
+)
 def test_a_good_models_title_is_taken(title: str) -> None:
     assert is_decent(title, "", from_small=False)
 
 
 @pytest.mark.parametrize(
     "title",
-    ["", "Title", "New conversation", "?", "1", "Hello!", "I'm sorry, I cannot help", "Sure, here is a title", "User: hi"],
+    [
+        "",
+        "Title",
+        "New conversation",
+        "?",
+        "1",
+        "Hello!",
+        "I'm sorry, I cannot help",
+        "Sure, here is a title",
+        "User: hi",
+    ],
 )
 def test_a_stub_is_refused(title: str) -> None:
     assert not is_decent(title, "", from_small=False)
 
 
-@pytest.mark.parametrize("title", ["Planting tomatoes on a balcony", "Balcony Tomatoes", "Small balcony gardening"])
+@pytest.mark.parametrize(
+    "title", ["Planting tomatoes on a balcony", "Balcony Tomatoes", "Tomatoes for a small balcony"]
+)
 def test_a_small_models_good_title_is_taken(title: str) -> None:
     assert is_decent(title, QUESTION, from_small=True)
 
