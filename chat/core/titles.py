@@ -167,7 +167,7 @@ def is_decent(title: str, question: str, *, from_small: bool) -> bool:
 
 
 def _is_decent_of_small(title: str, words: list[str], question: str) -> bool:
-    """A very small model often answers instead, or drifts off: a title of its is short and made of the person's words."""
+    """A very small model often answers instead, or drifts off: its title is to be short and of the person's words."""
     is_whole = 2 <= len(words) <= 8 and len(title) <= 60 and len(set(words)) >= len(words) - 1
     if not is_whole or _BROKEN.search(title) or _CHATTER.match(title) or _SENTENCE.search(title):
         return False

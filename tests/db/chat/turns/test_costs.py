@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from chat.instance_rows import ensure_instance, find_instance
+from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.spending import session_spending, spending
 from fibers.services import requeue_fiber
@@ -15,9 +16,12 @@ from sessions_app.models import Session
 from sessions_app.usage import SessionUsage, add_usage, set_budget
 from thinkproject.kernel.aio import db
 
+from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of
+from .recovering import mortal
 
 USED = "usage: 1000 100 cached 400 reasoning 50"
+CALLING = f'{USED}\ncall tool add {{"a": 1, "b": 2}}\nsay: {{result}}\n{USED}'
 COST = Decimal("0.0056")  # 600 at 4, 400 at 1, 100 at 28 a million
 
 
@@ -56,7 +60,7 @@ async def test_b5_02_exact_cost_of_a_turn_in_its_final_transaction(make_room: Ma
 
 async def test_b5_02_each_call_has_its_own_tier(make_room: MakeRoom) -> None:
     room = make_room()
-    turn = await room.say('usage: 150000 0\ncall tool add {"a": 1, "b": 2}\nsay: {result}')
+    turn = await room.say('usage: 150000 0\ncall tool add {"a": 1, "b": 2}\nsay: {result}\nusage: 150000 0')
     assert turn.step_count == 2
     assert turn.cost == 2 * Decimal("0.6")  # 300,000 in all, and no request beyond 200,000
     turn = await room.say("usage: 300000 0\nsay: hi")
@@ -67,7 +71,7 @@ async def test_b5_02_each_call_has_its_own_tier(make_room: MakeRoom) -> None:
 async def test_a_crash_counts_nothing_twice(make_room: MakeRoom, key: str) -> None:
     room = make_room()
     with crash_after(key):
-        turn = await room.say(f'{USED}\ncall tool add {{"a": 1, "b": 2}}\nsay: {{result}}')
+        turn = await room.say(CALLING)
     assert (status_of(turn), turn.cost) == ("completed", 2 * COST)
     assert (await session_of(room)).cost == 2 * COST
 
@@ -75,10 +79,11 @@ async def test_a_crash_counts_nothing_twice(make_room: MakeRoom, key: str) -> No
 async def test_a_turn_that_is_given_up_is_paid_and_run_again_is_paid_once(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_FIBER_MAX_RECOVERIES = 0
     room = make_room()
-    with crash_after("call:call_0", times=5), crash_after("model:0", times=5):
-        turn = await room.say(f'{USED}\ncall tool add {{"a": 1, "b": 2}}\nsay: {{result}}')
+    with mortal(room, 999, 0, 0, 0, 0, 0, 0):
+        turn = await room.say(CALLING)
     assert (status_of(turn), turn.cost) == ("error", COST)
     assert (await session_of(room)).cost == COST
+    MODELS["current"] = ScriptedModel()
     assert await db(requeue_fiber, turn.fiber_id)
     await run_until_idle(skip_delays=True)
     turn = await room.turn(turn.pk)
@@ -88,7 +93,7 @@ async def test_a_turn_that_is_given_up_is_paid_and_run_again_is_paid_once(make_r
 
 async def test_a_failed_turn_is_paid_too(make_room: MakeRoom) -> None:
     room = make_room()
-    turn = await room.say(f'{USED}\ncall tool add {{"a": 1, "b": 2}}\nhttp error 400 once')
+    turn = await room.say(f'{USED}\ncall tool add {{"a": 1, "b": 2}}\nsay: x\nerror 400')
     assert turn.cost >= COST
     assert (await session_of(room)).cost == turn.cost
 
@@ -135,7 +140,7 @@ async def test_b5_06_a_turn_stops_before_its_next_call(make_room: MakeRoom) -> N
     await room.say("usage: 0 0\nsay: hi")
     await db(set_budget, (await session_of(room)).pk, COST)
     asked = len(room.model.requests)
-    turn = await room.say(f'{USED}\ncall tool add {{"a": 1, "b": 2}}\nsay: {{result}}')
+    turn = await room.say(CALLING)
     assert (status_of(turn), turn.error_code, turn.cost) == ("error", "budget_reached", COST)
     assert len(room.model.requests) == asked + 1
     parts = (await room.transcript())[-1]["parts"]

@@ -160,7 +160,7 @@ async def test_b5_04_the_lane_is_free_and_the_order_stays(make_room: MakeRoom, n
 
 async def test_b5_04_only_after_exactly_one_message_of_a_person(make_room: MakeRoom, namer: Namer) -> None:
     room = make_room("titled")
-    await room.say("http error 400")
+    await room.say("error 400")
     assert namer.requests == []  # nothing was answered
     await room.say("say: hi")
     assert namer.requests == []  # two messages by now
