@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.instances import rename_instance
+from chat.instances import rename_instance, title_of
 from chat.models import AgentInstance
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -32,6 +32,7 @@ async def frames_until(socket: Any, kind: str) -> list[JSONObject]:
 
 
 async def test_b5_04_open_lists_are_told_of_a_title(alice: User, bob: User, talk: AgentInstance) -> None:
+    assert await db(title_of, talk.id, bob.pk) is None
     page, client, stranger = await opened(alice, "_list=1"), await opened(alice, ""), await opened(bob, "_list=1")
     await db(rename_instance, talk, "Balcony tomatoes")
     told = (await frames_until(page, "think_conversation"))[-1]

@@ -46,7 +46,9 @@ def test_nobodys_change_is_lost(as_alice: ApiClient, typed: AgentInstance) -> No
     assert as_alice.get(path).json()["config"]["colour"] == "red"
 
 
-@pytest.mark.parametrize(("access", "read", "written"), [("private", 403, 403), ("read", 200, 403), ("write", 200, 200)])
+@pytest.mark.parametrize(
+    ("access", "read", "written"), [("private", 403, 403), ("read", 200, 403), ("write", 200, 200)]
+)
 def test_the_class_says_who_may(
     as_alice: ApiClient, typed: AgentInstance, monkeypatch: pytest.MonkeyPatch, access: str, read: int, written: int
 ) -> None:

@@ -91,6 +91,14 @@ async def test_a_turn_that_is_given_up_is_paid_and_run_again_is_paid_once(make_r
     assert (await session_of(room)).cost == 2 * COST
 
 
+async def test_a_turn_that_does_not_go_on_after_a_crash_is_paid_as_far_as_it_came(make_room: MakeRoom) -> None:
+    room = make_room("resigned")
+    with mortal(room, 999, 0):
+        turn = await room.say(CALLING)
+    assert (status_of(turn), turn.cost) == ("error", COST)
+    assert (await session_of(room)).cost == COST
+
+
 async def test_a_failed_turn_is_paid_too(make_room: MakeRoom) -> None:
     room = make_room()
     turn = await room.say(f'{USED}\ncall tool add {{"a": 1, "b": 2}}\nsay: x\nerror 400')

@@ -162,8 +162,17 @@ async def test_b5_04_only_after_exactly_one_message_of_a_person(make_room: MakeR
     room = make_room("titled")
     await room.say("error 400")
     assert namer.requests == []  # nothing was answered
-    await room.say("say: hi")
-    assert namer.requests == []  # two messages by now
+
+
+async def test_b5_04_not_after_a_second_message(
+    make_room: MakeRoom, namer: Namer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = make_room("titled")
+    monkeypatch.setattr(Titled, "title_model", "none")
+    await room.say("say: one")
+    monkeypatch.setattr(Titled, "title_model", namer)
+    assert status_of(await room.say("say: two")) == "completed"
+    assert namer.requests == []
 
 
 async def test_b5_04_sub_agents_and_agents_that_want_none(make_room: MakeRoom, namer: Namer) -> None:
