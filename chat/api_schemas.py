@@ -5,12 +5,15 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, StringConstraints
+from pydantic import ConfigDict, PlainSerializer, StringConstraints
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00]+$")]
+
+Amount = Annotated[Decimal, PlainSerializer(lambda value: f"{value.normalize():f}", return_type=str)]
+"""An exact amount, as a text: `"0.0056"`."""
 
 Title = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 
@@ -108,7 +111,7 @@ class TurnOut(Schema):
     output_tokens: int
     reasoning_tokens: int
     cached_tokens: int
-    cost: Decimal
+    cost: Amount
     step_count: int
     duration_ms: int | None
     error: JSONObject | None
@@ -320,8 +323,8 @@ class SessionOut(Schema):
     output_tokens: int
     reasoning_tokens: int
     cached_tokens: int
-    cost: Decimal
-    max_cost: Decimal | None
+    cost: Amount
+    max_cost: Amount | None
 
 
 class UsageOut(Schema):
@@ -331,7 +334,7 @@ class UsageOut(Schema):
     output_tokens: int
     reasoning_tokens: int
     cached_tokens: int
-    cost: Decimal
+    cost: Amount
     session_count: int
 
 
@@ -352,8 +355,8 @@ class BudgetIn(Input):
 class BudgetOut(Schema):
     """What a history has cost, sub-agents included, and what it may cost."""
 
-    cost: Decimal
-    max_cost: Decimal | None
+    cost: Amount
+    max_cost: Amount | None
 
 
 class ConfigIn(Input):
