@@ -160,6 +160,7 @@ async def test_b5_06_sub_agents_count(make_room: MakeRoom) -> None:
     await room.say("usage: 0 0\nsay: hi")
     await db(set_budget, (await session_of(room)).pk, Decimal("0.25"))
     parent, _ = await db(child_of, room)
+    assert parent.session_id is not None
     assert (await db(session_spending, parent, parent.session_id)).cost == Decimal("0.25")
     assert (await room.say("say: no more")).error_code == "budget_reached"
 
