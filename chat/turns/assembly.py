@@ -90,9 +90,8 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     config = await decide_as(agent, "before_turn", TurnConfig, context) or TurnConfig()
     overrides = read_overrides(config, system=system, offered=offered)
     seconds, toolset = config.stall_timeout_seconds, overrides.toolset
-    model = base_model
-    if config.model is not None or seconds is not None:
-        model = _guarded(agent, choice if config.model is None else config.model, seconds)
+    chosen = choice if config.model is None else config.model
+    model = base_model if config.model is None and seconds is None else _guarded(agent, chosen, seconds)
     prompt = Prompt(history, model, files, policy, config.messages)
     plan = TurnPlan(
         request_id=facts.request_id,
