@@ -2,8 +2,7 @@
 
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
-                  CompactionNotFound · CompactionInvalid · CompactionFailed
-                  BudgetInvalid
+                  CompactionNotFound · CompactionInvalid · CompactionFailed · BudgetInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
