@@ -1,7 +1,7 @@
 """Errors of conversation storage.
 
 ThinkError
-└─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared
+└─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · CursorInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -35,3 +35,9 @@ class MessageShared(SessionError, Conflict):
     """A fork shares this message, so it cannot be deleted on its own; delete the fork first."""
 
     code = "message_shared"
+
+
+class CursorInvalid(SessionError, Invalid):
+    """The cursor is not one of ours."""
+
+    code = "cursor_invalid"
