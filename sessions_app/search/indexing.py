@@ -43,8 +43,8 @@ def index_messages(rows: Iterable[Message], tags: str) -> None:
 
     Only placed messages of people and assistants, and of them only the texts. The caller's transaction.
     """
-    found = [(row.pk, row.content["parts"]) for row in rows if row.placed_at is not None and row.role in SEARCHED_ROLES]
-    _put(MessageWords, [(row_id, text_of(parts), tags) for row_id, parts in found])
+    kept = {row.pk: row for row in rows if row.placed_at is not None and row.role in SEARCHED_ROLES}
+    _put(MessageWords, [(row_id, text_of(row.content["parts"]), tags) for row_id, row in kept.items()])
 
 
 def index_entries(entries: Iterable[ContextEntry]) -> None:
