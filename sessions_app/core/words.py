@@ -54,7 +54,7 @@ def indexed_words(text: str) -> str:
 
 def text_of(parts: Iterable[JSONObject]) -> str:
     """Join the texts of a message: no reasoning, no tools, no files."""
-    return "\n".join(part["text"] for part in parts if part.get("type") == "text" and isinstance(part["text"], str))
+    return "\n".join(part["text"] for part in parts if part.get("type") == "text" and isinstance(part.get("text"), str))
 
 
 @lru_cache(maxsize=50_000)

@@ -7,7 +7,7 @@ from django.db import connection
 
 from sessions_app.models import Message, Session
 
-MAX_STEPS: Final = 20_000  # that a page of hits may climb in all to say whether they are on the path
+MAX_STEPS: Final = 10_000  # that a page of hits may climb in all to say whether they are on the path
 MAX_FORKS: Final = 200
 
 # Every start climbs so many steps; each step is one look-up by row id.
@@ -46,7 +46,7 @@ def shared_rows(column: str, values: Sequence[str]) -> tuple[str, list[object]] 
 def on_path(hits: Iterable[tuple[str, Message]]) -> tuple[dict[tuple[str, int], bool], dict[str, str]]:
     """Tell which hits, each in a session, lie on the path that is shown there, and the leaf of each such path.
 
-    What would take more than 20,000 steps in all is not told. Two queries.
+    What would take more than 10,000 steps in all is not told. Two queries.
     """
     wanted = list(hits)
     columns = ("pk", "active_leaf_id", "active_leaf__depth", "active_leaf__message_id")
