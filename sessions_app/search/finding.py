@@ -42,6 +42,7 @@ class SearchHit:
     message_id: str
     role: str
     created_at: datetime
+    text: str  # all of it
     snippet: str
     highlights: tuple[tuple[int, int], ...]
     score: float
@@ -178,7 +179,8 @@ def _hit(
     leaves: dict[str, str],
 ) -> SearchHit:
     score, row, home = scored
-    shown = snippet(text_of(row.content["parts"]), phrases)
+    text = text_of(row.content["parts"])
+    shown = snippet(text, phrases)
     is_on_path = told.get((home.pk, row.pk))
     return SearchHit(
         session_id=home.pk,
@@ -186,6 +188,7 @@ def _hit(
         message_id=row.message_id,
         role=row.role,
         created_at=row.created_at,
+        text=text,
         snippet=shown.text,
         highlights=shown.highlights,
         score=score,

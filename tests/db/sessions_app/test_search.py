@@ -89,19 +89,10 @@ def test_a3_25_a_malformed_query_finds_nothing_and_says_why(query: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "keys'",
-        "keys)",
-        "(keys",
-        "keys*",
-        "^keys",
-        "words:keys",
-        "NEAR(keys)",
-        "keys AND",
-        "NOT keys",
-        "%s keys",
-        "!keys",
-    ]
-    + ["keys\\", "keys\ud800", "{keys}", "keys::int", "keys & |", "\0keys", "$$keys$$", "a OR 'b", "@keys", "<-> keys"],
+        *("keys'", "keys)", "(keys", "keys*", "^keys", "words:keys", "NEAR(keys)", "!keys", "{keys}", "keys::int"),
+        *("$$keys$$", "@keys", "%s*keys", "keys AND", "NOT keys", "keys\\", "keys\ud800", "keys & |", "\0keys"),
+        *("a OR 'b", "<-> keys"),
+    ],
 )
 def test_what_databases_would_read_as_their_own_language_is_only_words(query: str) -> None:
     page = search(query, session_id=make_session("u: keys").pk)

@@ -1,5 +1,7 @@
 """Search in the entries of a context block."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -22,7 +24,7 @@ def put(key: str, content: str, *, label: str = "notes", **whose: object) -> Con
     return entry
 
 
-def keys(query: str, *, label: str = "notes", **whose: object) -> list[str]:
+def keys(query: str, *, label: str = "notes", **whose: Any) -> list[str]:
     return [entry.key for entry in search_entries(query, label=label, **whose).entries]
 
 
