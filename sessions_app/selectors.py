@@ -256,7 +256,7 @@ def _placed(session_id: str, message_id: str) -> Message:
 def _lower(session_id: str, leaf_row_id: int | None, row: Message, below: int) -> list[StoredMessage]:
     """A message and up to one more than so many below it, on the path to a leaf; nothing where that path lacks it."""
     path = Message.objects.on_path(session_id, leaf_row_id, row.depth)
-    found = _stored(path.filter(depth__gte=row.depth).order_by("depth"), below + 2)
+    found = _stored(path.order_by("depth"), below + 2)
     return found if found and found[0].id == row.message_id else []
 
 
