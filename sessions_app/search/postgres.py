@@ -7,8 +7,16 @@ looked for by its words, and what the index finds is compared with the text.
 from collections.abc import Sequence
 from typing import Final
 
+from django.db import connection
+
 from sessions_app.core.search_query import Alternative, Phrase, Query
 
+MANY: Final = 40_000  # estimated matches, from which on a walk over the newest rows is shorter
+
+_NEWEST: Final = """
+WITH found AS MATERIALIZED (:found:), newest AS (SELECT id FROM found ORDER BY id DESC LIMIT %s)
+SELECT t.id, t.words FROM newest JOIN :table: t ON t.id = newest.id ORDER BY t.id DESC
+"""
 _PENDING: Final = "WITH (gin_pending_list_limit = 256)"
 
 
@@ -48,6 +56,23 @@ class PostgresIndex:
             sql += f" AND ({' OR '.join(text for text, _ in exact)})"
             params += [value for _, values in exact for value in values]
         return sql, params
+
+    def newest(self, table: str, found: tuple[str, list[object]], limit: int) -> tuple[str, list[object]]:
+        """SQL that asks the index for all matches, or where they are many, walks the table from its end.
+
+        The planner would walk too soon: it takes comparing a vector to cost next to nothing. Only ids are sorted, as the
+        texts would not fit into memory.
+        """
+        sql, params = found
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}", params)
+            [plan] = cursor.fetchone()[0]
+        if plan["Plan"]["Plan Rows"] > MANY:
+            return f"{sql} ORDER BY t.id DESC LIMIT %s", [*params, limit]
+        return _NEWEST.replace(":found:", sql.replace("t.id, t.words", "t.id", 1)).replace(":table:", table), [
+            *params,
+            limit,
+        ]
 
 
 def _loose(each: Alternative) -> str:

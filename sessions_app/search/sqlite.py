@@ -55,6 +55,11 @@ class SqliteIndex:
         sql = _SELECT.replace(":table:", table)
         return sql, [" AND ".join([f"(words : ({words}))", *(f"(tags : ({group}))" for group in groups)])]
 
+    def newest(self, table: str, found: tuple[str, list[object]], limit: int) -> tuple[str, list[object]]:  # noqa: ARG002 - the index says it all
+        """SQL that walks the index from its end."""
+        sql, params = found
+        return f"{sql} ORDER BY f.rowid DESC LIMIT %s", [*params, limit]
+
 
 def mend_triggers(database: BaseDatabaseWrapper, tables: dict[str, str]) -> None:
     """Make triggers that are gone: Django changes a table on SQLite by making it anew, which loses them."""
