@@ -1,7 +1,8 @@
 """Errors of conversation storage.
 
 ThinkError
-└─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · CursorInvalid
+└─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared
+                  BudgetInvalid · CursorInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -29,6 +30,12 @@ class MessageInvalid(SessionError, Invalid):
     """The message is not what was expected."""
 
     code = "message_invalid"
+
+
+class BudgetInvalid(SessionError, Invalid):
+    """The budget is not an amount."""
+
+    code = "budget_invalid"
 
 
 class MessageShared(SessionError, Conflict):

@@ -15,14 +15,16 @@ from django.utils import timezone
 from chat.agent import InstanceKey
 from chat.attachments import bind
 from chat.conf import chat_settings
-from chat.core.language_model import Usage
+from chat.core.loop import TurnTotals
 from chat.errors import TurnNotFound
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.answers import ANSWERABLE, answered_meanwhile, pass_by
 from chat.turns.continuing import continue_when_ready
+from chat.turns.costs import write_costs
 from chat.turns.entering import end_unbegun, enter_messages
 from chat.turns.status import SKIPPED_REASON
+from chat.turns.titling import needs_title, start_title
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
 from fibers.errors import Cancelled
@@ -67,6 +69,7 @@ class TurnFacts:
     body: JSONObject
     accepted_at: datetime
     history: list[JSONObject] | None = None  # the path to the leaf, where the begin has just read it
+    is_untitled: bool = False  # its conversation has no title but its first words
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
 
     @property
@@ -118,6 +121,7 @@ def facts_of(turn: Turn, leaf_id: str | None, history: list[JSONObject] | None =
         body=turn.body,
         accepted_at=turn.accepted_at,
         history=history,
+        is_untitled=needs_title(turn.instance),
         client_tools=tuple(turn.instance.client_tools),
     )
 
@@ -187,15 +191,14 @@ class TurnEnd:
 
     outcome: str  # completed, aborted, error
     message: JSONObject
-    usage: Usage
-    steps: int
-    model_name: str
+    totals: TurnTotals
     error_text: str = ""
     error_code: str = ""
     has_response_hook: bool = False
     max_messages: int | None = None  # of the shown path; older ones are archived
     original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
     output: JSONValue = None  # the structured answer
+    wants_title: bool = False  # its agent has titles written
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
@@ -208,18 +211,13 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     if was_stored and end.max_messages:
         archive_beyond(facts.session_id, end.max_messages)
     Turn.objects.filter(pk=facts.turn_id).update(
-        finished_at=timezone.now(),
-        model_name=end.model_name,
-        step_count=end.steps,
-        input_tokens=end.usage.input_tokens,
-        output_tokens=end.usage.output_tokens,
-        reasoning_tokens=end.usage.reasoning_tokens,
-        cached_tokens=end.usage.cached_tokens,
-        error_text=end.error_text,
-        error_code=end.error_code,
+        finished_at=timezone.now(), error_text=end.error_text, error_code=end.error_code
     )
+    write_costs(facts.turn_id, facts.session_id, end.totals)
     if was_stored and end.outcome == "completed":
         continue_when_ready(facts.turn_id)
+        if end.wants_title and facts.is_untitled:
+            start_title(facts.key, facts.session_id, facts.generation)
     if end.has_response_hook:
         start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text, end.output)
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})

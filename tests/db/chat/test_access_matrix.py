@@ -17,6 +17,7 @@ from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat import attachments, tokens
+from chat.agents import Assistant
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.log import close_logs
 from tests.db.chat.access_rows import all_rows, keep
@@ -86,6 +87,11 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
+    ("GET", "/api/v1/instances/{instance_id}/config"): None,
+    ("PUT", "/api/v1/instances/{instance_id}/config"): {"config": {"tone": "rude"}},
+    ("GET", "/api/v1/instances/{instance_id}/usage"): None,
+    ("GET", "/api/v1/sessions/{session_id}/budget"): None,
+    ("PUT", "/api/v1/sessions/{session_id}/budget"): {"max_cost": "0"},
     ("GET", "/api/v1/files/{file_id}"): None,
     ("DELETE", "/api/v1/files/{file_id}"): None,
 }
@@ -118,7 +124,8 @@ PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own ans
 
 
 @pytest.fixture
-def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
+def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
+    monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
