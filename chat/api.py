@@ -13,6 +13,7 @@ from chat import (
     api_compactions,
     api_files,
     api_instances,
+    api_search,
     api_settings,
     api_stream,
     api_submissions,
@@ -59,6 +60,7 @@ def build_router() -> Router:
     router.add_router("", api_submissions.router)
     router.add_router("", api_files.router)
     router.add_router("", api_compactions.router)
+    router.add_router("", api_search.router)
     router.add_router("", api_settings.router)
     return router
 

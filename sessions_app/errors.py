@@ -2,7 +2,7 @@
 
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
-                  CompactionNotFound · CompactionInvalid · CompactionFailed · BudgetInvalid
+                  CompactionNotFound · CompactionInvalid · CompactionFailed · BudgetInvalid · CursorInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -67,3 +67,9 @@ class CompactionFailed(SessionError):
 
     code = "compaction_failed"
     http_status = 502
+
+
+class CursorInvalid(SessionError, Invalid):
+    """The cursor is not one of ours."""
+
+    code = "cursor_invalid"
