@@ -3,6 +3,7 @@
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
                   CompactionNotFound · CompactionInvalid
+                  BlockNotFound · BlockExists · BlockNotWritable · BlockTooLarge · EntryNotFound · ContextInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -54,3 +55,39 @@ class CompactionInvalid(SessionError, Invalid):
     """The compaction is not what was expected: its ends lie on no path, or its summary is empty."""
 
     code = "compaction_invalid"
+
+
+class BlockNotFound(SessionError, NotFound):
+    """There is no such context block."""
+
+    code = "block_not_found"
+
+
+class BlockExists(SessionError, Conflict):
+    """There is a context block of this label already."""
+
+    code = "block_exists"
+
+
+class BlockNotWritable(SessionError, Conflict):
+    """This context block cannot be written in this way."""
+
+    code = "block_not_writable"
+
+
+class BlockTooLarge(SessionError, Invalid):
+    """The text does not fit into its context block."""
+
+    code = "block_too_large"
+
+
+class EntryNotFound(SessionError, NotFound):
+    """There is no such entry in this context block."""
+
+    code = "entry_not_found"
+
+
+class ContextInvalid(SessionError, Invalid):
+    """A context block, a key or a text is not what was expected."""
+
+    code = "context_invalid"
