@@ -7,11 +7,14 @@ its `host`, the same protocol in web processes and in workers.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat import registry
 from chat.verbs import HasPorts
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+if TYPE_CHECKING:
+    from sessions_app.context.blocks import SessionContext
 
 StateSource: TypeAlias = Literal["client", "server"]
 """Who set a state."""
@@ -66,6 +69,10 @@ class Host(Protocol):
 
 class ChatHost(Host, HasPorts, Protocol):
     """What a chat agent can reach in addition."""
+
+    async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":
+        """Open the context of a session and keep it for this object; without one that one, or the current session's."""
+        ...
 
 
 class Connection(Protocol):

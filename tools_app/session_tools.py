@@ -4,8 +4,8 @@ Which of them there are depends on the blocks of the session. What they refuse t
 `Error:`; it is no failed call.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Annotated, Final, Literal
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Annotated, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,7 +13,7 @@ from sessions_app.context.blocks import SessionContext
 from sessions_app.context.changes import MODEL
 from sessions_app.context.contents import ContextState
 from sessions_app.core.context_blocks import Declaration, SearchableHistory
-from sessions_app.core.loaded_skills import LOAD_TOOL, NOT_FOUND, UNLOAD_TOOL
+from sessions_app.core.loaded_skills import LOAD_TOOL, NOT_FOUND, UNLOAD_TOOL, without_unloaded
 from sessions_app.errors import SessionError
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.schema import json_schema
@@ -88,6 +88,26 @@ def session_tools(context: SessionContext, state: ContextState) -> list[Tool]:
     if context.setup.searches is not None:
         tools.append(_sessions_tool(context, context.setup.searches))
     return tools
+
+
+class ReadMessages(Protocol):
+    """Gives messages as a model reads them: the history, and what the running turn said."""
+
+    def __call__(self, history: list[JSONObject], said: Sequence[JSONObject] = ()) -> list[JSONObject]:
+        """Give them in one list, root first."""
+        ...
+
+
+def skill_reader(context: SessionContext, state: ContextState) -> ReadMessages:
+    """How a session's messages are read: documents that are not loaded any more are short notes there."""
+    blocks = [*context.setup.blocks.values(), *state.blocks.values()]
+    has_skills = any(block.kind.is_skill for block in blocks)
+    loaded = state.rows.loaded
+
+    def read(history: list[JSONObject], said: Sequence[JSONObject] = ()) -> list[JSONObject]:
+        return without_unloaded(history, said, loaded) if has_skills else [*history, *said]
+
+    return read
 
 
 def _set_tool(context: SessionContext, blocks: list[Declaration]) -> Tool:

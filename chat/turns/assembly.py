@@ -1,11 +1,13 @@
 """Assembly: a fresh agent object, its model, its tools in the documented order, its context. The one such place.
 
-Order of tools, later wins: those of clients, `get_tools()`, then the tools that `before_turn` adds for this turn.
+Order of tools, later wins: those of clients, `get_tools()`, those of the session's context blocks, then the tools that
+`before_turn` adds for this turn.
 """
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -18,15 +20,15 @@ from chat.core.prompt import to_model_messages
 from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
-from chat.turns.calling import decide, decide_as, is_overridden, observe
+from chat.turns.calling import decide, decide_as, developers_code, is_overridden, observe
 from chat.turns.client_tools import to_tools
 from chat.turns.merging import merge_history
 from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts, has_content, read_history
-from chat.turns.system_prompt import system_prompt
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
+from tools_app.session_tools import ReadMessages, session_tools, skill_reader
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
 
@@ -61,14 +63,18 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     history = await _history(agent, facts)
     urls = _file_urls(history)
     files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
-    system = await system_prompt(agent, facts.session_id)
+    session = await agent.host.open_context(agent, facts.session_id)
+    state = await session.state()
+    with developers_code("configure_session"):  # the blocks' providers are the agent's own
+        system = await session.system_prompt(state)
     # A client's tool never takes the place of one of ours: the model would be told what we never said.
-    offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"))
+    offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"), session_tools(session, state))
+    reads = skill_reader(session, state)
     context = TurnContext(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=system,
-        messages=_convert(history, base_model, files),
+        messages=_convert(reads(history), base_model, files),
         tools={tool.name: tool for tool in offered},
         model=base_model,
         continuation=facts.is_continuation,
@@ -88,7 +94,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         model=model,
         resolve_model=lambda choice: _guarded(agent, choice, config.stall_timeout_seconds),
         system=overrides.system,
-        prompt=_prompt(history, messages, model, files),
+        prompt=_prompt(history, messages, reads, partial(_convert, model=model, files=files)),
         tools=tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset),
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
@@ -173,15 +179,15 @@ def _convert(
 def _prompt(
     history: list[JSONObject],
     override: tuple[ModelMessage, ...] | None,
-    model: LanguageModel,
-    files: dict[str, FileContent],
+    reads: ReadMessages,
+    convert: Callable[[list[JSONObject]], tuple[ModelMessage, ...]],
 ) -> Callable[[JSONObject], tuple[ModelMessage, ...]]:
     """The whole list to send, from the assistant message so far. An override replaces the history, not the answer."""
 
     def prompt(message: JSONObject) -> tuple[ModelMessage, ...]:
         said = [message] if has_content(message) else []
         if override is None:
-            return _convert([*history, *said], model, files)
-        return (*override, *(_convert(said, model, files) if said else ()))
+            return convert(reads(history, said))
+        return (*override, *(convert(reads([], said)) if said else ()))
 
     return prompt

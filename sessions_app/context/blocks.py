@@ -47,10 +47,21 @@ async def _nothing() -> str:
 
 
 class SessionContext:
-    """The context of one session, as `setup` declares it. Errors of every method: `SessionNotFound`."""
+    """The context of one session, as `setup` declares it. `base` gives the prompt of a setup without blocks.
 
-    def __init__(self, session_id: str, setup: ContextSetup, *, counter: TokenCounter = estimate_text) -> None:
+    Errors of every method: `SessionNotFound`.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        setup: ContextSetup,
+        *,
+        counter: TokenCounter = estimate_text,
+        base: Callable[[], Awaitable[str]] = _nothing,
+    ) -> None:
         self.session_id = session_id
+        self.base = base
         self.setup = setup
         self.counter = counter
         self._added: dict[str, Declaration] = {}  # at run time, with a provider of the caller's
@@ -91,28 +102,25 @@ class SessionContext:
             return None
         return self._made(state, declaration, (await self._contents(state, [declaration]))[label])
 
-    async def system_prompt(
-        self, base: Callable[[], Awaitable[str]] = _nothing, state: ContextState | None = None
-    ) -> str:
-        """The prompt: the kept one, where the setup keeps it, else rendered. `base`: see `render`."""
+    async def system_prompt(self, state: ContextState | None = None) -> str:
+        """The prompt: the kept one, where the setup keeps it, else rendered."""
         state = state or await self.state()
         kept = state.rows.system_prompt
         if self.setup.caches_prompt and not self.setup.refreshes_prompt and kept is not None:
             return kept
-        return await _keep(self, await self.render(base, state), replace=self.setup.refreshes_prompt)
+        return await _keep(self, await self.render(state), replace=self.setup.refreshes_prompt)
 
-    async def refresh_system_prompt(self, base: Callable[[], Awaitable[str]] = _nothing) -> str:
+    async def refresh_system_prompt(self) -> str:
         """Ask every provider again, render, and keep that where the setup keeps prompts."""
-        return await _keep(self, await self.render(base), replace=True)
+        return await _keep(self, await self.render(), replace=True)
 
-    async def render(self, base: Callable[[], Awaitable[str]] = _nothing, state: ContextState | None = None) -> str:
-        """The prompt as it would be now. `base` gives the text of a session whose setup declares no block."""
+    async def render(self, state: ContextState | None = None) -> str:
+        """The prompt as it would be now. Where the setup declares no block, added ones stand below the base."""
         state = state or await self.state()
         rendered = render(await self.blocks(state))
         if any(not block.is_runtime for block in state.blocks.values()):
             return rendered
-        plain = await base()
-        return "\n\n".join(text for text in (plain, rendered) if text)
+        return "\n\n".join(text for text in (await self.base(), rendered) if text)
 
     # Writing
 
