@@ -4,6 +4,9 @@ ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
                   CompactionNotFound · CompactionInvalid
                   BlockNotFound · BlockExists · BlockNotWritable · BlockTooLarge · EntryNotFound · ContextInvalid
+
+
+└─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · CursorInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -91,3 +94,9 @@ class ContextInvalid(SessionError, Invalid):
     """A context block, a key or a text is not what was expected."""
 
     code = "context_invalid"
+
+
+class CursorInvalid(SessionError, Invalid):
+    """The cursor is not one of ours."""
+
+    code = "cursor_invalid"

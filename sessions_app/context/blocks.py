@@ -217,9 +217,8 @@ class SessionContext:
     async def search_sessions(self, query: str, *, of: SearchableHistory, limit: int = 10) -> str:
         """Search what was said in sessions of the owner, or of the scope, and tell it."""
         state = await self.state()
-        owner_id, scope = state.rows.owner_id, state.rows.scope
-        owner_id, scope = (owner_id, "") if of.of == "user" else (None, scope)
-        return await db(partial(finding.find_messages, query, owner_id=owner_id, scope=scope, limit=limit))
+        whose = {"owner_id": state.rows.owner_id if of.of == "user" else None, "scope": state.rows.scope}
+        return await db(partial(finding.find_messages, query, besides=self.session_id, limit=limit, **whose))
 
     # Inside
 

@@ -26,6 +26,7 @@ from sessions_app.core.context_blocks import Entry, check_content, check_key, ch
 from sessions_app.core.tokens import TokenCounter, estimate_text
 from sessions_app.errors import BlockExists, BlockNotFound, BlockTooLarge, EntryNotFound, SessionNotFound
 from sessions_app.models import ContextBlock, ContextEntry, Session
+from sessions_app.search.indexing import index_entries
 from sessions_app.writing import writing
 
 MAX_BLOCKS: Final = 200  # of one session, and of one user
@@ -183,6 +184,7 @@ def put_entry(holder: Holder, label: str, entry: Entry, *, shape: Shape | None =
         before = row.content
         row.content, row.title, row.description = entry.content, title or row.title, description or row.description
         row.save()
+        index_entries([row])
         note_change(holder, entry_subject(label, entry.key), "set", before=before, after=entry.content, by=by)
         _show(holder, by)
 

@@ -301,7 +301,7 @@ def found_text(found: str | Sequence[Entry] | None, *, max_chars: int = 4000) ->
     """Tell what a search found, at most ten entries, each cut to so many characters."""
     if isinstance(found, str):
         return found or NOTHING_FOUND
-    return "\n\n".join(f"[{entry.key}]\n{_cut(entry.content, max_chars)}" for entry in (found or ())[:10]) or (
+    return "\n\n".join(f"[{entry.key}]\n{shortened(entry.content, max_chars)}" for entry in (found or ())[:10]) or (
         NOTHING_FOUND
     )
 
@@ -309,7 +309,8 @@ def found_text(found: str | Sequence[Entry] | None, *, max_chars: int = 4000) ->
 NOTHING_FOUND: Final = "No results found."
 
 
-def _cut(text: str, limit: int) -> str:
+def shortened(text: str, limit: int) -> str:
+    """Cut a text to so many characters, and say so."""
     return text if len(text) <= limit else f"{text[:limit]}... [truncated {len(text) - limit} chars]"
 
 

@@ -226,7 +226,7 @@ def test_a4_17_a_document_describes_itself(source: str, name: str, description: 
     assert (document.name, document.description, document.text) == (name, description, text)
 
 
-# --- what was loaded ---------------------------------------------------------------------------------------------------
+# --- what was loaded
 
 
 def call(tool: str, key: str, output: str = "document", label: str = "skills", **part: Any) -> dict[str, Any]:
