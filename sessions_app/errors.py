@@ -4,9 +4,7 @@ ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
                   CompactionNotFound · CompactionInvalid
                   BlockNotFound · BlockExists · BlockNotWritable · BlockTooLarge · EntryNotFound · ContextInvalid
-
-
-└─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · CursorInvalid
+                  CursorInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError

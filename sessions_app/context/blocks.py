@@ -217,8 +217,9 @@ class SessionContext:
     async def search_sessions(self, query: str, *, of: SearchableHistory, limit: int = 10) -> str:
         """Search what was said in sessions of the owner, or of the scope, and tell it."""
         state = await self.state()
-        whose = {"owner_id": state.rows.owner_id if of.of == "user" else None, "scope": state.rows.scope}
-        return await db(partial(finding.find_messages, query, besides=self.session_id, limit=limit, **whose))
+        owner_id = state.rows.owner_id if of.of == "user" else None
+        find = partial(finding.find_messages, query, besides=self.session_id, limit=limit)
+        return await db(partial(find, owner_id=owner_id, scope=state.rows.scope if of.of == "scope" else ""))
 
     # Inside
 
