@@ -14,6 +14,7 @@ from django.core.files.storage import InMemoryStorage
 from sessions_app.context import changes, rows
 from sessions_app.context.blocks import SessionContext
 from sessions_app.context.changes import By, Holder
+from sessions_app.context.contents import stored_contents
 from sessions_app.context.folder import SkillFolder
 from sessions_app.context.storage import StorageSkills
 from sessions_app.core.context_blocks import Entry, StoredSearch, StoredSkills, StoredText
@@ -223,7 +224,9 @@ def test_c6_25_an_empty_kept_prompt_is_one() -> None:
 
 
 def test_a4_08_clearing_renders_anew_and_forgets_what_was_loaded() -> None:
-    made = context(setup=ContextSetup().with_context("memory").with_context("lib", provider=Library()).with_cached_prompt())
+    made = context(
+        setup=ContextSetup().with_context("memory").with_context("lib", provider=Library()).with_cached_prompt()
+    )
     run(made.system_prompt())
     run(made.append("memory", "Likes tea."))
     run(made.load("lib", "tea"))
@@ -246,7 +249,8 @@ def test_what_a_person_changes_shows_at_once_everywhere(ours: Callable[..., Sess
     setup = ContextSetup().with_memory().with_cached_prompt()
     one, other = context(ours(), setup), context(ours(), setup)
     run(one.append("memory", "Likes tea."))
-    assert "Likes tea." in run(one.system_prompt()) and "Likes tea." in run(other.system_prompt())
+    assert "Likes tea." in run(one.system_prompt())
+    assert "Likes tea." in run(other.system_prompt())
     holder = run(one.state()).holder(setup.blocks["memory"], one.session_id)
     rows.write_text(holder, "memory", lambda _: "Likes coffee.", by=PERSON)
     assert "Likes coffee." in run(other.system_prompt())
@@ -405,8 +409,6 @@ def test_reading_blocks_costs_a_handful_of_queries(
         setup.with_context(f"facts{number}", provider=StoredSearch())
     session = ours()
     state = run(context(session, setup).state())
-    from sessions_app.context.contents import stored_contents
-
     with django_assert_max_num_queries(3):
         assert len(stored_contents(state, list(setup.blocks.values()), session.pk)) == 20
 
