@@ -17,7 +17,8 @@ from sessions_app.core.messages import Role, to_ui
 from sessions_app.core.parts import pending_calls
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
-from sessions_app.models import Message, Session
+from sessions_app.models import ContextBlock, ContextEntry, Message, Session
+from sessions_app.search.indexing import index_entries
 from sessions_app.selectors import count_path
 from sessions_app.writing import After, Writer, prepare, writing
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
@@ -193,6 +194,8 @@ def select_leaf(session_id: str, message_id: str) -> str:
 def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str | None = None) -> Session:
     """Make a session that goes on from a message of this one. Its path up to there is shared, not copied.
 
+    What the session remembers in context blocks of its own is copied; what belongs to the user is there anyway.
+
     A message with an open tool call is copied all the same: its answer in one session is none in the other.
     **Errors:** `SessionNotFound`, `MessageNotFound`.
     """
@@ -209,6 +212,7 @@ def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str
             archived_depth=min(origin.archived_depth, row.depth),
             loaded_keys=origin.loaded_keys,
         )
+        _copy_context(session_id, fork.pk)
     if pending_calls(to_ui(row.message_id, row.role, row.content)):
         with writing(fork.pk) as writer:
             writer.own(row)
@@ -296,6 +300,16 @@ def prune_unreached(*, limit: int = 1000) -> int:
     Deleting a user removes sessions without asking this module; what they leave is found here.
     """
     return Message.objects.unreached(limit).erase()
+
+
+def _copy_context(origin_id: str, fork_id: str) -> None:
+    """What a session remembers on its own goes along; from then on each has its own."""
+    blocks = list(ContextBlock.objects.filter(session_id=origin_id))
+    entries = list(ContextEntry.objects.filter(session_id=origin_id))
+    for row in (*blocks, *entries):
+        row.pk, row.session_id = None, fork_id
+    ContextBlock.objects.bulk_create(blocks)
+    index_entries(ContextEntry.objects.bulk_create(entries))
 
 
 def _show(writer: Writer, after: After) -> str | None:

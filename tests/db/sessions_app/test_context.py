@@ -1,5 +1,6 @@
 """The context of a session without any agent: blocks, prompts, entries, skills, history (rows A4.1 to A4.17)."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage
+from django.db import connection
 
 from sessions_app.context import changes, rows
 from sessions_app.context.blocks import SessionContext
@@ -356,6 +358,19 @@ def test_a4_17_skills_in_a_storage() -> None:
     assert skills.load("tea") is None
 
 
+def test_a_fork_takes_along_what_the_session_remembers() -> None:
+    session = make_session("u: hi", "a: hello")
+    setup = ContextSetup().with_context("memory").with_context("facts", provider=StoredSearch())
+    made = context(session, setup)
+    run(made.append("memory", "Likes tea."))
+    run(made.set_entry("facts", "Green tea.", key="tea"))
+    fork = context(fork_session(session.pk, "a2"), setup)
+    run(made.append("memory", "Not any more."))
+    run(made.set_entry("facts", "Black tea.", key="tea"))
+    assert run(fork.block("memory")).content == "Likes tea."
+    assert run(fork.search("facts", "tea")) == "[tea]\nGreen tea."
+
+
 # --- rows and their history ------------------------------------------------------------------------------------------
 
 
@@ -411,6 +426,34 @@ def test_reading_blocks_costs_a_handful_of_queries(
     state = run(context(session, setup).state())
     with django_assert_max_num_queries(3):
         assert len(stored_contents(state, list(setup.blocks.values()), session.pk)) == 20
+
+
+def test_writers_of_one_text_lose_nothing(ours: Callable[..., Session]) -> None:
+    setup = ContextSetup().with_memory().with_context("notes")
+    one, other = context(ours(), setup), context(ours(), setup)
+    starts = threading.Barrier(4)
+    failed: list[BaseException] = []
+
+    def write(made: SessionContext, label: str, word: str) -> None:
+        try:
+            starts.wait(10)
+            for number in range(5):
+                run(made.append(label, f"{word}{number}"))
+        except BaseException as error:  # noqa: BLE001 - told below
+            failed.append(error)
+        finally:
+            connection.close()
+
+    work = [(one, "memory", "a"), (other, "memory", "b"), (one, "notes", "c"), (one, "notes", "d")]
+    threads = [threading.Thread(target=write, args=each) for each in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert failed == []
+    for label, words in (("memory", "ab"), ("notes", "cd")):
+        lines = run(one.block(label)).content.splitlines()
+        assert sorted(lines) == sorted(f"{word}{number}" for word in words for number in range(5))
 
 
 def test_a_provider_that_is_a_function_or_a_namespace() -> None:
