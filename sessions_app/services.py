@@ -17,8 +17,7 @@ from sessions_app.core.messages import Role, to_ui
 from sessions_app.core.parts import pending_calls
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
-from sessions_app.models import ContextBlock, ContextEntry, Message, Session
-from sessions_app.search.indexing import index_entries
+from sessions_app.models import Message, Session
 from sessions_app.selectors import count_path
 from sessions_app.writing import After, Writer, prepare, writing
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
@@ -194,8 +193,6 @@ def select_leaf(session_id: str, message_id: str) -> str:
 def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str | None = None) -> Session:
     """Make a session that goes on from a message of this one. Its path up to there is shared, not copied.
 
-    What the session remembers in context blocks of its own is copied; what belongs to the user is there anyway.
-
     A message with an open tool call is copied all the same: its answer in one session is none in the other.
     **Errors:** `SessionNotFound`, `MessageNotFound`.
     """
@@ -210,9 +207,7 @@ def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str
             forked_from=row,
             active_leaf=row,
             archived_depth=min(origin.archived_depth, row.depth),
-            loaded_keys=origin.loaded_keys,
         )
-        _copy_context(session_id, fork.pk)
     if pending_calls(to_ui(row.message_id, row.role, row.content)):
         with writing(fork.pk) as writer:
             writer.own(row)
@@ -239,7 +234,6 @@ def clear_session(session_id: str) -> None:
     """Remove every message, queued ones too; the session stays, empty. What a fork reaches is kept for the fork.
 
     What was loaded and the kept prompt are forgotten as well; what is remembered in context blocks stays.
-
     **Errors:** `SessionNotFound`.
     """
     with writing(session_id) as writer:
@@ -300,16 +294,6 @@ def prune_unreached(*, limit: int = 1000) -> int:
     Deleting a user removes sessions without asking this module; what they leave is found here.
     """
     return Message.objects.unreached(limit).erase()
-
-
-def _copy_context(origin_id: str, fork_id: str) -> None:
-    """What a session remembers on its own goes along; from then on each has its own."""
-    blocks = list(ContextBlock.objects.filter(session_id=origin_id))
-    entries = list(ContextEntry.objects.filter(session_id=origin_id))
-    for row in (*blocks, *entries):
-        row.pk, row.session_id = None, fork_id
-    ContextBlock.objects.bulk_create(blocks)
-    index_entries(ContextEntry.objects.bulk_create(entries))
 
 
 def _show(writer: Writer, after: After) -> str | None:

@@ -1,5 +1,6 @@
 """The history of what models read: who changed it, and when. Rows are only added."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -63,6 +64,23 @@ def note_change(holder: Holder, subject: str, action: str, *, before: str = "", 
     """Add a row to the history, in the transaction of the change."""
     ContextChange.objects.create(
         **holder.row, subject=subject, action=action, before=before, after=after, actor_id=by.user_id, via=by.via
+    )
+
+
+def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str, str]], *, by: By = CODE) -> None:
+    """Add a row for each of many entries (key and content) that are deleted, in one statement."""
+    ContextChange.objects.bulk_create(
+        [
+            ContextChange(
+                **holder.row,
+                subject=entry_subject(label, key),
+                action="delete",
+                before=content,
+                actor_id=by.user_id,
+                via=by.via,
+            )
+            for key, content in entries
+        ]
     )
 
 

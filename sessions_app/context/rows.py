@@ -21,6 +21,7 @@ from sessions_app.context.changes import (
     entry_subject,
     erase_texts,
     note_change,
+    note_deleted_entries,
 )
 from sessions_app.core.context_blocks import Entry, check_content, check_key, check_label, check_text
 from sessions_app.core.tokens import TokenCounter, estimate_text
@@ -124,18 +125,25 @@ def write_text(
         return after
 
 
-def delete_text(holder: Holder, label: str, *, erases_history: bool = False, by: By = CODE) -> None:
-    """Forget a text; with `erases_history` also what the history says it was. Errors: `BlockNotFound`."""
+def forget(holder: Holder, label: str, *, erases_history: bool = False, by: By = CODE) -> None:
+    """Forget a block: its text and its entries; with `erases_history` also what the history says they were.
+
+    Errors: `BlockNotFound` where there is nothing to forget.
+    """
     with _holding(holder):
         row = _text_row(holder, label)
-        if row is None:
-            raise BlockNotFound(f"There is no stored block {label!r} here.")
-        before = row.content
-        if row.is_removed:
-            ContextBlock.objects.filter(pk=row.pk).update(content="")  # that it was taken out stays so
-        else:
-            row.delete()
-        note_change(holder, block_subject(label), "delete", before=before, by=by)
+        rows = ContextEntry.objects.filter(**holder.row, label=label)
+        entries = list(rows.values_list("key", "content"))
+        if row is None and not entries:
+            raise BlockNotFound(f"There is nothing stored in a block {label!r} here.")
+        if row is not None:
+            note_change(holder, block_subject(label), "delete", before=row.content, by=by)
+            if row.is_removed or row.is_runtime:
+                ContextBlock.objects.filter(pk=row.pk).update(content="")  # that it was added or taken out stays so
+            else:
+                row.delete()
+        rows.delete()
+        note_deleted_entries(holder, label, entries, by=by)
         if erases_history:
             erase_texts(holder, label)
         _show(holder, by)
@@ -237,6 +245,12 @@ def entry_counts(holders: dict[str, Holder]) -> dict[str, int]:
         wanted |= Q(**holder.row, label=label)
     counted = ContextEntry.objects.filter(wanted).values_list("label").annotate(n=Count("pk")).order_by()
     return dict(counted)
+
+
+def entry_totals(holder: Holder) -> dict[str, int]:
+    """How many entries a holder has under each label. One query."""
+    rows = ContextEntry.objects.filter(**holder.row).values_list("label")
+    return dict(rows.annotate(n=Count("pk")).order_by("label"))
 
 
 def _entries(rows: Any) -> list[Entry]:

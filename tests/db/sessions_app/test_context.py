@@ -31,7 +31,7 @@ from sessions_app.errors import (
     SessionNotFound,
 )
 from sessions_app.models import ContextBlock, ContextChange, Session
-from sessions_app.services import clear_session, fork_session, freeze_prompt
+from sessions_app.services import clear_session, freeze_prompt
 from sessions_app.testing import make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -256,7 +256,7 @@ def test_what_a_person_changes_shows_at_once_everywhere(ours: Callable[..., Sess
     holder = run(one.state()).holder(setup.blocks["memory"], one.session_id)
     rows.write_text(holder, "memory", lambda _: "Likes coffee.", by=PERSON)
     assert "Likes coffee." in run(other.system_prompt())
-    rows.delete_text(holder, "memory", by=PERSON)
+    rows.forget(holder, "memory", by=PERSON)
     assert "Likes" not in run(one.system_prompt())
 
 
@@ -277,12 +277,11 @@ def test_a4_12_and_a4_14_skills_of_ours(ours: Callable[..., Session], of: Any) -
     assert run(again.unload("skills", "brew-tea")) is False
 
 
-def test_d1_14_what_is_loaded_is_kept_with_the_session_and_its_forks() -> None:
+def test_d1_14_what_is_loaded_is_kept_with_the_session() -> None:
     session = make_session("u: hi", "a: hello")
     made = context(session, ContextSetup().with_context("lib", provider=Library()))
     run(made.load("lib", "tea"))
     assert Session.objects.get(pk=session.pk).loaded_keys == ["lib:tea"]
-    assert fork_session(session.pk, "a2").loaded_keys == ["lib:tea"]
     run(made.remove("lib"))
     assert Session.objects.get(pk=session.pk).loaded_keys == []
 
@@ -358,19 +357,6 @@ def test_a4_17_skills_in_a_storage() -> None:
     assert skills.load("tea") is None
 
 
-def test_a_fork_takes_along_what_the_session_remembers() -> None:
-    session = make_session("u: hi", "a: hello")
-    setup = ContextSetup().with_context("memory").with_context("facts", provider=StoredSearch())
-    made = context(session, setup)
-    run(made.append("memory", "Likes tea."))
-    run(made.set_entry("facts", "Green tea.", key="tea"))
-    fork = context(fork_session(session.pk, "a2"), setup)
-    run(made.append("memory", "Not any more."))
-    run(made.set_entry("facts", "Black tea.", key="tea"))
-    assert run(fork.block("memory")).content == "Likes tea."
-    assert run(fork.search("facts", "tea")) == "[tea]\nGreen tea."
-
-
 # --- rows and their history ------------------------------------------------------------------------------------------
 
 
@@ -381,7 +367,7 @@ def test_u2_38_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) 
     rows.write_text(holder, "memory", lambda _: "two", by=By(via="api", user_id=alice.pk))
     rows.put_entry(holder, "facts", Entry(key="tea", content="green"))
     rows.delete_entry(holder, "facts", "tea", by=By(via="admin", user_id=alice.pk))
-    rows.delete_text(holder, "memory", by=By(via="api", user_id=alice.pk))
+    rows.forget(holder, "memory", by=By(via="api", user_id=alice.pk))
     told = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in changes.list_changes(holder)]
     assert told[::-1] == [
         ("block:memory", "set", "", "one", "model", None),
@@ -397,7 +383,7 @@ def test_u2_38_what_is_deleted_can_leave_the_history_too(alice: User) -> None:
     holder = Holder(owner_id=alice.pk)
     rows.write_text(holder, "memory", lambda _: "private")
     rows.write_text(holder, "memories", lambda _: "other")
-    rows.delete_text(holder, "memory", erases_history=True)
+    rows.forget(holder, "memory", erases_history=True)
     told = {(change.subject, change.before, change.after) for change in changes.list_changes(holder)}
     assert told == {("block:memory", "", ""), ("block:memories", "", "other")}
 
@@ -411,7 +397,7 @@ def test_the_limit_that_was_declared_holds_for_people_too(ours: Callable[..., Se
     with pytest.raises(EntryNotFound):
         rows.delete_entry(holder, "memory", "gone")
     with pytest.raises(BlockNotFound):
-        rows.delete_text(holder, "gone")
+        rows.forget(holder, "gone")
 
 
 def test_reading_blocks_costs_a_handful_of_queries(
