@@ -8,7 +8,17 @@ from django.http import HttpRequest
 from ninja import NinjaAPI, Router
 from ninja.parser import Parser
 
-from chat import api_calls, api_context, api_files, api_instances, api_memory, api_stream, api_submissions, api_turns
+from chat import (
+    api_calls,
+    api_compactions,
+    api_context,
+    api_files,
+    api_instances,
+    api_memory,
+    api_stream,
+    api_submissions,
+    api_turns,
+)
 from chat.api_auth import SessionAuth, TokenAuth
 from chat.api_problems import install_problems
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
@@ -51,6 +61,7 @@ def build_router() -> Router:
     router.add_router("", api_files.router)
     router.add_router("", api_context.router)
     router.add_router("", api_memory.router)
+    router.add_router("", api_compactions.router)
     return router
 
 

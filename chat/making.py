@@ -24,7 +24,7 @@ class ChatDatabaseHost(DatabaseHost):
         """Open the context of a turn's session and keep it; without one that one, or the current session's of now."""
         if not isinstance(agent, Think):
             raise TurnConflict(f"Agent {self.key.agent!r} does not chat.")
-        if session_id is not None:
+        if session_id is not None and (self._context is None or self._context.session_id != session_id):
             self._context = await open_context(agent, session_id)
         return self._context or await open_context(agent, await db(_current_session, self.key))
 

@@ -2,7 +2,7 @@
 
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
-                  CompactionNotFound · CompactionInvalid
+                  CompactionNotFound · CompactionInvalid · CompactionFailed
                   BlockNotFound · BlockExists · BlockNotWritable · BlockTooLarge · EntryNotFound · ContextInvalid
                   CursorInvalid
 """
@@ -98,3 +98,10 @@ class CursorInvalid(SessionError, Invalid):
     """The cursor is not one of ours."""
 
     code = "cursor_invalid"
+
+
+class CompactionFailed(SessionError):
+    """The conversation could not be compacted. Nothing of it was changed."""
+
+    code = "compaction_failed"
+    http_status = 502

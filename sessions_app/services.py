@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from django.db import transaction
 
+from sessions_app.compacting import forget_compactions
 from sessions_app.core.limits import Spill
 from sessions_app.core.messages import Role, to_ui
 from sessions_app.core.parts import pending_calls
@@ -242,6 +243,7 @@ def clear_session(session_id: str) -> None:
         session.update(active_leaf=None, forked_from=None, archived_depth=0, system_prompt=None, loaded_keys=[])
         Message.objects.needed_by_others(session_id).update(session=None)
         Message.objects.filter(session_id=session_id).erase()
+        forget_compactions(session_id)
         if fork_point is not None:
             Message.objects.unreached_above(fork_point).erase()
         writer.changed = True

@@ -1,7 +1,8 @@
 """What `configure_session` is given."""
 
+from chat.core.compaction_setup import CompactionSetup
 from sessions_app.core.context_setup import ContextSetup
 
 
-class SessionSetup(ContextSetup):
+class SessionSetup(ContextSetup, CompactionSetup):
     """Choices about the session of a turn; every method returns the setup, so that calls chain."""

@@ -17,6 +17,7 @@ from chat.core.hooks import ChatOptions, ModelChoice, TurnConfig, TurnContext
 from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.core.loop import TurnPlan
 from chat.core.prompt import to_model_messages
+from chat.core.session_setup import SessionSetup
 from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
@@ -42,6 +43,7 @@ class Assembled:
     toolset: Toolset
     options: ChatOptions
     history: list[JSONObject]  # what the plan's prompt begins with; results of approved calls are written into it
+    setup: SessionSetup
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
@@ -64,6 +66,8 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     urls = _file_urls(history)
     files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
     session = await agent.host.open_context(agent, facts.session_id)
+    setup = session.setup
+    assert isinstance(setup, SessionSetup), "contexts of agents are opened with one"
     state = await session.state()
     with developers_code("configure_session"):  # the blocks' providers are the agent's own
         system = await session.system_prompt(state)
@@ -111,6 +115,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         toolset=toolset,
         options=_options(facts, plan, toolset, context.messages if messages is None else messages),
         history=history,
+        setup=setup,
         timeout_seconds=config.timeout_seconds,
     )
 
