@@ -28,6 +28,7 @@ from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts, has_content, read_history
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.tool import Tool
 from tools_app.core.toolset import Toolset
 from tools_app.session_tools import ReadMessages, session_tools, skill_reader
 
@@ -65,20 +66,14 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     history = await _history(agent, facts)
     urls = _file_urls(history)
     files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
-    session = await agent.host.open_context(agent, facts.session_id)
-    setup = session.setup
-    assert isinstance(setup, SessionSetup), "contexts of agents are opened with one"
-    state = await session.state()
-    with developers_code("configure_session"):  # the blocks' providers are the agent's own
-        system = await session.system_prompt(state)
+    session = await _open_session(agent, facts.session_id)
     # A client's tool never takes the place of one of ours: the model would be told what we never said.
-    offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"), session_tools(session, state))
-    reads = skill_reader(session, state)
+    offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"), session.tools)
     context = TurnContext(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
-        system=system,
-        messages=_convert(reads(history), base_model, files),
+        system=session.system,
+        messages=_convert(session.reads(history), base_model, files),
         tools={tool.name: tool for tool in offered},
         model=base_model,
         continuation=facts.is_continuation,
@@ -86,7 +81,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         attempt=attempt,
     )
     config = await decide_as(agent, "before_turn", TurnConfig, context) or TurnConfig()
-    overrides = read_overrides(config, system=system, offered=offered)
+    overrides = read_overrides(config, system=session.system, offered=offered)
     model = base_model
     if config.model is not None or config.stall_timeout_seconds is not None:
         model = _guarded(agent, choice if config.model is None else config.model, config.stall_timeout_seconds)
@@ -98,7 +93,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         model=model,
         resolve_model=lambda choice: _guarded(agent, choice, config.stall_timeout_seconds),
         system=overrides.system,
-        prompt=_prompt(history, messages, reads, partial(_convert, model=model, files=files)),
+        prompt=_prompt(history, messages, session.reads, partial(_convert, model=model, files=files)),
         tools=tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset),
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
@@ -115,9 +110,29 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         toolset=toolset,
         options=_options(facts, plan, toolset, context.messages if messages is None else messages),
         history=history,
-        setup=setup,
+        setup=session.setup,
         timeout_seconds=config.timeout_seconds,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """What the session of a turn brings: its choices, the prompt, tools, and how its messages are read."""
+
+    setup: SessionSetup
+    system: str
+    tools: list[Tool]
+    reads: ReadMessages
+
+
+async def _open_session(agent: Think, session_id: str) -> _Session:
+    context = await agent.host.open_context(agent, session_id)
+    assert isinstance(context.setup, SessionSetup), "contexts of agents are opened with one"
+    state = await context.state()
+    with developers_code("configure_session"):  # the blocks' providers are the agent's own
+        system = await context.system_prompt(state)
+    tools, reads = session_tools(context, state), skill_reader(context, state)
+    return _Session(setup=context.setup, system=system, tools=tools, reads=reads)
 
 
 def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:
