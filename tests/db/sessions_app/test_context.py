@@ -383,10 +383,11 @@ def test_u2_38_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) 
 def test_u2_38_what_is_deleted_can_leave_the_history_too(alice: User) -> None:
     holder = Holder(owner_id=alice.pk)
     rows.write_text(holder, "memory", lambda _: "private")
+    rows.put_entry(holder, "memory", Entry(key="tea", content="private"))
     rows.write_text(holder, "memories", lambda _: "other")
     rows.forget(holder, "memory", erases_history=True)
     told = {(change.subject, change.before, change.after) for change in changes.list_changes(holder)}
-    assert told == {("block:memory", "", ""), ("block:memories", "", "other")}
+    assert told == {("block:memory", "", ""), ("entry:memory/tea", "", ""), ("block:memories", "", "other")}
 
 
 def test_the_limit_that_was_declared_holds_for_people_too(ours: Callable[..., Session]) -> None:
