@@ -6,6 +6,7 @@ Costs what the page costs: a fixed number of queries whatever the length of the 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 
 from chat.errors import TurnNotFound
 from chat.models import AgentInstance, Turn
@@ -35,6 +36,7 @@ class TurnView:
     output_tokens: int
     reasoning_tokens: int
     cached_tokens: int
+    cost: Decimal
     step_count: int
     duration_ms: int | None
     error: JSONObject | None
@@ -62,6 +64,13 @@ class SessionView:
     is_current: bool
     created_at: datetime
     updated_at: datetime
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Decimal
+    max_cost: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +130,13 @@ def session_views(instance: AgentInstance) -> list[SessionView]:
             is_current=row.id == instance.session_id,
             created_at=row.created_at,
             updated_at=row.updated_at,
+            model_name=row.model_name,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            reasoning_tokens=row.reasoning_tokens,
+            cached_tokens=row.cached_tokens,
+            cost=row.cost,
+            max_cost=row.max_cost,
         )
         for row in rows
     ]
@@ -187,6 +203,7 @@ def turn_view(turn: Turn) -> TurnView:
         output_tokens=turn.output_tokens,
         reasoning_tokens=turn.reasoning_tokens,
         cached_tokens=turn.cached_tokens,
+        cost=turn.cost,
         step_count=turn.step_count,
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,

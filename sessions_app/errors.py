@@ -4,7 +4,7 @@ ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
                   CompactionNotFound · CompactionInvalid · CompactionFailed
                   BlockNotFound · BlockExists · BlockNotWritable · BlockTooLarge · EntryNotFound · ContextInvalid
-                  CursorInvalid
+                  CursorInvalid · BudgetInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -32,6 +32,12 @@ class MessageInvalid(SessionError, Invalid):
     """The message is not what was expected."""
 
     code = "message_invalid"
+
+
+class BudgetInvalid(SessionError, Invalid):
+    """The budget is not an amount."""
+
+    code = "budget_invalid"
 
 
 class MessageShared(SessionError, Conflict):

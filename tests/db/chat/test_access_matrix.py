@@ -112,6 +112,11 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/compactions/{compaction_id}"): None,
     ("PATCH", "/api/v1/compactions/{compaction_id}"): {"summary": "mine"},
     ("POST", "/api/v1/compactions/{compaction_id}/undo"): None,
+    ("GET", "/api/v1/instances/{instance_id}/config"): None,
+    ("PUT", "/api/v1/instances/{instance_id}/config"): {"config": {"tone": "rude"}},
+    ("GET", "/api/v1/instances/{instance_id}/usage"): None,
+    ("GET", "/api/v1/sessions/{session_id}/budget"): None,
+    ("PUT", "/api/v1/sessions/{session_id}/budget"): {"max_cost": "0"},
     ("GET", "/api/v1/files/{file_id}"): None,
     ("DELETE", "/api/v1/files/{file_id}"): None,
 }
@@ -168,8 +173,9 @@ def remember(holder: Holder) -> None:
 
 
 @pytest.fixture
-def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
+def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
     remember(Holder(owner_id=alice.pk))
+    monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
     remember(Holder(session_id=instance.session_id))
