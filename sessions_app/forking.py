@@ -30,7 +30,8 @@ def insert_as_they_were(rows: Sequence[Row], *stamps: str) -> None:
     for row, instants in zip(rows, kept, strict=True):
         for stamp, instant in instants.items():
             setattr(row, stamp, instant)
-    model._default_manager.bulk_update(rows, stamps)
+    if stamps:
+        model._default_manager.bulk_update(rows, stamps)
 
 
 def copy_rows(rows: Any, **changed: Any) -> None:

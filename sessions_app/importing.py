@@ -27,7 +27,6 @@ from sessions_app.exporting import (
     COMPACTION_FIELDS,
     ENTRY_FIELDS,
     FORMAT,
-    SESSION_FIELDS,
     VERSION,
 )
 from sessions_app.forking import insert_as_they_were
@@ -44,6 +43,16 @@ BATCH_BYTES: Final = 8 * 1024 * 1024
 MAX_MESSAGES: Final = 1_000_000
 MAX_OTHERS: Final = 20_000
 MAX_LINE_BYTES: Final = MAX_BYTES + 64 * 1024
+SESSION_FIELDS: Final = (
+    "name",
+    "source",
+    "model_name",
+    "end_reason",
+    "auto_compaction",
+    "loaded_keys",
+    "archived_depth",
+    "created_at",
+)  # usage and cost were another session's
 UNFINISHED: Final = "import:"
 PATIENCE: Final = timedelta(days=1)
 
@@ -64,7 +73,7 @@ def import_session(
     `accepts_system=False` refuses messages of role system, which people must not put into what models are told.
     **Errors:** `ExportInvalid`, with the number of the line.
     """
-    session = create_session(owner_id=owner_id, scope=f"{UNFINISHED}{new_id('imp')}", source="import")
+    session = create_session(owner_id=owner_id, scope=f"{UNFINISHED}{new_id('imp')}")
     reader = _Reader(session.pk, accepts_system)
     is_done = False
     try:
@@ -93,7 +102,7 @@ class _Reader:
 
     session_id: str
     accepts_system: bool
-    head: JSONObject = field(default_factory=dict)
+    head: JSONObject | None = None  # what the first line says of the session
     count: int = 0
     leaf_id: str | None = None  # that the export names, then each queued message in its place
     others: list[Any] = field(default_factory=list)  # compactions, blocks, entries
@@ -113,7 +122,7 @@ class _Reader:
 
     def _take(self, line: JSONObject) -> None:
         kind = line.get("kind")
-        if self.has_ended or (kind == "session") is bool(self.head):
+        if self.has_ended or (kind == "session") is (self.head is not None):
             raise ExportInvalid(f"An export begins with one line of kind 'session' and ends after 'end', not {kind!r}.")
         match kind:
             case "session":
@@ -190,13 +199,13 @@ def _finish(session_id: str, reader: _Reader, scope: str, name: str) -> None:
             for begin in range(0, len(rows), BATCH):
                 insert_as_they_were(rows[begin : begin + BATCH], *(("created_at",) if model is Compaction else ()))
         leaf = _leaf(session_id, reader.leaf_id)
-        session = Session(**{"name": "", **reader.head})
+        head = reader.head or {}
+        session = Session(**{"name": "", **head})
         if name:
             session.name = name[:200]
         _check_session(session)
-        values = {key: getattr(session, key) for key in SESSION_FIELDS if key in reader.head or key == "name"}
+        values = {key: getattr(session, key) for key in SESSION_FIELDS if key in head or key == "name"}
         values["archived_depth"] = min(session.archived_depth, leaf.depth) if leaf is not None else 0
-        values["source"] = session.source or "import"
         Session.objects.filter(pk=session_id).update(
             **values, scope=scope, active_leaf=leaf, change_seq=F("change_seq") + 1, updated_at=timezone.now()
         )
