@@ -92,9 +92,12 @@ def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
         ("entry", ContextEntry, ENTRY_FIELDS),
     ):
         order = ("created_at", "id") if model is Compaction else ("pk",)
-        rows: Any = model._default_manager.filter(session_id=session_id).order_by(*order).values(*fields)
-        for values in rows.iterator(chunk_size=PAGE_ROWS):
-            yield _line({"kind": kind, **values})
+        rows: Any = model._default_manager.filter(session_id=session_id).order_by(*order)
+        ids = list(rows.values_list("pk", flat=True))
+        # Page by page, and no open cursor between two of them: whoever reads may do so on several connections.
+        for begin in range(0, len(ids), PAGE_ROWS):
+            for values in rows.filter(pk__in=ids[begin : begin + PAGE_ROWS]).values(*fields):
+                yield _line({"kind": kind, **values})
     yield _line({"kind": "end", "messages": count})
 
 

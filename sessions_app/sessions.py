@@ -63,6 +63,12 @@ def session_info(session_id: str) -> SessionInfo:
     return found[0]
 
 
+def find_info(session_id: str, *, scope: str) -> SessionInfo | None:
+    """One session of a scope, or nothing. One query."""
+    found = _infos(Session.objects.filter(pk=session_id, scope=scope))
+    return found[0] if found else None
+
+
 def session_list(
     *,
     scope: str | None = None,
