@@ -242,7 +242,7 @@ def test_a_wrong_file_leaves_nothing(as_alice: ApiClient, conversation: AgentIns
     lines = [head, system, {"kind": "end", "messages": 1}]
     for data in (b"\xff\xfe", b"{}", "\n".join(map(json.dumps, lines)).encode()):
         reply = upload(as_alice, "/imports", data, agent="assistant")
-        assert (reply.status_code, reply.json()["code"]) == (422, "export_invalid"), reply.json()
+        assert (reply.status_code, reply.json()["code"]) == (422, "export_invalid")
     assert upload(as_alice, f"/instances/{conversation.id}/imports", b"{}").status_code == 422
     assert (AgentInstance.objects.count(), Session.objects.count()) == (1, 1)
 
