@@ -22,10 +22,17 @@ UNKNOWN = "Unknown error occurred"
 class Calls:
     """Runs what a client calls. Closing the connection cancels what runs: nobody is there for the answer."""
 
-    def __init__(self, key: InstanceKey, connection: Connection, send: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        key: InstanceKey,
+        connection: Connection,
+        send: Callable[[str], Awaitable[None]],
+        tell_state: Callable[[], Awaitable[None]],
+    ) -> None:
         self._key = key
         self._connection = connection
         self._send = send
+        self._tell_state = tell_state
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, frame: frames.Rpc) -> None:
@@ -49,13 +56,16 @@ class Calls:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, frame: frames.Rpc, info: CallableInfo) -> None:
-        try:
-            with developers_code(info.attribute), asked_by(self._key, self._connection):
-                answer = await self._answer(frame, info)
-        except AgentCodeFailed as error:
-            answer = frames.rpc_error(frame.id, str(error.original) or UNKNOWN)
-        except ThinkError as error:
-            answer = frames.rpc_error(frame.id, error.message)
+        with asked_by(self._key, self._connection) as asking:
+            try:
+                with developers_code(info.attribute):
+                    answer = await self._answer(frame, info)
+            except AgentCodeFailed as error:
+                answer = frames.rpc_error(frame.id, str(error.original) or UNKNOWN)
+            except ThinkError as error:
+                answer = frames.rpc_error(frame.id, error.message)
+        if asking.has_set_state:  # who called sees the new state before the result, whatever way the bell takes
+            await self._tell_state()
         await self._send(answer)
 
     async def _answer(self, frame: frames.Rpc, info: CallableInfo) -> str:

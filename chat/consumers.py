@@ -85,7 +85,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
         self.query = client_query(self.scope)
-        self._calls = Calls(key, self, self.send_text)
+        self._calls = Calls(key, self, self.send_text, self.tell_state)
         outbox = Outbox(self.send_text, key, credential.user_id, label=client_label(self.scope))
         self.delivery = Delivery(outbox, self._handshake, give_up=self._give_up)
         # Listen first, look second: what happens in between is heard, and hearing it twice does no harm.

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 
 from django.db import DatabaseError
 
@@ -249,12 +250,23 @@ class Delivery:
                 if self.outbox.is_cleared(turn.turn_id):
                     return
                 if isinstance(event, list):
-                    await self.outbox.chunks(turn, event, is_replay=is_replay)
+                    is_held = partial(self._is_held, turn)
+                    await self.outbox.chunks(turn, event, is_replay=is_replay, is_held=is_held)
+                    if is_held():
+                        await self._wait_for_ack(turn)
+                        return
                 elif isinstance(event, Reset):
                     is_replay = True  # from the beginning: a client begins a replayed message afresh
                 elif is_replay:
                     is_replay = False
                     await self.outbox.replay_complete(turn)
+
+    def _is_held(self, turn: TurnRef) -> bool:
+        """Whether a stream that goes out live was offered since: what is live now would come before its beginning.
+
+        A client's own request goes on: clients do not acknowledge what they never stopped listening to.
+        """
+        return turn.request_id not in self._own and not self._handshake.may_get_live(turn.request_id)
 
     async def _wait_for_ack(self, turn: TurnRef) -> None:
         """Send nothing until the turn ends. An acknowledgement cancels this and starts over with a replay."""

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import F
@@ -27,15 +28,27 @@ logger = logging.getLogger(__name__)
 
 REJECTED = "State update rejected"
 READ_ONLY = "Connection is readonly"
-_asking: ContextVar[tuple[InstanceKey, Connection] | None] = ContextVar("think_asking", default=None)
+
+
+@dataclass(slots=True, kw_only=True)
+class Asking:
+    """A client for which code runs, and whether that code has set the client's instance's state."""
+
+    key: InstanceKey
+    connection: Connection
+    has_set_state: bool = False
+
+
+_asking: ContextVar[Asking | None] = ContextVar("think_asking", default=None)
 
 
 @contextmanager
-def asked_by(key: InstanceKey, connection: Connection) -> Iterator[None]:
+def asked_by(key: InstanceKey, connection: Connection) -> Iterator[Asking]:
     """What is done inside is done for this client: where it may not set its instance's state, nothing inside may."""
-    token = _asking.set((key, connection))
+    asking = Asking(key=key, connection=connection)
+    token = _asking.set(asking)
     try:
-        yield
+        yield asking
     finally:
         _asking.reset(token)
 
@@ -57,14 +70,17 @@ async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, o
     if is_read_only:
         raise StateRefused(READ_ONLY)
     await db(_store, agent.key, value, origin)
+    asking = _asking.get()
+    if asking is not None and asking.key == agent.key:
+        asking.has_set_state = True
     await observe(agent, "on_state_changed", value, source)
 
 
 async def _is_read_only(agent: Agent) -> bool:
     asking = _asking.get()
-    if asking is None or asking[0] != agent.key:
+    if asking is None or asking.key != agent.key:
         return False
-    return bool(await decide(agent, "is_read_only", asking[1]))
+    return bool(await decide(agent, "is_read_only", asking.connection))
 
 
 def _check_size(value: JSONValue) -> None:

@@ -71,10 +71,12 @@ class Outbox:
         """Say that somebody cleared the conversation."""
         await self._send(frames.clear())
 
-    async def chunks(self, turn: TurnRef, records: list[Record], *, is_replay: bool) -> None:
-        """Send records of a log; live frames are built once per process and shared by its sockets."""
+    async def chunks(
+        self, turn: TurnRef, records: list[Record], *, is_replay: bool, is_held: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Send records of a log, as long as they may go out; live frames are built once and shared by all sockets."""
         for record in records:
-            if turn.turn_id in self._cleared:
+            if turn.turn_id in self._cleared or is_held():
                 return
             if is_replay:
                 await self._send(frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True))

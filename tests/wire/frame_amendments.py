@@ -249,17 +249,6 @@ def _with_begun_steps_replayed(events: list[Event]) -> list[Event]:
     return found
 
 
-def state_after_result(events: list[Event]) -> list[Event]:
-    """Who calls a method that sets the state hears the result first."""
-    found = list(events)
-    for at in range(1, len(found)):
-        before, event = found[at - 1], found[at]
-        is_pair = before.direction == event.direction == "in" and before.client == event.client
-        if is_pair and (before.frame["type"], event.frame["type"]) == ("cf_agent_state", "rpc"):
-            found[at - 1], found[at] = event, before
-    return found
-
-
 def _told_messages(event: Event) -> Iterator[JSONObject]:
     frame = event.frame
     if event.direction == "out" and "init" in frame:
@@ -297,7 +286,6 @@ AMENDMENTS: dict[str, Amendment] = {
     "regenerate-sibling": regenerate_sibling,
     "stopped-answer": stopped_answer,
     "failure-seen": failure_seen,
-    "state-after-result": state_after_result,
     "path-before-replay": path_before_replay,
     "continuation-output": continuation_output,
     "step-before-model": step_before_model,

@@ -26,7 +26,7 @@ class Turns:
         self.log = get_log()
         self.streams = [new_id("trn") for _ in range(STREAMS)]
         self.is_over = False
-        self.acknowledged = 0
+        self.written: dict[str, int] = {}
         self.clients = [Collector(stream, self.log, self._over) for stream in self.streams]
 
     async def _over(self) -> bool:
@@ -37,7 +37,12 @@ class Turns:
             for number in range(count):
                 out.write(part(number))
                 await out.drain()
+                self.written[stream] = number
                 await asyncio.sleep(0.005)
+
+    async def all_write(self) -> None:
+        """Wait until every turn is in the middle: a log that cannot even be opened is another case."""
+        await eventually(lambda: len(self.written) == STREAMS and min(self.written.values()) > 10, 15)
 
     async def finish(self, count: int) -> None:
         """All clients end with the exact stream, and none was told to start over."""
@@ -61,6 +66,7 @@ async def test_redis_is_killed_and_comes_back(
     turns = Turns()
     count = 600
     writing = [asyncio.create_task(turns.write(stream, count)) for stream in turns.streams]
+    await turns.all_write()
     for _ in range(2):
         await asyncio.sleep(0.7)
         redis.kill()
@@ -105,7 +111,7 @@ async def test_a_turn_goes_on_and_ends_without_redis(make_redis: Callable[..., K
     settings_for(settings, redis.url)
     turns = Turns()
     writing = [asyncio.create_task(turns.write(stream, 300)) for stream in turns.streams]
-    await asyncio.sleep(0.5)
+    await turns.all_write()
     redis.kill()
     await asyncio.gather(*writing)
     await eventually(lambda: all(len(client.records) == 300 for client in turns.clients), 15)

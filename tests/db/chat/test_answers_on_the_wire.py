@@ -10,9 +10,11 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import OperationalError
 
-from chat import requests
+from chat import live, requests
+from chat.instance_rows import key_of
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
+from chat.outbox import Outbox
 from fibers.testing import run_until_idle, worker
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
@@ -158,6 +160,51 @@ async def test_a_late_answer_is_corrected_for_its_sender_alone(connect: Connect)
     part = (await frames_until(other, UPDATED))[-1]["message"]["parts"][-1]
     assert part["output"] == "first"
     assert await tab.receive_nothing(timeout=0.2)
+
+
+async def test_a_stream_that_goes_out_live_stops_when_it_is_offered(connect: Connect) -> None:
+    """A client that probes in mid-stream begins the answer afresh: what is live waits for its acknowledgement."""
+    GATE["open"] = asyncio.Event()
+    tab, other = await connect(), await connect()
+    words = "call tool linger {}\nsay: At last."
+    body = json.dumps({"messages": [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": words}]}]})
+    async with worker():
+        await send(tab, "cf_agent_use_chat_request", id="r1", init={"method": "POST", "body": body})
+        while "seq" not in (await frames_until(other, RESPONSE))[-1]:
+            pass
+        for socket in (tab, other):
+            await probe(socket)
+            await frames_until(socket, RESUMING)
+        GATE["open"].set()
+        own = await frames_until(tab, "done")
+        assert all(not frame.get("replay") for frame in own)
+        told = await frames_until(other, "done")
+    assert [frame["type"] for frame in told] == ["cf_agent_chat_messages", RESPONSE]
+
+
+@pytest.mark.parametrize("was_told", [True, False])
+async def test_an_answer_between_the_last_chunk_and_the_end_is_told_again(connect: Connect, was_told: bool) -> None:
+    """At the end the published hooks put their own copy of the answer, without the result, in its place."""
+    tab = await connect()
+    [call] = open_calls(await ask(tab, LOCATE))
+    await result(tab, call, auto=False)
+    await frames_until(tab, UPDATED)
+    row = await db(Turn.objects.select_related("instance").get)
+    key = key_of(row.instance)
+    told: list[dict[str, Any]] = []
+
+    async def take(text: str) -> None:
+        told.append(json.loads(text))
+
+    observer = Outbox(take, key, int(row.instance.owner_id or 0))
+    turn = await db(live.find_turn, key, request_id="r1")
+    assert turn is not None
+    if was_told:
+        await observer.message_updated(row.session_id, turn.assistant_id)
+    await observer.end(turn)
+    end = ["cf_agent_chat_messages", RESPONSE]
+    assert [frame["type"] for frame in told] == ([UPDATED, *end, UPDATED] if was_told else end)
+    assert not was_told or state_in(told[-1], call) == "output-available"
 
 
 async def test_an_answer_to_nothing_says_nothing(connect: Connect) -> None:

@@ -261,17 +261,18 @@ async def test_a_look_at_the_rows_while_somebody_comes_in_tells_the_state_once(
     assert [frame["state"] for frame in found if frame["type"] == "cf_agent_state"] == [{"todos": ["here"]}]
 
 
-async def test_call_sets_the_state_and_tells_the_caller_too(connect: Connect) -> None:
+async def test_call_sets_the_state_and_tells_the_caller_first(connect: Connect) -> None:
+    """The state, then the result that may speak of it; the others get the state, the newest where they are slow."""
     mine, other = await connect(), await connect()
-    assert await rpc(mine, "addTodo", "milk") == [{"success": True, "done": True, "result": 1}]
-    assert await rpc(mine, "addTodo", "tea") == [{"success": True, "done": True, "result": 2}]
-    for socket in (mine, other):  # who is slow to look is told the newest alone
-        await set_state(socket, {"todos": ["last"]})
-        assert await rpc(socket, "addTodo", "salt") == [{"success": True, "done": True, "result": 2}]
-    while await next_state(mine) != {"todos": ["last", "salt"]}:
+    for count, todo in enumerate(["milk", "tea"], start=1):
+        await mine.send_to(json.dumps({"type": "rpc", "id": "c", "method": "addTodo", "args": [todo]}))
+        state, result = await frames_until(mine, "rpc")
+        assert state["type"] == "cf_agent_state"
+        assert state["state"]["todos"] == ["milk", "tea"][:count]
+        assert (result["success"], result["result"]) == (True, count)
+    while await next_state(other) != {"todos": ["milk", "tea"]}:
         pass
-    while await next_state(other) != {"todos": ["last", "salt"]}:
-        pass
+    assert await mine.receive_nothing(timeout=0.1)
 
 
 @pytest.mark.parametrize(
