@@ -6,7 +6,8 @@ them from an event's type: `turn.accepted` calls `turn_accepted`.
 
 from chat import live
 from chat.agent import InstanceKey
-from chat.core import frames
+from chat.core import frames, side_frames
+from chat.core.side_frames import Compacted, SessionPhase
 from chat.delivery import Delivery
 from chat.live import Snapshot, TurnRef
 from chat.models import TurnTrigger
@@ -113,6 +114,23 @@ class InstanceBells:
         """The shown path changed outside a turn, for instance to a sibling."""
         if (await self.snapshot()).active is None:
             await self.send_transcript()
+
+    async def session_phase(self, event: JSONObject) -> None:
+        """A compaction has begun or is over, or a summary was changed."""
+        if self.delivery is not None:
+            compacted = event.get("compacted")
+            phase = SessionPhase(
+                phase=event["phase"],
+                token_estimate=event["tokens"],
+                token_threshold=event["threshold"],
+                compacted=None if compacted is None else Compacted.model_validate(compacted),
+            )
+            await self.send_text(side_frames.session_phase(phase))
+
+    async def session_failed(self, event: JSONObject) -> None:
+        """A compaction failed; nothing was changed."""
+        if self.delivery is not None:
+            await self.send_text(side_frames.session_error(event["error"]))
 
     async def message_changed(self, event: JSONObject) -> None:
         """A stored message has changed in its place: a call of it was answered, or its result has come."""

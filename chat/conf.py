@@ -22,6 +22,19 @@ class ChatSettings:
     history_bytes = Setting(
         "THINK_HISTORY_BYTES", 4_000_000, doc="Bytes of stored messages given to the model at most."
     )
+    token_counter = Setting(
+        "THINK_TOKEN_COUNTER",
+        "estimate",
+        doc="How tokens are counted: estimate, length_over_four, tiktoken:<encoding> or package.module:function.",
+    )
+    compaction_seconds = Setting(
+        "THINK_COMPACTION_SECONDS", 300.0, doc="How long the summary of a compaction may take; then it has failed."
+    )
+    compaction_input_tokens = Setting(
+        "THINK_COMPACTION_INPUT_TOKENS",
+        60_000,
+        doc="Tokens of a conversation in one request for a summary; more is summarised piece by piece.",
+    )
     approval_seconds = Setting(
         "THINK_APPROVAL_SECONDS",
         7 * 24 * 3600.0,

@@ -12,11 +12,13 @@ from chat.doorbell import group_of, ring
 from chat.errors import AgentNotFound
 from chat.instance_rows import key_of
 from chat.making import make_agent
-from chat.models import Turn, TurnTrigger
+from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.streams.reader import close_stream, read
 from chat.streams.writer import StreamWriter
 from chat.think import Think
 from chat.turns.calling import decide, is_overridden, observe, reworded
+from chat.turns.compact_queue import COMPACT_FIBER
+from chat.turns.compacting import compact_session
 from chat.turns.continuing import expire_question
 from chat.turns.journal import EXPIRY_FIBER
 from chat.turns.originals import fit_answer
@@ -35,15 +37,19 @@ from chat.turns.runner import INTERRUPTED, TurnRun
 from chat.turns.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
+from fibers.errors import Failed
 from fibers.registry import durable
 from fibers.selectors import history
 from sessions_app import selectors
+from sessions_app.errors import CompactionFailed
+from sessions_app.models import CompactionTrigger, Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 logger = logging.getLogger(__name__)
 
+COMPACTED = "compacted"
 RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
@@ -84,6 +90,39 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
 async def expire(context: FiberContext) -> JSONValue:
     """Deny a question that nobody answered in time. It starts when that time is over."""
     return await db(expire_question, int(context.payload["row_id"]), str(context.payload["instance_id"]))
+
+
+@durable(COMPACT_FIBER, resume_seconds=RESUME_SECONDS)
+async def compact(context: FiberContext) -> JSONValue:
+    """Compact a session: asked for by a person, or because it has outgrown its threshold."""
+    known = await context.recorded(COMPACTED)
+    if known is not None:
+        return known.value
+    payload = context.payload
+    instance = await db(lambda: AgentInstance.objects.filter(pk=payload["instance_id"]).first())
+    agent = None if instance is None else _find_agent(key_of(instance))
+    trigger = CompactionTrigger(payload["trigger"])
+    if not isinstance(agent, Think) or await db(_is_unwanted, payload["session_id"], trigger):
+        return None
+    await observe(agent, "on_start")
+    try:
+        done = await compact_session(
+            agent,
+            payload["session_id"],
+            trigger=trigger,
+            instructions=payload.get("instructions", ""),
+            user_id=payload.get("user_id"),
+            also=lambda done: context.record_in(COMPACTED, {"compaction_id": done.compaction_id}),
+        )
+    except CompactionFailed as error:
+        raise Failed(error.code, error.message, is_final=True) from error
+    return None if done is None else {"compaction_id": done.compaction_id}
+
+
+def _is_unwanted(session_id: str, trigger: CompactionTrigger) -> bool:
+    """Whether the session is gone, or is not to be compacted without being asked."""
+    row = Session.objects.filter(pk=session_id).values_list("auto_compaction", flat=True)[:1]
+    return not row or (trigger is CompactionTrigger.AUTO and row[0] is False)
 
 
 @durable("chat.turn_sealed")

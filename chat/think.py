@@ -131,6 +131,9 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     max_persisted_messages: ClassVar[int | None] = None
     """Archive the oldest messages of the shown path beyond this count. Off by default."""
 
+    compaction_model: ClassVar[Any] = None
+    """The model that summarises, as `get_model` would name it; `None` means the agent's own."""
+
     stall_timeout_seconds: ClassVar[float | None] = None
     """A model that is silent for this long is treated as lost; 0 switches the watchdog off, `None` asks settings."""
 

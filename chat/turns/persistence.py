@@ -20,6 +20,7 @@ from chat.errors import TurnNotFound
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.answers import ANSWERABLE, answered_meanwhile, pass_by
+from chat.turns.compact_queue import start_compaction
 from chat.turns.continuing import continue_when_ready
 from chat.turns.entering import end_unbegun, enter_messages
 from chat.turns.status import SKIPPED_REASON
@@ -30,6 +31,7 @@ from fibers.services import start_fiber
 from sessions_app import selectors
 from sessions_app.core.repair import repair_messages
 from sessions_app.core.tree import Leaf
+from sessions_app.models import CompactionTrigger
 from sessions_app.services import archive_beyond, place_messages, put_assistant, update_message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import OPEN
@@ -200,6 +202,7 @@ class TurnEnd:
     max_messages: int | None = None  # of the shown path; older ones are archived
     original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
     output: JSONValue = None  # the structured answer
+    is_full: bool = False  # the session has outgrown its threshold
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
@@ -224,6 +227,8 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     )
     if was_stored and end.outcome == "completed":
         continue_when_ready(facts.turn_id)
+    if was_stored and end.is_full:
+        start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
     if end.has_response_hook:
         start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text, end.output)
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})

@@ -7,7 +7,7 @@ ends in exactly one state, and only then the stream is closed.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Literal
 
 from chat import policy
@@ -30,7 +30,8 @@ from chat.streams.writer import StreamWriter
 from chat.think import USE_LOOP, Think
 from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
-from chat.turns.calling import decide, decide_as, is_overridden, iterate, observe, reworded
+from chat.turns.calling import decide, decide_as, developers_code, is_overridden, iterate, observe, reworded
+from chat.turns.compacting import is_full
 from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
@@ -40,7 +41,7 @@ from chat.turns.toolrun import TurnTools
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError
-from thinkproject.kernel.aio import db
+from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -60,6 +61,7 @@ class TurnRun:
         self._facts: TurnFacts
         self._standing: Standing
         self._agent: Think | None = None
+        self._assembled: Assembled | None = None
         self._totals = TurnTotals()
         self._keeps_partial = True
         self._gave_up = False  # a turn that a crash cut does not go on
@@ -109,6 +111,7 @@ class TurnRun:
         assembled = await assemble(
             agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
         )
+        self._assembled = assembled
         limit = asyncio.timeout(assembled.timeout_seconds or None)
         try:
             async with limit:
@@ -224,9 +227,19 @@ class TurnRun:
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
+            is_full=outcome == "completed" and await self._is_full(message),
         )
         await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
         return {"outcome": outcome, "error": text, "code": end.error_code}
+
+    async def _is_full(self, message: JSONObject) -> bool:
+        """Whether the session has outgrown its threshold with this answer. A counter that fails has no opinion."""
+        assembled = self._assembled
+        if assembled is None or assembled.setup.compact_after_tokens is None:
+            return False
+        with suppress(ThinkError), developers_code("token_counter"):
+            return await user_code(is_full, assembled.setup, assembled.plan.system, [*assembled.history, message])
+        return False
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
         stage: Literal["recovery", "stream", "turn"] = "stream" if self._standing.fold.started else "turn"
