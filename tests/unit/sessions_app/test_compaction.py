@@ -1,9 +1,9 @@
 """Which stretch is summarised, how it is asked for, and what calls and results do at its ends."""
 
-import asyncio
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from sessions_app.core.compaction import (
     MIN_TAIL_MESSAGES,
@@ -183,7 +183,7 @@ def test_a_long_stretch_is_summarised_piece_by_piece() -> None:
 
     history = said(*[f"{n} " + "word " * 40 for n in range(10)])
     function = create_compact_function(summarize, bounds=TINY, max_input_tokens=120)
-    result = asyncio.run(function(history))
+    result = async_to_sync(function)(history)
     assert result is not None
     assert (result.first_id, result.last_id, result.summary) == ("m3", "m7", f"summary {len(prompts)}")
     assert len(prompts) == 3
@@ -197,7 +197,7 @@ def test_a4_25_a_blank_summary_is_a_failure() -> None:
         return "<think>what to say</think>\n \n"
 
     with pytest.raises(CompactionFailed):
-        asyncio.run(create_compact_function(summarize, bounds=TINY)(many(10)))
+        async_to_sync(create_compact_function(summarize, bounds=TINY))(many(10))
 
 
 def test_thinking_aloud_is_no_part_of_a_summary() -> None:
