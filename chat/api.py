@@ -13,6 +13,7 @@ from chat import (
     api_compactions,
     api_files,
     api_instances,
+    api_search,
     api_sessions,
     api_stream,
     api_submissions,
@@ -60,6 +61,7 @@ def build_router() -> Router:
     router.add_router("", api_submissions.router)
     router.add_router("", api_files.router)
     router.add_router("", api_compactions.router)
+    router.add_router("", api_search.router)
     return router
 
 

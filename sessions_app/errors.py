@@ -2,7 +2,7 @@
 
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
-                  CompactionNotFound · CompactionInvalid · CompactionFailed · ExportInvalid
+                  CompactionNotFound · CompactionInvalid · CompactionFailed · CursorInvalid · ExportInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -67,3 +67,9 @@ class ExportInvalid(SessionError, Invalid):
     """What should be imported is not an export of a conversation."""
 
     code = "export_invalid"
+
+
+class CursorInvalid(SessionError, Invalid):
+    """The cursor is not one of ours."""
+
+    code = "cursor_invalid"

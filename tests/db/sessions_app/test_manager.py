@@ -252,3 +252,12 @@ def test_a3_24_compact_and_split(manager: SessionManager) -> None:
     with pytest.raises(MessageInvalid):
         manager.compact_and_split(new.id, "  ")
     assert new.info().end_reason == ""
+
+
+def test_a3_25_search_finds_what_was_said_and_what_was_brought(manager: SessionManager) -> None:
+    session = talk(manager, "one")
+    brought = manager.import_session(manager.export(session.id))
+    SessionManager(scope="other").create().append("three elsewhere")
+    assert {hit.session_id for hit in manager.search("three").hits} == {session.id, brought.id}
+    assert [hit.message_id for hit in manager.search("three", session_id=brought.id).hits] == ["u3"]
+    assert manager.search('"').problem
