@@ -8,26 +8,19 @@ from chat import live
 from chat.agent import InstanceKey
 from chat.core import frames, side_frames
 from chat.core.side_frames import Compacted, SessionPhase
-from chat.delivery import Delivery
-from chat.live import Snapshot, TurnRef
+from chat.live import TurnRef
 from chat.models import TurnTrigger
+from chat.session_follower import SessionFollower
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
-class InstanceBells:
+class InstanceBells(SessionFollower):
     """Mixin of the consumer, which supplies what the handlers need."""
 
     key: InstanceKey
     channel_name: str
     state_version: int
-    session_id: str | None
-    """The session that this connection follows; frames do not say which one they are about."""
-    delivery: Delivery | None
-
-    async def snapshot(self) -> Snapshot:
-        """Read the instance as it is now."""
-        raise NotImplementedError
 
     async def send_text(self, text: str) -> None:
         """Send one frame."""
@@ -52,27 +45,6 @@ class InstanceBells:
     async def _hear(self, turn: TurnRef) -> None:
         await self.hear_before(turn.position)
         await self._show(turn)
-
-    async def follows(self, turn: TurnRef) -> bool:
-        """Whether a turn that was just accepted is of the session that is followed; another may be current by now."""
-        if self.session_id is None:
-            self.session_id = turn.session_id  # the first one: there is nothing to take back
-        elif self.session_id != turn.session_id:
-            await self.follow_current()
-        if self.session_id != turn.session_id and self.delivery is not None:
-            self.delivery.heard.add(turn.position)
-        return self.session_id == turn.session_id
-
-    async def session_switched(self, _event: JSONObject) -> None:
-        """Another session is the current one."""
-        await self.follow_current()
-
-    async def follow_current(self) -> None:
-        """Follow the current session, if it is another one than before: its messages come, and what runs in it."""
-        snapshot = await self.snapshot()
-        if self.delivery is not None and snapshot.session_id != self.session_id:
-            self.session_id = snapshot.session_id
-            await self.delivery.follow(snapshot.turns, last_position=snapshot.last_position)
 
     async def hear_before(self, position: int) -> None:
         """Hear of the turns before this one, whose bells are late or lost: they are answered first, so told first."""
