@@ -15,6 +15,7 @@ from chat import (
     api_instances,
     api_search,
     api_sessions,
+    api_settings,
     api_stream,
     api_submissions,
     api_turns,
@@ -62,6 +63,7 @@ def build_router() -> Router:
     router.add_router("", api_files.router)
     router.add_router("", api_compactions.router)
     router.add_router("", api_search.router)
+    router.add_router("", api_settings.router)
     return router
 
 

@@ -8,6 +8,7 @@ from chat import live
 from chat.agent import InstanceKey
 from chat.core import frames, side_frames
 from chat.core.side_frames import Compacted, SessionPhase
+from chat.instances import title_of
 from chat.live import TurnRef
 from chat.models import TurnTrigger
 from chat.session_follower import SessionFollower
@@ -20,6 +21,8 @@ class InstanceBells(SessionFollower):
 
     key: InstanceKey
     channel_name: str
+    user_id: int
+    follows_list: bool
     state_version: int
 
     async def send_text(self, text: str) -> None:
@@ -122,6 +125,13 @@ class InstanceBells(SessionFollower):
         if snapshot.state_version > self.state_version:
             self.state_version = snapshot.state_version
             await self.send_text(frames.state(snapshot.state))
+
+    async def conversation_changed(self, event: JSONObject) -> None:
+        """One of the user's conversations has another title: told to clients that show the list."""
+        if self.delivery is not None and self.follows_list:
+            title = await db(title_of, event["instance_id"], self.user_id)
+            if title is not None:
+                await self.send_text(side_frames.conversation_changed(event["instance_id"], title))
 
     async def authority_changed(self, _event: JSONObject) -> None:
         """Something about the user changed: ask again now."""

@@ -140,6 +140,10 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     approval_seconds: ClassVar[float | None] = None
     """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
 
+    title_model: ClassVar[Any] = None
+    """Model that writes the titles of conversations: a name or a model object; `""` is the agent's own, `"none"` writes
+    none, `None` asks settings."""
+
     fibers: ClassVar[bool] = False
     """Whether background fibers of this agent are recovered by themselves. The methods work either way."""
 

@@ -32,6 +32,12 @@ class MessageInvalid(SessionError, Invalid):
     code = "message_invalid"
 
 
+class BudgetInvalid(SessionError, Invalid):
+    """The budget is not an amount."""
+
+    code = "budget_invalid"
+
+
 class MessageShared(SessionError, Conflict):
     """A fork shares this message, so it cannot be deleted on its own; delete the fork first."""
 

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from sessions_app import compacting, selectors, services, sessions
+from sessions_app import compacting, selectors, services, sessions, usage
 from sessions_app.compacting import CompactionView
 from sessions_app.core.messages import Role, StoredMessage
 from sessions_app.core.tree import Leaf
+from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.selectors import Page
 from sessions_app.sessions import SessionInfo
+from sessions_app.usage import SessionUsage
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -137,8 +139,12 @@ class SessionHandle(SessionReader):
         return compacting.add_compaction(self.id, first_id=first_id, last_id=last_id, summary=summary)
 
     def add_usage(self, input_tokens: int, output_tokens: int, cost: Decimal | int | str = 0) -> None:
-        """Count what a model call took."""
-        sessions.add_usage(self.id, input_tokens, output_tokens, cost)
+        """Count what a model call took. Costs add up exactly, so a float is refused, as is a negative number."""
+        if isinstance(cost, float) or min(input_tokens, output_tokens) < 0 or Decimal(cost) < 0:
+            raise MessageInvalid("Usage is counted in numbers from 0 on, and a cost is a Decimal, not a float.")
+        used = SessionUsage(input_tokens=input_tokens, output_tokens=output_tokens, cost=Decimal(cost))
+        if not usage.add_usage(self.id, used):
+            raise SessionNotFound(f"There is no session {self.id!r}.")
 
 
 def _message(said: Said) -> JSONObject:

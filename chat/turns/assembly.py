@@ -21,6 +21,7 @@ from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, decide_as, is_overridden, observe
 from chat.turns.client_tools import to_tools
+from chat.turns.costs import price_calls
 from chat.turns.merging import merge_history
 from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts, has_content, read_history
@@ -101,6 +102,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         output=overrides.output,
         shared=config.shared,
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
+        cost_of=price_calls(),
         cut_was_shown=cut_was_shown,
     )
     return Assembled(

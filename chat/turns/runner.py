@@ -21,10 +21,11 @@ from chat.core.hooks import (
     StepContext,
     StepRecord,
 )
-from chat.core.loop import StepView, TurnLoop, TurnTotals, recorded_outputs
+from chat.core.loop import StepView, TurnLoop, TurnTotals, recorded_outputs, totals_of
 from chat.doorbell import ring
 from chat.errors import TurnTimeout
 from chat.instance_rows import find_instance
+from chat.policy import StepsSoFar
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
 from chat.think import USE_LOOP, Think
@@ -37,6 +38,7 @@ from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
 from chat.turns.slots import wait_for_input
+from chat.turns.titling import writes_titles
 from chat.turns.toolrun import TurnTools
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
@@ -152,7 +154,7 @@ class TurnRun:
             self._standing.fold,
             journal=TurnJournal(self._context, writer, self._facts),
             tools=tools,
-            hooks=_StepHooks(assembled.agent, self._facts),
+            hooks=_StepHooks(assembled.agent, self._facts, self._context),
             view=tools.view,
         )
         self._totals = loop.totals
@@ -218,12 +220,11 @@ class TurnRun:
         end = TurnEnd(
             outcome=outcome,
             message=message,
-            usage=self._totals.usage,
-            steps=self._totals.steps,
-            model_name=self._totals.model_name,
+            totals=totals_of(dict(self._context.records())),
             error_text=text,
             error_code=error.code if error else "",
             has_response_hook=self._agent is not None and is_overridden(self._agent, "on_chat_response"),
+            wants_title=self._agent is not None and writes_titles(self._agent),
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
@@ -286,9 +287,10 @@ def _fold(fold: Any, chunk: Chunk) -> Chunk:
 class _StepHooks:
     """The loop's hooks, on the agent."""
 
-    def __init__(self, agent: Think, facts: TurnFacts) -> None:
+    def __init__(self, agent: Think, facts: TurnFacts, context: FiberContext) -> None:
         self._agent = agent
         self._facts = facts
+        self._context = context
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Ask the policies, then the agent."""
@@ -298,7 +300,8 @@ class _StepHooks:
     def _check_policies(self, step_number: int) -> None:
         instance = find_instance(self._facts.key)
         if instance is not None:
-            policy.check_step(instance, step_number)
+            cost = totals_of(dict(self._context.records())).cost
+            policy.check_step(instance, StepsSoFar(count=step_number, cost=cost, session_id=self._facts.session_id))
 
     async def on_step_finish(self, record: StepRecord) -> None:
         """Tell the agent."""

@@ -128,6 +128,11 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/compactions/{compaction_id}"): None,
     ("PATCH", "/api/v1/compactions/{compaction_id}"): {"summary": "mine"},
     ("POST", "/api/v1/compactions/{compaction_id}/undo"): None,
+    ("GET", "/api/v1/instances/{instance_id}/config"): None,
+    ("PUT", "/api/v1/instances/{instance_id}/config"): {"config": {"tone": "rude"}},
+    ("GET", "/api/v1/instances/{instance_id}/usage"): None,
+    ("GET", "/api/v1/sessions/{session_id}/budget"): None,
+    ("PUT", "/api/v1/sessions/{session_id}/budget"): {"max_cost": "0"},
     ("GET", "/api/v1/files/{file_id}"): None,
     ("DELETE", "/api/v1/files/{file_id}"): None,
 }
@@ -167,7 +172,8 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
+def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
+    monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
