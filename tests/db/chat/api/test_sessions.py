@@ -52,13 +52,23 @@ def test_histories_are_made_chosen_changed_and_removed(
     assert None not in (changed["pinned_at"], changed["archived_at"])
     assert [item["id"] for item in as_alice.get(f"{base}/sessions").json()] == [second, first]
     back = as_alice.send("PATCH", f"/sessions/{second}", {"pinned": False, "archived": False}).json()
-    assert (back["pinned_at"], back["archived_at"]) == (None, None)
+    assert (back["pinned_at"], back["archived_at"], back["auto_compaction"]) == (None, None, None)
     assert as_alice.send("DELETE", f"/sessions/{second}").status_code == 204
     assert as_alice.send("DELETE", f"/sessions/{first}").status_code == 204
     assert as_alice.get(f"{base}/sessions").json() == []
     assert as_alice.get(base).json()["session_id"] is None
     transcript = as_alice.get(f"{base}/messages").json()
     assert (transcript["items"], transcript["running"], transcript["failed"]) == ([], None, None)
+
+
+def test_a_history_says_whether_it_is_summarised_unasked(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    path = f"/sessions/{conversation.session_id}"
+    for choice in (False, True, None):
+        assert as_alice.send("PATCH", path, {"auto_compaction": choice}).json()["auto_compaction"] is choice
+        assert selectors.auto_compaction(str(conversation.session_id)) is choice
+    as_alice.send("PATCH", path, {"auto_compaction": False})
+    assert as_alice.send("PATCH", path, {"name": "Other"}).json()["auto_compaction"] is False  # not named: as it was
+    assert as_alice.send("PATCH", path, {"auto_compaction": "maybe"}).status_code == 422
 
 
 @pytest.mark.parametrize("path", ["/instances/{i}/sessions", "/instances/{i}/session"])
