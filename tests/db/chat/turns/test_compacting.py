@@ -20,11 +20,13 @@ from sessions_app.models import Compaction, Message, Session
 from sessions_app.usage import set_budget
 from thinkproject.kernel.aio import db
 
-from .agents import SEEN
+from .agents import CALLS, SEEN
 from .compact_agents import SUMMARIES, ByModel
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+BLANK = "usage 1000 100\nsay: <think>hm</think>"
 
 
 @pytest.fixture(autouse=True)
@@ -282,3 +284,32 @@ async def test_b5_06_no_summary_beyond_the_budget(
     assert (model.requests, await stored(room)) == ([], [])
     [told] = [bell["error"] for bell in rung if bell["type"] == "session.failed"]
     assert "has reached its budget" in told
+
+
+async def test_b4_07_a_call_in_a_summary_is_not_run(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
+) -> None:
+    model = ScriptedModel('call tool add {"a": 1, "b": 2}', name="scripted/small")
+    monkeypatch.setattr(ByModel, "compaction_model", model)
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    CALLS.clear()
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    assert (len(model.requests), CALLS, await stored(room)) == (1, [], [])
+    assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == ["The summary came back empty."]
+
+
+async def test_b4_09_after_a_failed_summary_everything_is_sent(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("say: half\nerror 400", name="scripted/small"))
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    await room.say("say: next")
+    sent = str(room.model.requests[-1]["messages"])
+    assert all(f"answer {number}" in sent for number in range(4))
