@@ -142,6 +142,20 @@ WITH RECURSIVE kept(id, parent_id) AS (
 SELECT id FROM kept
 """
 
+# Rows of some sessions that other sessions reach as forks: what stays when the former go. A fork of a fork comes upon
+# them through the fork, or through rows whose session is gone.
+_STAYING: Final = """
+WITH RECURSIVE reached(id, parent_id) AS (
+    SELECT m.id, m.parent_id
+    FROM think_sessions_session s JOIN think_sessions_message m ON m.id = s.forked_from_id
+    WHERE s.id NOT IN (:ids:) AND (m.session_id IS NULL OR m.session_id IN (:ids:))
+    UNION
+    SELECT reached.parent_id, (SELECT m.parent_id FROM think_sessions_message m WHERE m.id = reached.parent_id)
+    FROM reached WHERE reached.parent_id IS NOT NULL
+)
+SELECT id FROM reached
+"""
+
 # Chains of rows without a session that nothing needs any more, each from its end upwards.
 _UNREACHED: Final = """
 WITH RECURSIVE garbage(id, parent_id) AS (
@@ -255,6 +269,11 @@ class MessageQuerySet(QuerySet["Message"]):
     def needed_by_others(self, session_id: str) -> "MessageQuerySet":
         """Messages of a session that a fork reaches."""
         return self.filter(pk__in=_rows(_KEPT, (session_id, session_id)))
+
+    def staying_without(self, session_ids: Sequence[str]) -> "MessageQuerySet":
+        """Messages of some sessions that would stay if all of those were deleted, as forks of others reach them."""
+        sql = _STAYING.replace(":ids:", ", ".join(["%s"] * len(session_ids)))
+        return self.filter(session__in=session_ids, pk__in=_rows(sql, (*session_ids, *session_ids)))
 
     def unreached(self, limit: int) -> "MessageQuerySet":
         """Messages whose session is gone and that no fork reaches, at most so many branches of them."""
