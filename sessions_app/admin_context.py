@@ -101,8 +101,6 @@ class EntryForm(TextForm):
 class TextAdmin(ReadOnlyAdmin):
     """Rows with a text that those may edit who hold Django's change permission. Saving is a service's business."""
 
-    list_select_related = ("owner", "session")
-    list_filter = ("updated_at",)
     can_delete = True
 
     @override
@@ -234,6 +232,8 @@ class BlockAdmin(TextAdmin):
 
     form = BlockForm
     list_display = ("label", "holder", "max_tokens", "is_runtime", "is_removed", "updated_at")
+    list_filter = ("updated_at",)
+    list_select_related = ("owner", "session")
     search_fields = ("=label", "=session__id", _OWNER)
     search_help_text = "The exact label, session or owner."
     ordering = ("-pk",)
@@ -283,6 +283,8 @@ class EntryAdmin(TextAdmin):
 
     form = EntryForm
     list_display = ("key", "label", "holder", "title", "updated_at")
+    list_filter = ("updated_at",)
+    list_select_related = ("owner", "session")
     search_fields = ("=key", "=label", "=session__id", _OWNER)
     search_help_text = "The exact key, label, session or owner."
     ordering = ("-pk",)

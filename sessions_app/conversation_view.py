@@ -114,17 +114,17 @@ def conversation_view(session_id: str, *, branch: str = "", before: str = "", at
     elif page.leaf_id != selectors.leaf_id(session_id):
         branch = page.leaf_id or ""
     is_newest = not page.has_newer
-    session = Session.objects.only("archived_depth", "forked_from__message_id").select_related("forked_from")
-    row = session.get(pk=session_id)
+    columns = Session.objects.filter(pk=session_id).values_list("archived_depth", "forked_from__message_id")
+    archived_count, shared_end = columns.get()
     return ConversationView(
-        messages=_message_views(session_id, page.messages, row.forked_from and row.forked_from.message_id),
+        messages=_message_views(session_id, page.messages, shared_end),
         queued=[_alone(message) for message in selectors.queued(session_id)[:PAGE_MESSAGES]] if is_newest else [],
         older=page.messages[0].id if page.has_more else "",
         newer=page.messages[-1].id if page.has_newer and page.messages else "",
         branch=branch,
         target=target,
         count=selectors.count_path(session_id),
-        archived_count=row.archived_depth,
+        archived_count=archived_count,
         is_newest=is_newest,
     )
 
