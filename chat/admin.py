@@ -15,7 +15,8 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from typing_extensions import override
 
-from chat import attachments, tokens
+import sessions_app.admin  # noqa: F401 - registers first what is registered anew below
+from chat import attachments, compactions, tokens
 from chat.admin_base import ActionAdmin, link_to
 from chat.admin_calls import ToolCallAdmin
 from chat.admin_instances import AgentInstanceAdmin
@@ -26,9 +27,37 @@ from chat.turns.admission import cancel_turn
 from chat.turns.status import turn_status
 from fibers.models import FiberStep
 from fibers.services import requeue_fiber
+from sessions_app.admin_context import CompactionAdmin
+from sessions_app.compacting import Author
+from sessions_app.models import Compaction
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.models import ToolCallRecord
 
+
+class TellingCompactionAdmin(CompactionAdmin):
+    """Summaries; a change is told to the open pages of the conversation, if the session is one's."""
+
+    @override
+    def reword(self, row: Compaction, summary: str, author: Author) -> None:
+        """Store a summary's new text."""
+        instance = _conversation_of(row)
+        if instance is None:
+            super().reword(row, summary, author)
+        else:
+            compactions.reword(instance, row.pk, summary, user_id=author.user_id, via=author.via)
+
+    @override
+    def take_back(self, row: Compaction, author: Author) -> None:
+        """Undo a compaction."""
+        instance = _conversation_of(row)
+        if instance is None:
+            super().take_back(row, author)
+        else:
+            compactions.undo(instance, row.pk, user_id=author.user_id, via=author.via)
+
+
+admin.site.unregister(Compaction)  # registered by the app below, which knows of no conversations
+admin.site.register(Compaction, TellingCompactionAdmin)
 admin.site.register(AgentInstance, AgentInstanceAdmin)
 admin.site.register(ToolCallRecord, ToolCallAdmin)  # deciding about a call is the chat's business
 
@@ -96,12 +125,12 @@ class TurnAdmin(ActionAdmin):
         return link_to("think_sessions_session", turn.session_id)
 
     @admin.display(description="instance")
-    def instancelink_to(self, turn: Turn) -> str:
+    def instance_link(self, turn: Turn) -> str:
         """Link to the instance."""
         return link_to("think_chat_agentinstance", turn.instance_id)
 
     @admin.display(description="fiber")
-    def fiberlink_to(self, turn: Turn) -> str:
+    def fiber_link(self, turn: Turn) -> str:
         """Link to the fiber."""
         return link_to("think_fibers_fiber", turn.fiber_id)
 
@@ -199,6 +228,10 @@ class StreamSegmentAdmin(ActionAdmin):
     def prune_old(self, request: HttpRequest, queryset: QuerySet[StreamSegment]) -> None:  # noqa: ARG002 - policy decides
         """Remove segments of turns that ended long enough ago."""
         self.message_user(request, f"{prune_segments()} removed.", messages.SUCCESS)
+
+
+def _conversation_of(row: Compaction) -> AgentInstance | None:
+    return AgentInstance.objects.filter(pk=row.session.scope).first()
 
 
 def _steps(turn: Turn) -> QuerySet[FiberStep]:

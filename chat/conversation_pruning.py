@@ -147,8 +147,11 @@ def _prune_one(rule: PruneRule, now: datetime, instance_id: str) -> bool:
     row = rule.rows(now).filter(pk=instance_id).first()
     if row is None or any(turns_under_way(member).exists() for member in _families([row.pk])[row.pk]):
         return False
-    # Asked again while no turn can begin: a message may have come in between.
-    return delete_instance(row, only_if=lambda: rule.rows(now).filter(pk=instance_id).exists())
+    # Asked again while no turn can begin: a message may have come in between. Taking the lock counts one position.
+    unchanged = AgentInstance.objects.filter(
+        pk=row.pk, turn_count=row.turn_count + 1, pinned_at=row.pinned_at, archived_at=row.archived_at
+    )
+    return delete_instance(row, only_if=unchanged.exists)
 
 
 def _families(roots: Sequence[str]) -> dict[str, list[str]]:
