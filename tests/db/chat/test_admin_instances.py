@@ -99,9 +99,10 @@ def test_what_is_pinned_not_archived_or_busy_stays(alice: User, make_instance: M
 
 
 def test_a_rule_without_a_limit_is_refused() -> None:
-    for wrong in ({}, {"days": -1}, {"keep": -1}, {"days": 10**9}):
+    wrong: list[dict[str, Any]] = [{}, {"days": -1}, {"keep": -1}, {"days": 10**9}]
+    for given in wrong:
         with pytest.raises(InputInvalid):
-            PruneRule(**wrong)
+            PruneRule(**given)
 
 
 def test_a_plan_says_exactly_what_goes(alice: User, bob: User, make_instance: Make) -> None:
