@@ -1,7 +1,7 @@
 """Conversations in the admin: what is in them, what they cost, their configuration, pruning, and what takes space."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -111,6 +111,9 @@ class ConfigForm(forms.Form):
 class AgentInstanceAdmin(ActionAdmin):
     """Conversations, with links to what is in them."""
 
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
+
     list_display = ("id", "owner", "agent", "name", "title", "turn_count", "cost", "active_at", "conversation")
     list_filter = (AgentFilter, ArchivedFilter, "active_at")
     list_select_related = ("owner",)
@@ -167,7 +170,7 @@ class AgentInstanceAdmin(ActionAdmin):
         """What it is, and a link to the page that changes it."""
         shown = json.dumps(row.config, indent=2, ensure_ascii=True) if row.config_version else "never set"
         url = reverse("admin:think_chat_agentinstance_config", args=[row.pk])
-        page = '<pre class="think-block">{}</pre><a href="{}">Configuration, version {}</a>'
+        page = '<pre class="think-block" tabindex="0">{}</pre><a href="{}">Configuration, version {}</a>'
         return format_html(page, shown, url, row.config_version)
 
     @admin.action(description="Delete with everything in it", permissions=["remove"])

@@ -60,12 +60,13 @@ class SessionAdmin(ReadOnlyAdmin):
     search_help_text = "The exact id, scope or owner, or how the name begins."
     ordering = ("-id",)
     can_delete = True
-    fields = (
-        *("id", "name", "owner", "scope", "source", "forked", "end_reason", "change_seq", "created_at", "updated_at"),
-        *("pinned_at", "archived_at", "model_name", "input_tokens", "output_tokens", "reasoning_tokens"),
-        *("cached_tokens", "cost", "max_cost", "compacts_itself", "system_prompt_text", "read_besides"),
+    _first = ("id", "name", "owner", "scope", "forked", "updated_at", "cost", "system_prompt_text", "read_besides")
+    _more = (
+        *("source", "end_reason", "change_seq", "created_at", "pinned_at", "archived_at", "model_name", "input_tokens"),
+        *("output_tokens", "reasoning_tokens", "cached_tokens", "max_cost", "compacts_itself"),
     )
-    readonly_fields = fields
+    fieldsets = ((None, {"fields": _first}), ("More", {"fields": _more, "classes": ("collapse",)}))
+    readonly_fields = (*_first, *_more)
 
     @admin.display(description="forked from")
     def forked(self, row: Session) -> str:
@@ -86,7 +87,9 @@ class SessionAdmin(ReadOnlyAdmin):
         """The prompt that is kept for the next turn."""
         if row.system_prompt is None:
             return "none kept: the next turn renders it"
-        fold = '<details><summary>Kept for the next turn</summary><pre class="think-block">{}</pre></details>'
+        fold = (
+            '<details><summary>Kept for the next turn</summary><pre class="think-block" tabindex="0">{}</pre></details>'
+        )
         return format_html(fold, row.system_prompt)
 
     @admin.display(description="models also read")

@@ -4,7 +4,7 @@ Texts are edited here and nothing else; every change goes through the same servi
 the history says which member of the staff it was.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -102,6 +102,9 @@ class TextAdmin(ReadOnlyAdmin):
     """Rows with a text that those may edit who hold Django's change permission. Saving is a service's business."""
 
     can_delete = True
+
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
 
     @override
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -315,11 +318,40 @@ class EntryAdmin(TextAdmin):
         delete_entry(_holder_of(obj), obj.label, obj.key, by=_by(request))
 
 
+class ViaFilter(admin.SimpleListFilter):
+    """By the way a change came. Choices are known, not from a DISTINCT over the table."""
+
+    title = "via"
+    parameter_name = "via"
+    known = ("model", "code", "api", "admin")
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return what there is."""
+        return [(name, name) for name in self.known]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ContextChange]) -> QuerySet[ContextChange]:
+        """Keep the chosen one."""
+        return queryset if self.value() is None else queryset.filter(**{self.parameter_name: self.value()})
+
+
+class ActionFilter(ViaFilter):
+    """By what was done."""
+
+    title = "action"
+    parameter_name = "action"
+    known = ("set", "append", "add", "remove", "delete", "edit", "undo")
+
+
 class ChangeAdmin(ReadOnlyAdmin):
     """The history of what models read. Rows are only added."""
 
-    list_display = ("created_at", "action", "subject", "holder", "actor", "via")
-    list_filter = ("via", "action", "created_at")
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
+
+    list_display = ("created_at", "action", "actor", "via", "subject", "holder")
+    list_filter = (ViaFilter, ActionFilter, "created_at")
     list_select_related = ("actor", "owner", "session")
     search_fields = ("=subject", "=session__id", _OWNER)
     search_help_text = 'The exact subject ("block:memory"), session or owner.'
@@ -359,7 +391,7 @@ def _replacing(held: str, text: str) -> Any:
 
 
 def _text_block(text: str) -> str:
-    return format_html('<pre class="think-block">{}</pre>', text) if text else "-"
+    return format_html('<pre class="think-block" tabindex="0">{}</pre>', text) if text else "-"
 
 
 def _session_url(session_id: str) -> str:

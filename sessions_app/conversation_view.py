@@ -66,6 +66,14 @@ class SiblingView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryView:
+    """A compaction where it ends. `is_covered`: a larger one that is not undone stands for the same messages."""
+
+    row: Compaction
+    is_covered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessageView:
     """One message in its place. `siblings`: all that stand there, oldest first; `position` counts from 1.
 
@@ -77,7 +85,7 @@ class MessageView:
     parts: list[PartView]
     siblings: Sequence[SiblingView] = ()
     position: int = 1
-    compactions: Sequence[Compaction] = ()
+    compactions: Sequence[SummaryView] = ()
     forks: Sequence[Session] = ()
     ends_shared: bool = False
     pruned_count: int = 0
@@ -153,7 +161,8 @@ def _message_views(session_id: str, messages: Sequence[StoredMessage], shared_en
     ids = [message.id for message in messages]
     families = selectors.siblings(session_id, ids)
     previews = _previews(session_id, [each for family in families.values() if len(family) > 1 for each in family])
-    compactions, forks = _compactions(session_id, ids), _forks(session_id, ids)
+    compactions = _compactions(session_id, {message.id: message.depth for message in messages})
+    forks = _forks(session_id, ids)
     pruned = _pruned(session_id, ids)
     return [
         MessageView(
@@ -193,12 +202,17 @@ def _beginning(content: JSONObject) -> str:
     return text if len(text) <= PREVIEW_CHARS else f"{text[: PREVIEW_CHARS - 1]}…"
 
 
-def _compactions(session_id: str, ids: Sequence[str]) -> dict[str, list[Compaction]]:
+def _compactions(session_id: str, depths: Mapping[str, int]) -> dict[str, list[SummaryView]]:
     """Compactions by the message that they end with, undone ones too. One query."""
-    rows = Compaction.objects.filter(session_id=session_id, last_id__in=ids).select_related("created_by")
-    found: dict[str, list[Compaction]] = {}
-    for row in rows.order_by("created_at", "id")[:MAX_NOTES]:
-        found.setdefault(row.last_id, []).append(row)
+    rows = Compaction.objects.filter(session_id=session_id, last_id__in=list(depths)).select_related("created_by")
+    shown = list(rows.order_by("created_at", "id")[:MAX_NOTES])
+    ranges = {row.pk: (depths[row.last_id] - row.message_count, depths[row.last_id]) for row in shown}
+    found: dict[str, list[SummaryView]] = {}
+    for row in shown:
+        top, bottom = ranges[row.pk]
+        larger = [ranges[other.pk] for other in shown if other.pk != row.pk and other.undone_at is None]
+        is_covered = any(above <= top and bottom < below for above, below in larger)
+        found.setdefault(row.last_id, []).append(SummaryView(row=row, is_covered=is_covered))
     return found
 
 

@@ -116,8 +116,12 @@ def test_the_tree_is_shown_in_place(staff: Client) -> None:
     assert "first answer</a>" in html  # how the sibling begins
     assert reverse("admin:think_sessions_compaction_change", args=[summary.id]) in html
     assert "Shared with the session this one was forked from" in page_of(staff, fork)
-    undo_compaction(summary.id)
-    assert "Undone summary" in page_of(staff, session)
+    larger = add_compaction(session.pk, first_id="u1", last_id="u3", summary="All of it.")
+    html = page_of(staff, session)
+    assert html.index("Earlier summary of 2") < html.index("Summary that models read instead of 3")
+    undo_compaction(larger.id)
+    html = page_of(staff, session)
+    assert html.index("Summary that models read instead of 2") < html.index("Undone summary of 3")
 
 
 def test_a_page_in_the_middle_leads_both_ways(staff: Client) -> None:

@@ -172,4 +172,13 @@ def test_lists_do_not_grow_with_their_rows(client: Client, root: User, name: str
             assert client.get(reverse(f"admin:think_sessions_{name}_changelist")).status_code == 200
         counts.append(len(captured))
     assert counts[0] == counts[1]
+        assert not [query for query in captured if "DISTINCT" in query["sql"]]
     assert client.get(reverse(f"admin:think_sessions_{name}_changelist"), {"q": "memory0"}).status_code == 200
+
+
+def test_changes_are_filtered_by_what_and_how(client: Client, root: User, session: Session) -> None:
+    block = block_of(Holder(session_id=session.pk))
+    edit(client, block, content="Mine.")
+    url = reverse("admin:think_sessions_contextchange_changelist")
+    for query, count in (({"via": "admin"}, 1), ({"via": "api"}, 0), ({"action": "set"}, 2), ({"action": "undo"}, 0)):
+        assert f"{count} context change" in client.get(url, query).content.decode()
