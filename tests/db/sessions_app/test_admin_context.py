@@ -172,7 +172,7 @@ def test_lists_do_not_grow_with_their_rows(client: Client, root: User, name: str
             assert client.get(reverse(f"admin:think_sessions_{name}_changelist")).status_code == 200
         counts.append(len(captured))
     assert counts[0] == counts[1]
-        assert not [query for query in captured if "DISTINCT" in query["sql"]]
+    assert not [query for query in captured if "DISTINCT" in query["sql"]]
     assert client.get(reverse(f"admin:think_sessions_{name}_changelist"), {"q": "memory0"}).status_code == 200
 
 
