@@ -245,6 +245,7 @@ class BlockAdmin(TextAdmin):
         *("entries", "updated_at", "history"),
     )
     fields = ("content", "seen", *readonly_fields)
+    actions = ("forget_wholly",)
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[ContextBlock]:
@@ -268,6 +269,14 @@ class BlockAdmin(TextAdmin):
     def save_model(self, request: HttpRequest, obj: ContextBlock, form: Any, change: bool) -> None:
         """Write the text, unless it has changed meanwhile."""
         write_text(_holder_of(obj), obj.label, _replacing(form.held, form.cleaned_data["content"]), by=_by(request))
+
+    @admin.action(description="Delete, and take the texts out of the history", permissions=["delete"])
+    def forget_wholly(self, request: HttpRequest, queryset: QuerySet[ContextBlock]) -> None:
+        """Forget the selected blocks and what the history says they were; who changed them and when stays."""
+        chosen = list(queryset)
+        for row in chosen:
+            forget(_holder_of(row), row.label, erases_history=True, by=_by(request))
+        self.message_user(request, f"{len(chosen)} forgotten.", messages.SUCCESS)
 
     @override
     def name_deleted(self, row: ContextBlock) -> str:
@@ -323,7 +332,7 @@ class ViaFilter(admin.SimpleListFilter):
 
     title = "via"
     parameter_name = "via"
-    known = ("model", "code", "api", "admin")
+    known: tuple[str, ...] = ("model", "code", "api", "admin")
 
     @override
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

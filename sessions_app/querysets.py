@@ -142,8 +142,8 @@ WITH RECURSIVE kept(id, parent_id) AS (
 SELECT id FROM kept
 """
 
-# Rows of the sessions of some scopes that other sessions reach as forks: what stays when the former go. A fork of a fork
-# comes upon them through the fork, or through rows whose session is gone.
+# Rows of the sessions of some scopes that other sessions reach as forks: what stays when the former go. A fork of a
+# fork comes upon them through the fork, or through rows whose session is gone.
 _STAYING: Final = """
 WITH RECURSIVE going(id) AS (
     SELECT id FROM think_sessions_session WHERE scope IN (:scopes:)

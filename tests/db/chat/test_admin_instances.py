@@ -27,9 +27,9 @@ from chat.table_sizes import database_size
 from sessions_app import selectors
 from sessions_app.compacting import add_compaction
 from sessions_app.models import Compaction, Message, Session
-from sessions_app.services import fork_session
+from sessions_app.services import append_messages, fork_session
 from sessions_app.testing import make_session
-from tests.db.chat.conftest import make_turn, say
+from tests.db.chat.conftest import make_turn, say, text_message
 
 Make = Callable[..., AgentInstance]
 LIST = "/admin/think_chat/agentinstance/"
@@ -142,12 +142,13 @@ def test_a_fork_of_a_fork_whose_origin_is_gone_is_counted(alice: User, make_inst
     origin, middle, last = (make_instance(alice) for _ in range(3))
     say(origin, "q1", "a1")
     first = fork_session(origin.session_id or "", "a1", scope=middle.pk)
-    second = fork_session(first.pk, "q1", scope=last.pk)
+    append_messages(first.pk, [text_message("mine", "user")])
+    second = fork_session(first.pk, "mine", scope=last.pk)
     instances.delete_instance(middle)
     grow_old(origin)
-    assert plan_pruning(PruneRule(days=30), NOW).staying_count == 1
+    assert plan_pruning(PruneRule(days=30), NOW).staying_count == 2
     assert sum(prune_by_rule(PruneRule(days=30), NOW)) == 1
-    assert [message.id for message in selectors.window(second.pk)] == ["q1"]
+    assert [message.id for message in selectors.window(second.pk)] == ["q1", "a1", "mine"]
 
 
 def test_who_wakes_up_before_it_goes_is_spared(

@@ -102,6 +102,17 @@ def test_a_deleted_block_takes_its_entries_along(client: Client, root: User, ses
     assert set(ContextChange.objects.filter(action="delete").values_list("via", "actor")) == {("admin", root.pk)}
 
 
+def test_a_block_is_forgotten_with_what_its_history_says(client: Client, root: User, session: Session) -> None:
+    block = block_of(Holder(session_id=session.pk))
+    data = {"action": "forget_wholly", "_selected_action": [block.pk]}
+    page = client.post(reverse("admin:think_sessions_contextblock_changelist"), data, follow=True).content.decode()
+    assert "1 forgotten." in page
+    assert list(ContextChange.objects.order_by("pk").values_list("action", "before", "after")) == [
+        ("set", "", ""),
+        ("delete", "", ""),
+    ]
+
+
 def test_an_entry_is_edited_found_anew_and_deleted(client: Client, root: User, session: Session) -> None:
     rows.put_entry(Holder(session_id=session.pk), "notes", Entry(key="tea", content="green"))
     entry = ContextEntry.objects.get()
