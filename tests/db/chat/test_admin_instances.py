@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pydantic import BaseModel
 
-from chat import attachments, compactions, instances
+from chat import attachments, compactions, instances, table_sizes
 from chat.agents import Assistant
 from chat.conversation_pruning import PruneRule, plan_pruning, prune_by_rule, prune_conversations
 from chat.errors import InputInvalid
@@ -251,6 +251,17 @@ def test_the_database_says_what_its_tables_take(client: Client, conversation: Ag
     assert messages.what == "messages"
     assert [each.byte_size for each in size.tables] == sorted((t.byte_size for t in size.tables), reverse=True)
     assert "think_sessions_message" in client.get(f"{LIST}storage/").content.decode()
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL always knows")
+def test_what_cannot_be_measured_is_said(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_sizes, "MAX_READ", 0)
+    assert "too large to be read" in client.get(f"{LIST}storage/").content.decode()
+    monkeypatch.undo()
+    monkeypatch.setattr(table_sizes, "_SQLITE", "SELECT * FROM no_such_table")
+    page = client.get(f"{LIST}storage/").content.decode()
+    assert "built without its table of sizes" in page
+    assert "The database takes" in page
 
 
 def test_a_configuration_is_changed_as_its_class_allows(
