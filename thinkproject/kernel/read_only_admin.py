@@ -36,6 +36,7 @@ class ReadOnlyAdmin(_ModelAdmin):
 
     paginator = BoundedPaginator
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # each would count the table
     list_per_page = 50
     can_delete = False
 
