@@ -87,7 +87,7 @@ async def write_title(context: FiberContext, make_agent: Callable[[InstanceKey],
     try:
         model = await _model(agent)
         small = model.name == LOCAL_MODEL_NAME
-        await db(check_call, key_of(instance), payload["session_id"])
+        await db(check_call, agent.key, payload["session_id"])
         said, finish = await _ask(model, title_request(question, answer, for_small=small))
     except (ThinkError, TimeoutError) as error:
         may_pass = not isinstance(error, ThinkError) or error.retryable

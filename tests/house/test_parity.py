@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterable
 from functools import cache
 
 from tests.house.repository import ROOT
@@ -10,7 +11,7 @@ _ID = r"(?:[A-FU]\d*\.[\w-]+|H\.\w+\.\w+)"
 _ROW = re.compile(rf"^\|\s*(?P<row>{_ID})\s*\|[^|]*\|(?P<module>[^|]*)\|(?P<test>[^|]*)\|\s*$")
 _ABSENT = re.compile(rf"^\|\s*(?P<row>{_ID})\s*\|[^|]*\|\s*(?P<why>[^|]*?)\s*\|\s*$")
 
-_WHOLE = {
+_WHOLE: dict[str, Iterable[int]] = {
     "A1": range(1, 26),
     "A2": range(1, 27),
     "A5": range(1, 28),
