@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja import NinjaAPI, Router
 from ninja.parser import Parser
 
-from chat import api_calls, api_files, api_instances, api_stream, api_submissions, api_turns
+from chat import api_calls, api_files, api_instances, api_sessions, api_stream, api_submissions, api_turns
 from chat.api_auth import SessionAuth, TokenAuth
 from chat.api_problems import install_problems
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
@@ -44,6 +44,7 @@ def build_router() -> Router:
     """All operations below `/api/v1/`."""
     router = Router(auth=[TokenAuth(), SessionAuth()])
     router.add_router("", api_instances.router)
+    router.add_router("", api_sessions.router)
     router.add_router("", api_turns.router)
     router.add_router("", api_calls.router)
     router.add_router("", api_stream.router)

@@ -20,6 +20,8 @@ class InstanceBells:
     key: InstanceKey
     channel_name: str
     state_version: int
+    session_id: str | None
+    """The session that this connection follows; frames do not say which one they are about."""
     delivery: Delivery | None
 
     async def snapshot(self) -> Snapshot:
@@ -43,19 +45,40 @@ class InstanceBells:
         if self.delivery is None or event["origin"] == self.channel_name:
             return
         turn = await db(live.find_turn, self.key, turn_id=event["turn_id"])
-        if turn is not None:
+        if turn is not None and await self.follows(turn):
             await self._hear(turn)
 
     async def _hear(self, turn: TurnRef) -> None:
         await self.hear_before(turn.position)
         await self._show(turn)
 
+    async def follows(self, turn: TurnRef) -> bool:
+        """Whether a turn that was just accepted is of the session that is followed; another may be current by now."""
+        if self.session_id is None:
+            self.session_id = turn.session_id  # the first one: there is nothing to take back
+        elif self.session_id != turn.session_id:
+            await self.follow_current()
+        if self.session_id != turn.session_id and self.delivery is not None:
+            self.delivery.heard.add(turn.position)
+        return self.session_id == turn.session_id
+
+    async def session_switched(self, _event: JSONObject) -> None:
+        """Another session is the current one."""
+        await self.follow_current()
+
+    async def follow_current(self) -> None:
+        """Follow the current session, if it is another one than before: its messages come, and what runs in it."""
+        snapshot = await self.snapshot()
+        if self.delivery is not None and snapshot.session_id != self.session_id:
+            self.session_id = snapshot.session_id
+            await self.delivery.follow(snapshot.turns, last_position=snapshot.last_position)
+
     async def hear_before(self, position: int) -> None:
         """Hear of the turns before this one, whose bells are late or lost: they are answered first, so told first."""
         assert self.delivery is not None
         if self.delivery.heard.up_to < position - 1:
             for turn in await db(live.turns_after, self.key, self.delivery.heard.up_to):
-                if turn.position < position:
+                if turn.position < position and turn.session_id == self.session_id:
                     await self._show(turn)
             self.delivery.heard.add_up_to(position - 1)
 
@@ -75,6 +98,9 @@ class InstanceBells:
 
     async def turn_recovering(self, event: JSONObject) -> None:
         """A turn that a crash cut goes on."""
+        turn = await db(live.find_turn, self.key, request_id=event["request_id"])
+        if turn is not None and turn.session_id != self.session_id:
+            return
         await self.send_text(frames.recovering(event["recovering"], event["request_id"]))
 
     async def chat_cleared(self, event: JSONObject) -> None:

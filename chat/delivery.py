@@ -7,7 +7,7 @@ What is sent, and when it must not be, is the outbox's.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 
@@ -149,6 +149,30 @@ class Delivery:
             await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
         if is_own and turns:
             await self.outbox.transcript()
+
+    async def follow(self, turns: Sequence[TurnRef], *, last_position: int) -> None:
+        """Another session is the current one: end here what was told of the former, show the path, tell its turns.
+
+        The turns that are left go on by themselves; a client that comes back to their session gets them from their
+        beginning.
+        """
+        kept = {turn.turn_id for turn in turns}
+        left = sorted((t for t in self._turns.values() if t.turn_id not in kept), key=lambda turn: turn.position)
+        current = self._current
+        self.outbox.leave(left)
+        self.outbox.come_back(turns)
+        for turn in left:
+            self._forget(turn)
+        self._restart.set()
+        self._ended -= kept
+        self.heard.add_up_to(last_position)
+        await self.outbox.actions(self._handshake.left(turn.request_id for turn in left))
+        for turn in left:
+            has_begun = turn is current and await self.outbox.has_begun(turn)
+            await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
+        await self.outbox.transcript()
+        for turn in turns:
+            self.tell(turn)
 
     def _forget(self, turn: TurnRef) -> None:
         self._turns.pop(turn.position, None)

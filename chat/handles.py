@@ -17,6 +17,7 @@ from chat.errors import AgentNotFound, TurnFailed
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
 from chat.making import ChatDatabaseHost
 from chat.registry import is_served
+from chat.session_verbs import SessionVerbs
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.intake import Program
 from chat.turns.persistence import response_key
@@ -50,7 +51,7 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnVerbs, SubmissionVerbs):
+class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
     """One instance, with the verbs of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:

@@ -2,6 +2,7 @@
 
 from chat.agent import Agent, InstanceKey
 from chat.host import DatabaseHost
+from chat.kept_sessions import DatabaseHistory, DatabaseSessions
 from chat.registry import get_agent_class
 from chat.submissions import DatabaseSubmissions
 from chat.turn_port import DatabaseTurns
@@ -14,6 +15,16 @@ class ChatDatabaseHost(DatabaseHost):
     def turns(self) -> DatabaseTurns:
         """Turns of this conversation."""
         return DatabaseTurns(self.key)
+
+    @property
+    def sessions(self) -> DatabaseSessions:
+        """Histories of this instance."""
+        return DatabaseSessions(self.key)
+
+    @property
+    def history(self) -> DatabaseHistory:
+        """The current one of them."""
+        return DatabaseHistory(self.key)
 
     @property
     def submissions(self) -> DatabaseSubmissions:

@@ -4,7 +4,7 @@ Chunks come from the log, the transcript and the end from the rows; nothing here
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from chat import live
 from chat.agent import InstanceKey
@@ -58,6 +58,14 @@ class Outbox:
         self._clears += 1
         self.version = None  # the client has emptied its list by itself, or is about to
         self._cleared.update(turn.turn_id for turn in turns)
+
+    def leave(self, turns: list[TurnRef]) -> None:
+        """The client follows another session from now on: nothing of these turns goes out any more."""
+        self.clear(turns)
+
+    def come_back(self, turns: Iterable[TurnRef]) -> None:
+        """These turns are of the session that the client follows now."""
+        self._cleared.difference_update(turn.turn_id for turn in turns)
 
     async def cleared(self) -> None:
         """Say that somebody cleared the conversation."""

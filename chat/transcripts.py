@@ -15,7 +15,6 @@ from fibers.core.states import TERMINAL
 from fibers.models import FiberStep
 from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
-from sessions_app.models import Session
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.selectors import call_durations
 
@@ -51,17 +50,6 @@ class StepView:
     attempt: int
     created_at: datetime
     summary: JSONObject
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionView:
-    """A history inside a conversation."""
-
-    id: str
-    name: str
-    is_current: bool
-    created_at: datetime
-    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,21 +97,6 @@ def transcript(instance: AgentInstance, *, before: str | None = None, limit: int
         running=running,
         failed=failed,
     )
-
-
-def session_views(instance: AgentInstance) -> list[SessionView]:
-    """Histories inside the conversation, newest first."""
-    rows = Session.objects.filter(scope=instance.id).order_by("-updated_at", "id")[:200]
-    return [
-        SessionView(
-            id=row.id,
-            name=row.name,
-            is_current=row.id == instance.session_id,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-        )
-        for row in rows
-    ]
 
 
 def turn_view_of(turn_id: str) -> TurnView:

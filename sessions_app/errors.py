@@ -2,6 +2,7 @@
 
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared
+                  ExportInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -35,3 +36,9 @@ class MessageShared(SessionError, Conflict):
     """A fork shares this message, so it cannot be deleted on its own; delete the fork first."""
 
     code = "message_shared"
+
+
+class ExportInvalid(SessionError, Invalid):
+    """What should be imported is not an export of a conversation."""
+
+    code = "export_invalid"
