@@ -8,7 +8,16 @@ from django.http import HttpRequest
 from ninja import NinjaAPI, Router
 from ninja.parser import Parser
 
-from chat import api_calls, api_files, api_instances, api_sessions, api_stream, api_submissions, api_turns
+from chat import (
+    api_calls,
+    api_files,
+    api_instances,
+    api_search,
+    api_sessions,
+    api_stream,
+    api_submissions,
+    api_turns,
+)
 from chat.api_auth import SessionAuth, TokenAuth
 from chat.api_problems import install_problems
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
@@ -50,6 +59,7 @@ def build_router() -> Router:
     router.add_router("", api_stream.router)
     router.add_router("", api_submissions.router)
     router.add_router("", api_files.router)
+    router.add_router("", api_search.router)
     return router
 
 

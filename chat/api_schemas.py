@@ -227,11 +227,12 @@ class RunningTurnOut(TurnOut):
 
 
 class TranscriptOut(Schema):
-    """A page of the path, root first; then what waits in the queue."""
+    """A page of the path, root first; then what waits in the queue. `has_newer`: the path goes on below the page."""
 
     items: list[MessageOut]
     queued: list[MessageOut]
     has_more: bool
+    has_newer: bool
     leaf_id: str | None
     running: RunningTurnOut | None
     failed: TurnOut | None

@@ -2,7 +2,7 @@
 
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared
-                  ExportInvalid
+                  ExportInvalid · CursorInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -42,3 +42,9 @@ class ExportInvalid(SessionError, Invalid):
     """What should be imported is not an export of a conversation."""
 
     code = "export_invalid"
+
+
+class CursorInvalid(SessionError, Invalid):
+    """The cursor is not one of ours."""
+
+    code = "cursor_invalid"

@@ -21,11 +21,15 @@ IDS_PER_QUERY: Final = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A stretch of a path, root first. `leaf_id` is the end of the whole path that was asked for."""
+    """A stretch of a path, root first. `leaf_id` is the end of the whole path that was asked for.
+
+    `has_more`: more of it lies above; `has_newer`: more lies below.
+    """
 
     messages: list[StoredMessage]
     has_more: bool
     leaf_id: str | None
+    has_newer: bool = False
 
 
 def get_message(session_id: str, message_id: str) -> StoredMessage | None:
@@ -60,9 +64,31 @@ def path_page(
     below: Any = _placed(session_id, before)
     leaf_id = below.active_leaf_id if isinstance(leaf, Leaf) else leaf
     if below.parent_id is None:
-        return Page(messages=[], has_more=False, leaf_id=leaf_id)
+        return Page(messages=[], has_more=False, leaf_id=leaf_id, has_newer=True)
     messages, has_more = _stretch(Message.objects.tail(session_id, below.parent_id, bounds))
-    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id)
+    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=True)
+
+
+def page_around(session_id: str, message_id: str, *, above: int, below: int) -> Page:
+    """A message with so many above and below it: on the shown path, or on the newest branch below it.
+
+    Costs the distance from the leaf, as `is_on_path` does. At most four queries.
+    **Errors:** `MessageNotFound` for a message that is unknown or has no place yet.
+    """
+    row: Any = _placed(session_id, message_id)
+    leaf_id = row.active_leaf_id
+    lower = _lower(session_id, None, row, below)
+    if not lower:
+        leaf = Message.objects.leaves_below(session_id, row.pk).only("message_id").first() or row
+        leaf_id = leaf.message_id
+        lower = _lower(session_id, leaf.pk, row, below)
+    upper: list[StoredMessage] = []
+    has_more = row.parent_id is not None
+    if has_more and above > 0:
+        bounds = Bounds(max_messages=min(above, MAX_PAGE))
+        upper, has_more = _stretch(Message.objects.tail(session_id, row.parent_id, bounds))
+    messages = [*upper, *lower[: below + 1]]
+    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=len(lower) > below + 1)
 
 
 def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1024) -> list[StoredMessage]:
@@ -230,6 +256,13 @@ def _placed(session_id: str, message_id: str) -> Message:
     if row is None or row.placed_at is None:
         raise MessageNotFound(f"There is no message {message_id!r} in the tree of this session.")
     return row
+
+
+def _lower(session_id: str, leaf_row_id: int | None, row: Message, below: int) -> list[StoredMessage]:
+    """A message and up to one more than so many below it, on the path to a leaf; nothing where that path lacks it."""
+    path = Message.objects.on_path(session_id, leaf_row_id, row.depth)
+    found = _stored(path.filter(depth__gte=row.depth).order_by("depth"), below + 2)
+    return found if found and found[0].id == row.message_id else []
 
 
 def _from_first_question(messages: list[StoredMessage], has_more: bool) -> list[StoredMessage]:
