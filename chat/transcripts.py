@@ -70,14 +70,17 @@ class MessageView:
 class Transcript:
     """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order.
 
-    `has_more`: the path goes on above; `has_newer`: below. Then nothing is said to be queued.
+    `has_more`: the path goes on above; `has_newer`: below. Then nothing is said to be queued. `leaf_id` ends the path
+    that the page is of, `shown_leaf_id` the one that the conversation shows.
     """
 
-    messages: list[MessageView]
-    queued: list[MessageView]
-    has_more: bool
-    has_newer: bool
-    leaf_id: str | None
+    session_id: str | None = None
+    messages: list[MessageView] = field(default_factory=list)
+    queued: list[MessageView] = field(default_factory=list)
+    has_more: bool = False
+    has_newer: bool = False
+    leaf_id: str | None = None
+    shown_leaf_id: str | None = None
     running: TurnView | None
     failed: TurnView | None
 
@@ -102,21 +105,23 @@ def transcript(instance: AgentInstance, page_of: PageOf | None = None, *, limit:
     """
     running, failed = _edge_turns(instance)
     if instance.session_id is None:
-        return Transcript(
-            messages=[], queued=[], has_more=False, has_newer=False, leaf_id=None, running=running, failed=failed
-        )
-    page = _page(instance.session_id, page_of or PageOf(), limit)
+        return Transcript(running=running, failed=failed)
+    wanted = page_of or PageOf()
+    page = _page(instance.session_id, wanted, limit)
+    is_beside = wanted.around is not None or wanted.after is not None
     families = selectors.siblings(instance.session_id, [message.id for message in page.messages])
     queued = [] if page.has_newer else selectors.queued(instance.session_id)
     turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
     called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
     durations = call_durations(called) if called else {}
     return Transcript(
+        session_id=instance.session_id,
         messages=[_view(message, families, turns, durations) for message in page.messages],
         queued=[_alone(message, turns) for message in queued],
         has_more=page.has_more,
         has_newer=page.has_newer,
         leaf_id=page.leaf_id,
+        shown_leaf_id=selectors.leaf_id(instance.session_id) if is_beside else page.leaf_id,
         running=running,
         failed=failed,
     )

@@ -118,10 +118,10 @@ export class Conversation extends Transcript {
     else {
       const parent = this.messages.at(-1);
       message = { id, role: "assistant", parts: [], metadata: {}, parentId: parent?.id ?? null, siblings: [id], turn: null, toolMs: {} };
-      this.messages.push(message);
+      if (!this.place) this.messages.push(message); // who reads elsewhere finds it at the end
     }
     message.isLive = true;
-    this.leafId = id;
+    if (!this.place) this.leafId = id;
     this.run(stream);
     this.emit("messages");
     return message;
@@ -148,6 +148,7 @@ export class Conversation extends Transcript {
 
   #onTranscript(frame) {
     if (!Array.isArray(frame.messages)) return;
+    if (this.place) return this.refreshSoon();
     mergeTranscript(this, frame.messages);
     this.emit("messages");
     if (this.isLoaded) this.refreshSoon(); // the page adds siblings, turns and what failed
@@ -162,9 +163,10 @@ export class Conversation extends Transcript {
   }
 
   #onClear() {
-    Object.assign(this, { messages: [], queued: [], hasMore: false, failed: null, running: null, leafId: null });
+    Object.assign(this, { messages: [], queued: [], hasMore: false, hasNewer: false, place: null, failed: null, running: null, leafId: null });
     for (const stream of this.streams.values()) stream.isDone = true;
     this.emit("messages");
+    this.emit("place");
     this.emit("status");
   }
 
@@ -192,7 +194,11 @@ export class Conversation extends Transcript {
   }
 
   async selectSibling(messageId) {
+    if (this.place?.isForeign) return this.openAt(messageId, this.place.sessionId); // another history: only looked at
     await this.api.selectLeaf(this.instance.id, messageId);
-    await this.refresh();
+    if (!this.place) return this.refresh();
+    this.place = { ...this.place }; // what is under way to the former place comes too late
+    this.messages = [];
+    await this.openAt(messageId);
   }
 }

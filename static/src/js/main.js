@@ -4,11 +4,17 @@ import { Api } from "./api.js";
 import { Composer } from "./composer.js";
 import { onContentClick } from "./copying.js";
 import { ConnectionBar } from "./connection.js";
+import { ConversationMenu } from "./conversation_menu.js";
+import { FindBar } from "./find_bar.js";
+import { Menu } from "./menu.js";
+import { PlaceBar } from "./place_bar.js";
+import { SessionSwitcher } from "./session_switcher.js";
 import { Page } from "./page.js";
-import { Sidebar } from "./sidebar.js";
+import { fromInstance, Sidebar } from "./sidebar.js";
 import { Speaker } from "./speaker.js";
 import { Timeline } from "./timeline.js";
 import { bindThemeButton } from "./preferences.js";
+import { notice } from "./dialogs.js";
 import { showModel } from "./model_notice.js";
 
 const at = (id) => document.getElementById(id);
@@ -25,28 +31,51 @@ function start(boot) {
     { send: (message) => page.send(message), stop: () => page.stop(), editLast: () => page.editLast() },
   );
   const timeline = new Timeline(
-    { scroller: at("scroller"), list: at("messages"), status: at("status"), more: at("older"), down: at("to-end") },
+    { scroller: at("scroller"), list: at("messages"), status: at("status"), more: at("older"), newer: at("newer"), down: at("to-end") },
     { act: (...args) => page.act(...args), filesBase: boot.urls.files },
   );
+  const menu = new ConversationMenu(api, {
+    rename: (item) => page.rename(item),
+    remove: (item) => page.remove(item),
+    changed: (raw) => page.onChanged(fromInstance(raw)),
+  });
   const sidebar = new Sidebar(
-    { list: at("conversations"), search: at("search"), more: at("more-conversations"), empty: at("no-conversations") },
+    {
+      list: at("conversations"), search: at("search"), more: at("more-conversations"), empty: at("no-conversations"), archive: at("archive-head"),
+      hits: { list: at("hits"), note: at("hits-note"), more: at("more-hits"), heading: at("hits-heading") },
+    },
     api,
     {
       base: boot.urls.home,
       open: (id) => page.open(id),
-      rename: (item) => page.rename(item),
-      remove: (item) => page.remove(item),
+      openHit: (hit) => page.openHit(hit),
+      menu: (item, button) => menu.open(item, button),
       changed: () => page?.onListChanged(),
     },
     boot.instances,
   );
+  const find = new FindBar(
+    { bar: at("find-bar"), input: at("find"), close: at("find-close"), button: at("find-open"), list: at("find-hits"), note: at("find-note"), more: at("more-find-hits"), heading: at("find-count") },
+    api,
+    { base: boot.urls.home, open: (hit, keepsFocus) => page.openHit(hit, keepsFocus) },
+  );
+  const guarded = (action) => () => action().catch((error) => notice(error.message));
+  const placeBar = new PlaceBar(at("place"), {
+    base: boot.urls.home,
+    goOn: guarded(() => page.conversation.goOnHere()),
+    back: guarded(() => page.conversation.backToNewest()),
+    restore: guarded(async () => page.onChanged(fromInstance(await api.changeInstance(page.conversation.instance.id, { archived: false })))),
+    openOrigin: ({ id, messageId }) => page.open(id, true, { messageId, sessionId: "" }),
+  });
   page = new Page(boot, api, {
-    composer, timeline, sidebar,
+    composer, timeline, sidebar, find, placeBar,
+    sessions: new SessionSwitcher(at("histories"), api),
     connection: new ConnectionBar(at("connection")),
     speaker: new Speaker(at("live")),
-    elements: { title: at("title"), welcome: at("welcome"), readOnly: { note: at("read-only"), form: at("composer"), skip: document.querySelector(".skip") } },
+    elements: { title: at("title"), more: at("conversation-more"), welcome: at("welcome"), readOnly: { note: at("read-only"), form: at("composer"), skip: document.querySelector(".skip") } },
   });
   bindPage(page, composer, sidebar);
+  bindMenus(page, sidebar, find, menu);
   showModel({ banner: at("banner"), name: at("model-name") }, boot.model);
   page.start();
   document.documentElement.dataset.ready = "1";
@@ -76,6 +105,23 @@ function bindPage(page, composer, sidebar) {
       page.stop();
     }
   });
+}
+
+function bindMenus(page, sidebar, find, menu) {
+  const search = { icon: "search", label: "Search in this conversation", run: () => find.open() };
+  at("conversation-more").addEventListener("click", ({ currentTarget }) => menu.open(page.conversation.instance, currentTarget, [search]));
+  const file = at("import-file");
+  file.addEventListener("change", () => {
+    if (file.files[0]) page.branching.importFile(file.files[0]);
+    file.value = "";
+  });
+  const listMenu = new Menu("Conversations");
+  at("list-more").addEventListener("click", ({ currentTarget }) =>
+    listMenu.open(currentTarget, [
+      { icon: "box", label: "Archived conversations", run: () => sidebar.showArchive(true) },
+      { icon: "open", label: "Import a conversation", run: () => file.click() },
+    ]),
+  );
 }
 
 function follow(link, go) {

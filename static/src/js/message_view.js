@@ -116,6 +116,8 @@ export class MessageView {
     if (textOf(message)) nodes.push(iconButton("copy", "Copy this message", act("copy")));
     if (message.role === "assistant" && !this.context.isReadOnly) nodes.push(iconButton("again", "Answer again", act("regenerate")));
     if (message.role === "user" && !this.context.isReadOnly) nodes.push(iconButton("edit", "Edit this message", act("edit")));
+    if (message.role === "assistant" && textOf(message) && !this.context.isReadOnly) nodes.push(iconButton("edit", "Edit this answer", act("editAnswer")));
+    if (!this.context.isReadOnly) nodes.push(iconButton("fork", "Fork from here", act("fork")));
     nodes.push(...metaNodes(message));
     return nodes.filter(Boolean);
   }

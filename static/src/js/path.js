@@ -6,7 +6,10 @@ export function fromPage(raw) {
     messages: (raw.items ?? []).map(fromItem),
     queued: (raw.queued ?? []).map(fromItem),
     hasMore: raw.has_more === true,
+    hasNewer: raw.has_newer === true,
     leafId: raw.leaf_id ?? null,
+    shownLeafId: raw.shown_leaf_id ?? raw.leaf_id ?? null,
+    sessionId: raw.session_id ?? null,
     failed: raw.failed ? fromFailure(raw.failed) : null,
     running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id } : null,
   };

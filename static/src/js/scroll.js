@@ -10,6 +10,7 @@ export class Scroll {
     this.scroller = scroller;
     this.onChange = onChange;
     this.isFollowing = true;
+    this.isHeld = false; // the end of what is loaded is not the end of the conversation: there is nothing to follow
     scroller.addEventListener("scroll", () => this.#look(), { passive: true });
     scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#leave(), { passive: true });
     scroller.addEventListener("keydown", (event) => ["PageUp", "Home", "ArrowUp"].includes(event.key) && this.#leave());
@@ -31,11 +32,29 @@ export class Scroll {
 
   /** Go to the end if that is where the reader is. */
   follow() {
-    if (!this.isFollowing || this.#frame) return;
+    if (!this.isFollowing || this.isHeld || this.#frame) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      if (this.isFollowing) this.#jump();
+      if (this.isFollowing && !this.isHeld) this.#jump();
     });
+  }
+
+  /** Bring one element into the middle, and again when those around it have got their real heights. */
+  show(element) {
+    this.#set(false);
+    const go = () => {
+      const isTall = element.offsetHeight > this.scroller.clientHeight;
+      element.scrollIntoView({ block: isTall ? "start" : "center" });
+      this.lastTop = this.scroller.scrollTop;
+    };
+    go();
+    let frames = 3;
+    const again = () => {
+      if (!element.isConnected || this.isFollowing) return;
+      go();
+      if (--frames) requestAnimationFrame(again);
+    };
+    requestAnimationFrame(again);
   }
 
   toEnd() {

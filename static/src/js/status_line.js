@@ -20,6 +20,7 @@ const QUIET_AFTER = 6_000;
 /** {kind, text, detail?, actions?} or null when there is nothing to say. */
 export function statusOf(conversation, outbox) {
   const { running, failed } = conversation;
+  if (conversation.place) return null; // that line belongs to the end of the conversation
   if (conversation.isRecovering) return { kind: "wait", text: "Picking up after an interruption. Nothing is lost." };
   if (conversation.loadError && !conversation.isLoaded) {
     return { kind: "error", text: "This conversation could not be loaded.", detail: conversation.loadError.message, actions: [{ name: "reload", label: "Try again" }] };
