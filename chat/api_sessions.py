@@ -121,11 +121,11 @@ def conversation_import(
     request: HttpRequest,
     file: Annotated[UploadedFile, File()],
     agent: Annotated[Name, Form()],
-    title: Annotated[Title, Form()] = "",
+    title: Annotated[Title | None, Form()] = None,
 ) -> object:
     """Make a conversation of an exported history. A file that is wrong anywhere leaves nothing."""
     opened = open_agent(caller_of(request).user, agent, instances.new_instance_name())
-    return Status(201, bringing.bring_instance(opened, file, title=title))
+    return Status(201, bringing.bring_instance(opened, file, title=title or ""))
 
 
 @router.post("/instances/{instance_id}/imports", response={201: ImportedOut}, operation_id="import_session")

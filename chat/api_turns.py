@@ -93,6 +93,10 @@ def _intake(data: TurnIn) -> Intake:
         case "regenerate-message":
             return Regenerate(message_id=_target(data))
         case "continue":
+            if data.message is not None or data.message_id is not None:
+                raise InputInvalid(
+                    "A turn of trigger 'continue' goes on from the end of what is shown, without a message."
+                )
             return Continue()
 
 

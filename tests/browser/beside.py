@@ -42,3 +42,10 @@ def rename(user_id: int, title: str) -> None:
 def set_duration(call_id: str, milliseconds: int) -> None:
     """Have a tool call have taken so long."""
     ToolCallRecord.objects.filter(call_id=call_id).update(duration_ms=milliseconds)
+
+
+def branch(instance_id: str, parent_id: str, messages: list[dict[str, Any]]) -> None:
+    """Store another path below a message; what is shown stays."""
+    session = AgentInstance.objects.get(pk=instance_id).session
+    assert session is not None
+    append_messages(session.pk, messages, after=parent_id, shows=False)

@@ -73,6 +73,12 @@ class Desk(Think):
         return [linger, pay, spend, sign, ask_remote, client_tool("locate", "Ask the browser where it is.")]
 
 
+class Notebook(Desk):
+    """Keeps several histories."""
+
+    keeps_sessions = True
+
+
 class Note(Think):
     """A sub-agent of boards and of other notes."""
 

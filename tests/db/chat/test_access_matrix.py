@@ -17,6 +17,7 @@ from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat import attachments, tokens
+from chat.agents import Assistant
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.log import close_logs
 from tests.db.chat.access_rows import all_rows, keep
@@ -50,14 +51,38 @@ class Hers:
             "file_id": self.file.id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
+            "message_id": "alices-answer",
             "call_id": self.call.call_id,
         }
         for name, value in ids.items():
             text = text.replace("{" + name + "}", str(value))
         return text
 
+    def filled(self, body: Any) -> Any:
+        """The same in a body."""
+        return json.loads(self.fill(json.dumps(body))) if isinstance(body, dict) else body
 
+
+ASYNC = ("/stream", "/export")
 HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hi"}]}}
+
+EXPORT = b"""{"kind": "session", "format": "think-session", "version": 1, "leaf": null}
+{"kind": "end", "messages": 0}"""
+UPLOAD = b"\r\n".join(
+    [
+        b"--edge",
+        b'Content-Disposition: form-data; name="file"; filename="x.jsonl"',
+        b"Content-Type: application/octet-stream",
+        b"",
+        EXPORT,
+        b"--edge",
+        b'Content-Disposition: form-data; name="agent"',
+        b"",
+        b"assistant",
+        b"--edge--",
+        b"",
+    ]
+)
 
 # (method, path of the API): body, for operations on one thing of somebody's
 GUARDED: dict[tuple[str, str], Any] = {
@@ -68,6 +93,14 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("PUT", "/api/v1/instances/{instance_id}/leaf"): {"message_id": "alices-question"},
     ("POST", "/api/v1/instances/{instance_id}/clear"): None,
     ("GET", "/api/v1/instances/{instance_id}/sessions"): None,
+    ("POST", "/api/v1/instances/{instance_id}/sessions"): {"name": "Taken"},
+    ("PUT", "/api/v1/instances/{instance_id}/session"): {"session_id": "{session_id}"},
+    ("PATCH", "/api/v1/sessions/{session_id}"): {"name": "Taken", "pinned": True, "archived": True},
+    ("DELETE", "/api/v1/sessions/{session_id}"): None,
+    ("GET", "/api/v1/sessions/{session_id}/export"): None,
+    ("POST", "/api/v1/instances/{instance_id}/imports"): UPLOAD,
+    ("POST", "/api/v1/instances/{instance_id}/fork"): {"message_id": "alices-question"},
+    ("POST", "/api/v1/instances/{instance_id}/messages/{message_id}/edit"): {"parts": HELLO["message"]["parts"]},
     ("GET", "/api/v1/sessions/{session_id}/messages"): None,
     ("POST", "/api/v1/instances/{instance_id}/turns"): HELLO,
     ("GET", "/api/v1/instances/{instance_id}/turns"): None,
@@ -97,6 +130,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
     ("POST", "/api/v1/files"): None,
     ("GET", "/api/v1/search"): None,
+    ("POST", "/api/v1/imports"): UPLOAD,
 }
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
@@ -115,6 +149,12 @@ BY_NAME = {
     "^agents/.+/chat/.+/stream$": "the same",
 }
 PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
+
+
+@pytest.fixture(autouse=True)
+def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that operations on histories are possible at all."""
+    monkeypatch.setattr(Assistant, "keeps_sessions", True)
 
 
 @pytest.fixture
@@ -152,8 +192,10 @@ class Streamed:
 
 
 def call(client: Client, method: str, path: str, body: Any) -> Any:
-    if path.endswith("/stream"):
+    if path.endswith(ASYNC):
         return async_to_sync(_follow)(client, path)
+    if isinstance(body, bytes):
+        return client.generic(method, path, body, content_type="multipart/form-data; boundary=edge")
     data = b"" if body is None else json.dumps(body).encode()
     return client.generic(method, path, data, content_type="application/json")
 
@@ -170,7 +212,7 @@ async def _follow(client: Client, path: str) -> Streamed:
 def rows_of(operations: Iterable[tuple[str, str]]) -> list[Any]:
     """Parameters of a test. An async operation asks the database on threads of its own, so its rows are committed."""
     crosses = [pytest.mark.django_db(transaction=True)]
-    return [pytest.param(*row, marks=crosses if row[1].endswith("/stream") else []) for row in sorted(operations)]
+    return [pytest.param(*row, marks=crosses if row[1].endswith(ASYNC) else []) for row in sorted(operations)]
 
 
 def routes(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]:
@@ -217,7 +259,7 @@ def test_every_route_has_a_row() -> None:
 def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, method: str, path: str) -> None:
     client = client_of(bob)
     before = all_rows()
-    reply = call(client, method, hers.fill(path), GUARDED[method, path])
+    reply = call(client, method, hers.fill(path), hers.filled(GUARDED[method, path]))
     assert reply.status_code == 404
     assert all_rows() == before
     assert SECRET not in reply.content.decode()
@@ -229,21 +271,21 @@ def test_superusers_get_no_way_round(hers: Hers, bob: User, method: str, path: s
     User.objects.filter(pk=bob.pk).update(**{power: True})
     client = client_of(bob)
     before = all_rows()
-    assert call(client, method, hers.fill(path), GUARDED[method, path]).status_code == 404
+    assert call(client, method, hers.fill(path), hers.filled(GUARDED[method, path])).status_code == 404
     assert all_rows() == before
 
 
 @pytest.mark.parametrize(("method", "path"), rows_of(GUARDED | OWN))
 def test_nobody_gets_and_changes_nothing(hers: Hers, method: str, path: str) -> None:
     before = all_rows()
-    reply = call(client_of(None), method, hers.fill(path), (GUARDED | OWN)[method, path])
+    reply = call(client_of(None), method, hers.fill(path), hers.filled((GUARDED | OWN)[method, path]))
     assert (reply.status_code, reply["Content-Type"]) == (401, "application/problem+json")
     assert all_rows() == before
 
 
 @pytest.mark.parametrize(("method", "path"), rows_of(GUARDED))
 def test_alice_herself_may(hers: Hers, alice: User, method: str, path: str) -> None:
-    assert call(client_of(alice), method, hers.fill(path), GUARDED[method, path]).status_code < 400
+    assert call(client_of(alice), method, hers.fill(path), hers.filled(GUARDED[method, path])).status_code < 400
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(OWN))
@@ -262,6 +304,10 @@ HER_FILE = {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/p
 # Alice's ids below Bob's own things: the parent is his, the child is not
 NESTED = [
     ("PUT", "/leaf", {"message_id": "alices-question"}),
+    ("PUT", "/session", {"session_id": "{session_id}"}),
+    ("POST", "/fork", {"message_id": "alices-question"}),
+    ("POST", "/fork", {"message_id": "alices-question", "session_id": "{session_id}"}),
+    ("POST", "/messages/alices-answer/edit", {"parts": HELLO["message"]["parts"]}),
     ("POST", "/turns", HELLO | {"parent_id": "alices-question"}),
     ("POST", "/messages", {"messages": [HELLO["message"]], "parent_id": "alices-question"}),
     ("POST", "/messages", {"messages": [HER_FILE]}),

@@ -148,7 +148,7 @@ def test_an_import_that_died_is_pruned() -> None:
 
 def test_markdown_is_the_shown_path(tree: Session) -> None:
     call = {"type": "tool-add", "toolCallId": "c", "state": "output-available", "input": {"a": 1}, "output": "```"}
-    parts = [{"type": "reasoning", "text": "hm\n\nyes"}, call, {"type": "text", "text": "done"}]
+    parts: list[dict[str, Any]] = [{"type": "reasoning", "text": "hm\n\nyes"}, call, {"type": "text", "text": "done"}]
     make_message(tree, role="assistant", message_id="a5", parts=parts)
     text = "".join(export_markdown(tree.pk))
     assert text.startswith("# Tree\n\n## User\n\none\n\n## Assistant\n\ntwo\n\n## User")
