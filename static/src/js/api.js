@@ -72,7 +72,7 @@ export class Api {
     const whose = sessionId ? `/sessions/${encodeURIComponent(sessionId)}` : `/instances/${encodeURIComponent(id)}`;
     return this.request("GET", `${whose}/messages?${queryOf({ limit: 50, ...wanted })}`);
   };
-  fork = (id, messageId, sessionId) => this.request("POST", `/instances/${encodeURIComponent(id)}/fork`, { message_id: messageId, session_id: sessionId });
+  fork = (id, messageId, sessionId, title) => this.request("POST", `/instances/${encodeURIComponent(id)}/fork`, { message_id: messageId, session_id: sessionId, title });
   editAnswer = (id, messageId, text, continues) =>
     this.request("POST", `/instances/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}/edit`, { parts: [{ type: "text", text }], continue_from_here: continues });
   sessions = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/sessions`);

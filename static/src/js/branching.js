@@ -5,6 +5,11 @@ import { askAnswer, askAgent, notice } from "./dialogs.js";
 import { fromInstance } from "./sidebar.js";
 import { textOf } from "./message_view.js";
 
+const LONGEST_TITLE = 100;
+
+/** In a list both would look the same otherwise. */
+const forkTitle = (title) => (title && !title.startsWith("Fork: ") ? `Fork: ${title}`.slice(0, LONGEST_TITLE) : title);
+
 export class Branching {
   constructor(page) {
     this.page = page;
@@ -18,7 +23,7 @@ export class Branching {
   async fork(message) {
     const { instance, place, sessionId } = this.#conversation;
     try {
-      const made = fromInstance(await this.page.api.fork(instance.id, message.id, place?.sessionId ?? sessionId ?? undefined));
+      const made = fromInstance(await this.page.api.fork(instance.id, message.id, place?.sessionId ?? sessionId ?? undefined, forkTitle(instance.title)));
       this.page.sidebar.put(made);
       await this.page.open(made.id);
       this.page.speaker.say("You are in the fork.");
@@ -34,15 +39,15 @@ export class Branching {
     const wanted = await askAnswer(textOf(message), { isLast });
     if (wanted === null) return;
     try {
-      const { message_id: id } = await this.page.api.editAnswer(conversation.instance.id, message.id, wanted.text, wanted.continues);
+      await this.page.api.editAnswer(conversation.instance.id, message.id, wanted.text, wanted.continues);
       if (wanted.continues || isLast) {
         conversation.leavePlace();
         conversation.cutAfter(message.parentId);
       }
-      await conversation.refresh();
-      notice(wanted.continues || isLast ? "Saved. The conversation goes on from this version." : "Saved as another version.");
+      await conversation.refreshAround(message.id);
+      if (wanted.continues || isLast) this.page.speaker.say("Saved. The conversation goes on from this version.");
+      else notice("Saved as another version.");
       if (wanted.continues) this.page.composer.focus();
-      return id;
     } catch (error) {
       notice(error.message);
     }

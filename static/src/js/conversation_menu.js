@@ -4,7 +4,7 @@ import { notice } from "./dialogs.js";
 import { Menu } from "./menu.js";
 
 export class ConversationMenu {
-  /** `on`: {rename(item), remove(item), changed()}. */
+  /** `on`: {rename(item), remove(item), changed(raw), say(text)}. */
   constructor(api, on) {
     Object.assign(this, { api, on, menu: new Menu("Conversation") });
   }
@@ -22,7 +22,7 @@ export class ConversationMenu {
       entries.push({ icon: "save", label: "Export, all versions (JSON)", href: this.api.exportAddress(item.sessionId, "jsonl") });
       entries.push({ icon: "save", label: "Export to read (Markdown)", href: this.api.exportAddress(item.sessionId, "markdown") });
     }
-    entries.push({ icon: "box", label: item.isArchived ? "Restore" : "Archive", run: put({ archived: !item.isArchived }, item.isArchived ? "Restored." : "Archived. You find it under “Archived”.") });
+    entries.push({ icon: "box", label: item.isArchived ? "Restore" : "Archive", run: put({ archived: !item.isArchived }, item.isArchived ? "Restored." : "Archived. The menu beside “New” leads to it.") });
     entries.push({ icon: "bin", label: "Delete", run: () => this.on.remove(item) });
     return entries;
   }
@@ -30,7 +30,8 @@ export class ConversationMenu {
   async #change(item, change, said) {
     try {
       this.on.changed(await this.api.changeInstance(item.id, change));
-      notice(said);
+      if (change.archived) notice(said); // it goes out of sight; of the rest one sees that it was done
+      else this.on.say(said);
     } catch (error) {
       notice(error.message);
     }

@@ -38,6 +38,7 @@ function start(boot) {
     rename: (item) => page.rename(item),
     remove: (item) => page.remove(item),
     changed: (raw) => page.onChanged(fromInstance(raw)),
+    say: (text) => page.speaker.say(text),
   });
   const sidebar = new Sidebar(
     {

@@ -117,7 +117,7 @@ export class Page {
     this.outbox = new Outbox(pathOf(instance), (entry) => this.#deliver(conversation, entry));
     conversation.on("status", () => this.#onStatus());
     conversation.on("messages", () => this.#onMessages());
-    conversation.on("place", () => this.#onPlace());
+    conversation.on("place", (detail) => this.#onPlace(detail));
     conversation.on("session", () => this.sessions.refresh());
     conversation.on("message", (id) => this.#speak(id));
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
@@ -130,7 +130,7 @@ export class Page {
     if (!instance.isNew && !instance.isReadOnly) this.#attach(conversation); // what nobody continues needs no line
     this.#onStatus();
     this.#onMessages();
-    this.#onPlace();
+    this.placeBar.draw(conversation);
     this.#showHead();
     this.#markSeen();
     if (document.body.dataset.view === "conversation") this.composer.focus();
@@ -314,10 +314,10 @@ export class Page {
 
   // --- what follows from the conversation's state -------------------------------------------------------------------
 
-  #onPlace() {
+  #onPlace(detail) {
     this.placeBar.draw(this.conversation);
     const { id } = this.conversation.instance;
-    if (id && !this.conversation.place && placeOf(location)) history.replaceState(null, "", this.address(id));
+    if (id && detail?.isBack && placeOf(location)) history.replaceState(null, "", this.address(id));
   }
 
   #onStatus() {

@@ -46,6 +46,15 @@ export function mergeNewest(conversation, page, live) {
   conversation.hasMore = older.length ? conversation.hasMore : page.hasMore;
 }
 
+/** Take over what a page says of messages that are shown; none comes and none goes. */
+export function refreshKnown(conversation, page) {
+  const fresh = new Map(page.messages.map((item) => [item.id, item]));
+  for (const message of conversation.messages) {
+    const item = fresh.get(message.id);
+    if (item && !message.isLive) refreshed(message, item, null);
+  }
+}
+
 /** The same object lives on, so that its view does; a message being streamed keeps its own, newer parts. */
 function refreshed(old, item, live) {
   if (!old || old === item) return item;

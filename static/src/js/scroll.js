@@ -43,8 +43,9 @@ export class Scroll {
   show(element) {
     this.#set(false);
     const go = () => {
-      const isTall = element.offsetHeight > this.scroller.clientHeight;
-      element.scrollIntoView({ block: isTall ? "start" : "center" });
+      // Not scrollIntoView: that moves every box around it too, those that never scroll among them.
+      const room = Math.max(16, (this.scroller.clientHeight - element.offsetHeight) / 2);
+      this.scroller.scrollTop += element.getBoundingClientRect().top - this.scroller.getBoundingClientRect().top - room;
       this.lastTop = this.scroller.scrollTop;
     };
     go();

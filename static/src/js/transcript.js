@@ -1,7 +1,7 @@
 // The list of messages of one conversation as the server has it: read by pages, with the turn that runs. No DOM in here.
 
 import { Emitter } from "./events.js";
-import { fromPage, mergeNewest } from "./path.js";
+import { fromPage, mergeNewest, refreshKnown } from "./path.js";
 import { TurnStream } from "./stream.js";
 
 const REFRESH_PAUSE = 60;
@@ -213,6 +213,13 @@ export class Transcript extends Emitter {
     if (this.place) this.emit("status");
   }
 
+  /** Read what stands around a message again: it has got another version, and what is shown stays. */
+  async refreshAround(messageId) {
+    if (!this.place) return this.refresh();
+    refreshKnown(this, fromPage(await this.#read({ around: messageId })));
+    this.emit("messages");
+  }
+
   /** Back to the newest page of the path that the conversation shows. */
   async backToNewest() {
     if (!this.place) return;
@@ -244,7 +251,7 @@ export class Transcript extends Emitter {
   #leavePlace() {
     this.place = null;
     this.hasNewer = false;
-    this.emit("place");
+    this.emit("place", { isBack: true });
   }
 
   #forgetNewer() {
