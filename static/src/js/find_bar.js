@@ -58,7 +58,7 @@ export class FindBar {
   /** How many there are is told to those who do not see the list. */
   #count() {
     const { count } = this.hits;
-    setText(this.elements.heading, count ? `${count}${this.elements.more.hidden ? "" : " or more"} ${count === 1 ? "message" : "messages"}` : "");
+    setText(this.elements.heading, count ? `${count}${this.elements.more.hidden ? "" : "+"} found` : "");
   }
 
   #onKey(event) {

@@ -25,7 +25,7 @@ export class Menu {
   constructor(label) {
     this.element = h("div", { class: "menu", popover: "auto", role: "menu", "aria-label": label });
     this.element.addEventListener("keydown", (event) => moveFocus(event, [...this.element.querySelectorAll("[role=menuitem]")]));
-    document.body.append(this.element);
+    document.querySelector("main").append(this.element); // a landmark: what is outside of all is skipped by some readers
   }
 
   /** `entries`: [{icon, label, run, href?, file?}]; one with `href` is a link to something to save. */

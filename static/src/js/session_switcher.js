@@ -18,7 +18,7 @@ export class SessionSwitcher {
     const add = h("button", { type: "button", class: "button", onclick: () => this.#create() }, icon("plus"), "New history");
     this.popover = h("div", { class: "menu", popover: "auto", role: "dialog", "aria-label": "Histories of this conversation" }, this.list, add);
     this.popover.addEventListener("keydown", (event) => moveFocus(event, [...this.popover.querySelectorAll(".history-name")]));
-    document.body.append(this.popover);
+    document.querySelector("main").append(this.popover);
     button.addEventListener("click", () => this.#open());
   }
 
