@@ -35,7 +35,7 @@ export class PlaceBar {
   }
 
   #archived() {
-    return [h("span", { text: "This conversation is archived." }), h("button", { type: "button", class: "quiet", text: "Restore", onclick: () => this.on.restore() })];
+    return [h("span", { text: "This conversation is archived." }), " ", h("button", { type: "button", class: "quiet", text: "Restore", onclick: () => this.on.restore() })];
   }
 
   #origin(origin) {
@@ -45,6 +45,6 @@ export class PlaceBar {
       this.on.openOrigin(origin);
     };
     const href = `${this.on.base}c/${encodeURIComponent(origin.id)}?at=${encodeURIComponent(origin.messageId)}`;
-    return [h("span", { text: "Forked from" }), h("a", { href, dir: "auto", onclick: open, text: origin.title || "another conversation" })];
+    return [h("span", { text: "Forked from" }), " ", h("a", { href, dir: "auto", onclick: open, text: origin.title || "another conversation" })];
   }
 }
