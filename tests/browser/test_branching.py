@@ -29,6 +29,7 @@ def test_fork_goes_on_alone_and_leads_back(tab: ChatPage, live_product: Any) -> 
     place = tab.page.locator("#place")
     expect(place).to_contain_text("Forked from Plans")
     expect(tab.page.locator("#title")).to_have_text("Fork: Plans")
+    expect(tab.messages).to_have_count(12)
     assert ids(tab) == [f"m{number}" for number in range(12)]
     tab.ask("say: Alone.")
     tab.page.reload()
