@@ -10,10 +10,12 @@ from ninja.parser import Parser
 
 from chat import (
     api_calls,
+    api_compactions,
     api_files,
     api_instances,
     api_search,
     api_sessions,
+    api_settings,
     api_stream,
     api_submissions,
     api_turns,
@@ -59,7 +61,9 @@ def build_router() -> Router:
     router.add_router("", api_stream.router)
     router.add_router("", api_submissions.router)
     router.add_router("", api_files.router)
+    router.add_router("", api_compactions.router)
     router.add_router("", api_search.router)
+    router.add_router("", api_settings.router)
     return router
 
 

@@ -92,7 +92,7 @@ def instance_list(
 def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     """Start a conversation, or open the one of this name."""
     opened = open_agent(caller_of(request).user, data.agent, data.name or instances.new_instance_name())
-    instance = instances.create_instance(opened, title=data.title)
+    instance = instances.create_instance(opened, title=data.title, title_is_provisional=data.title_is_provisional)
     return Status(201, instances.instance_summary(instance.id))
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ninja import Field, Schema
 
-from chat.api_schemas import Id, Input, Title
+from chat.api_schemas import Amount, Id, Input, Title
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -40,6 +40,13 @@ class SessionOut(Schema):
     updated_at: datetime
     pinned_at: datetime | None
     archived_at: datetime | None
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Amount
+    max_cost: Amount | None
 
 
 class ForkIn(Input):

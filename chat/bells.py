@@ -6,27 +6,24 @@ them from an event's type: `turn.accepted` calls `turn_accepted`.
 
 from chat import live
 from chat.agent import InstanceKey
-from chat.core import frames
-from chat.delivery import Delivery
-from chat.live import Snapshot, TurnRef
+from chat.core import frames, side_frames
+from chat.core.side_frames import Compacted, SessionPhase
+from chat.instances import title_of
+from chat.live import TurnRef
 from chat.models import TurnTrigger
+from chat.session_follower import SessionFollower
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
-class InstanceBells:
+class InstanceBells(SessionFollower):
     """Mixin of the consumer, which supplies what the handlers need."""
 
     key: InstanceKey
     channel_name: str
+    user_id: int
+    follows_list: bool
     state_version: int
-    session_id: str | None
-    """The session that this connection follows; frames do not say which one they are about."""
-    delivery: Delivery | None
-
-    async def snapshot(self) -> Snapshot:
-        """Read the instance as it is now."""
-        raise NotImplementedError
 
     async def send_text(self, text: str) -> None:
         """Send one frame."""
@@ -51,27 +48,6 @@ class InstanceBells:
     async def _hear(self, turn: TurnRef) -> None:
         await self.hear_before(turn.position)
         await self._show(turn)
-
-    async def follows(self, turn: TurnRef) -> bool:
-        """Whether a turn that was just accepted is of the session that is followed; another may be current by now."""
-        if self.session_id is None:
-            self.session_id = turn.session_id  # the first one: there is nothing to take back
-        elif self.session_id != turn.session_id:
-            await self.follow_current()
-        if self.session_id != turn.session_id and self.delivery is not None:
-            self.delivery.heard.add(turn.position)
-        return self.session_id == turn.session_id
-
-    async def session_switched(self, _event: JSONObject) -> None:
-        """Another session is the current one."""
-        await self.follow_current()
-
-    async def follow_current(self) -> None:
-        """Follow the current session, if it is another one than before: its messages come, and what runs in it."""
-        snapshot = await self.snapshot()
-        if self.delivery is not None and snapshot.session_id != self.session_id:
-            self.session_id = snapshot.session_id
-            await self.delivery.follow(snapshot.turns, last_position=snapshot.last_position)
 
     async def hear_before(self, position: int) -> None:
         """Hear of the turns before this one, whose bells are late or lost: they are answered first, so told first."""
@@ -114,6 +90,23 @@ class InstanceBells:
         if (await self.snapshot()).active is None:
             await self.send_transcript()
 
+    async def session_phase(self, event: JSONObject) -> None:
+        """A compaction has begun or is over, or a summary was changed."""
+        if self.delivery is not None:
+            compacted = event.get("compacted")
+            phase = SessionPhase(
+                phase=event["phase"],
+                token_estimate=event["tokens"],
+                token_threshold=event["threshold"],
+                compacted=None if compacted is None else Compacted.model_validate(compacted),
+            )
+            await self.send_text(side_frames.session_phase(phase))
+
+    async def session_failed(self, event: JSONObject) -> None:
+        """A compaction failed; nothing was changed."""
+        if self.delivery is not None:
+            await self.send_text(side_frames.session_error(event["error"]))
+
     async def message_changed(self, event: JSONObject) -> None:
         """A stored message has changed in its place: a call of it was answered, or its result has come."""
         if self.delivery is not None:
@@ -132,6 +125,13 @@ class InstanceBells:
         if snapshot.state_version > self.state_version:
             self.state_version = snapshot.state_version
             await self.send_text(frames.state(snapshot.state))
+
+    async def conversation_changed(self, event: JSONObject) -> None:
+        """One of the user's conversations has another title: told to clients that show the list."""
+        if self.delivery is not None and self.follows_list:
+            title = await db(title_of, event["instance_id"], self.user_id)
+            if title is not None:
+                await self.send_text(side_frames.conversation_changed(event["instance_id"], title))
 
     async def authority_changed(self, _event: JSONObject) -> None:
         """Something about the user changed: ask again now."""

@@ -1,22 +1,25 @@
 """System checks of the agents that developers wrote.
 
 chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the product
-cannot serve · chat.E004 a hook that cannot be called as it is · chat.W001 a method in camel case, which nothing calls.
+cannot serve · chat.E004 a hook that cannot be called as it is · chat.E005 a price that cannot be read · chat.W001 a
+method in camel case, which nothing calls.
 """
 
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
+from pydantic import BaseModel
 
 from chat import (
     checks_access,  # noqa: F401 - registers the checks of access
     registry,
 )
-from chat.agent import Agent
+from chat.agent import Agent, ConfigAccess
 from chat.core.concurrency import Strategy, to_policy
 from chat.errors import InputInvalid
+from chat.llm.prices import price_table
 from chat.think import Think
 
 RESERVED = {"sub"}
@@ -98,6 +101,35 @@ def check_values(**_kwargs: Any) -> list[CheckMessage]:
                 Error(f"{_name(agent_class)}: {problem}", id="chat.E003") for problem in _value_problems(agent_class)
             ]
     return found
+
+
+@register("chat")
+def check_configs(**_kwargs: Any) -> list[CheckMessage]:
+    """Report a `config_model` that is no pydantic class, and a `config_access` that nobody knows."""
+    found: list[CheckMessage] = []
+    for agent_class in registry.registered_classes():
+        kind: Any = agent_class.config_model
+        access = agent_class.config_access
+        if kind is not None and not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            found.append(
+                Error(f"{_name(agent_class)}: config_model must be a pydantic class, not {kind!r}.", id="chat.E003")
+            )
+        if access not in get_args(ConfigAccess):
+            known = ", ".join(map(repr, get_args(ConfigAccess)))
+            found.append(
+                Error(f"{_name(agent_class)}: config_access must be one of {known}, not {access!r}.", id="chat.E003")
+            )
+    return found
+
+
+@register("chat")
+def check_prices(**_kwargs: Any) -> list[CheckMessage]:
+    """Report prices that cannot be read."""
+    try:
+        price_table()
+    except ValueError as error:
+        return [Error(f"THINK_PRICES: {error}.", id="chat.E005")]
+    return []
 
 
 def _value_problems(agent_class: type[Think]) -> list[str]:

@@ -124,6 +124,13 @@ def to_kept(info: SessionInfo, current_id: str | None) -> KeptSession:
         updated_at=info.updated_at,
         pinned_at=info.pinned_at,
         archived_at=info.archived_at,
+        model_name=info.model_name,
+        input_tokens=info.input_tokens,
+        output_tokens=info.output_tokens,
+        reasoning_tokens=info.reasoning_tokens,
+        cached_tokens=info.cached_tokens,
+        cost=info.cost,
+        max_cost=info.max_cost,
     )
 
 

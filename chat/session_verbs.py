@@ -6,6 +6,7 @@ to it, sockets show it, and it is the same one after a restart. A class that kee
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 from sessions_app.core.messages import StoredMessage
@@ -28,6 +29,13 @@ class KeptSession:
     updated_at: datetime
     pinned_at: datetime | None
     archived_at: datetime | None
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Decimal
+    max_cost: Decimal | None
 
 
 class SessionsPort(Protocol):

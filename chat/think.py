@@ -131,11 +131,18 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     max_persisted_messages: ClassVar[int | None] = None
     """Archive the oldest messages of the shown path beyond this count. Off by default."""
 
+    compaction_model: ClassVar[Any] = None
+    """The model that summarises, as `get_model` would name it; `None` means the agent's own."""
+
     stall_timeout_seconds: ClassVar[float | None] = None
     """A model that is silent for this long is treated as lost; 0 switches the watchdog off, `None` asks settings."""
 
     approval_seconds: ClassVar[float | None] = None
     """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
+
+    title_model: ClassVar[Any] = None
+    """Model that writes the titles of conversations: a name or a model object; `""` is the agent's own, `"none"` writes
+    none, `None` asks settings."""
 
     fibers: ClassVar[bool] = False
     """Whether background fibers of this agent are recovered by themselves. The methods work either way."""

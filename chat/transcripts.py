@@ -6,6 +6,7 @@ Costs what the page costs: a fixed number of queries whatever the length of the 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
@@ -34,6 +35,7 @@ class TurnView:
     output_tokens: int
     reasoning_tokens: int
     cached_tokens: int
+    cost: Decimal
     step_count: int
     duration_ms: int | None
     error: JSONObject | None
@@ -198,6 +200,7 @@ def turn_view(turn: Turn) -> TurnView:
         output_tokens=turn.output_tokens,
         reasoning_tokens=turn.reasoning_tokens,
         cached_tokens=turn.cached_tokens,
+        cost=turn.cost,
         step_count=turn.step_count,
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 from django.db import models
 
 from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, new_compaction_id
+from sessions_app.search.indexing import index_entries
 
 MAX_COMPACTIONS: Final = 500
 """Of the newest ones. Each covers more than those before it, so what lies further back says nothing any more."""
@@ -18,6 +19,7 @@ def take_along(origin_id: str, fork_id: str, fork_point: Message) -> None:
     copy_rows(_shared_compactions(origin_id, fork_point), id=new_compaction_id, session_id=fork_id)
     for model in (ContextBlock, ContextEntry):
         copy_rows(model._default_manager.filter(session_id=origin_id).order_by("pk"), id=None, session_id=fork_id)
+    index_entries(ContextEntry.objects.filter(session_id=fork_id))
 
 
 def insert_as_they_were(rows: Sequence[Row], *stamps: str) -> None:

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from sessions_app import selectors, services, sessions
+from sessions_app import compacting, selectors, services, sessions, usage
+from sessions_app.compacting import CompactionView
 from sessions_app.core.messages import Role, StoredMessage
 from sessions_app.core.tree import Leaf
-from sessions_app.models import Compaction
+from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.selectors import Page
 from sessions_app.sessions import SessionInfo
+from sessions_app.usage import SessionUsage
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -77,9 +79,9 @@ class SessionReader:
         """Whether the shown path is longer than so many messages. Counts only."""
         return self.path_length() > max_messages
 
-    def compactions(self) -> list[Compaction]:
+    def compactions(self) -> list[CompactionView]:
         """Summaries that stand for stretches of this session, oldest first; those that were undone are left out."""
-        return list(Compaction.objects.filter(session_id=self.id, undone_at=None).order_by("created_at", "id"))
+        return compacting.compactions(self.id)
 
 
 class SessionHandle(SessionReader):
@@ -129,9 +131,20 @@ class SessionHandle(SessionReader):
         """Give it a name, cut to 200 characters."""
         services.rename_session(self.id, name)
 
+    def add_compaction(self, summary: str, first_id: str, last_id: str) -> CompactionView:
+        """Let a summary stand for the messages from the first to the last where models read them; none is changed.
+
+        `CompactionInvalid` when the first does not lie above the last one, or the summary is blank.
+        """
+        return compacting.add_compaction(self.id, first_id=first_id, last_id=last_id, summary=summary)
+
     def add_usage(self, input_tokens: int, output_tokens: int, cost: Decimal | int | str = 0) -> None:
-        """Count what a model call took."""
-        sessions.add_usage(self.id, input_tokens, output_tokens, cost)
+        """Count what a model call took. Costs add up exactly, so a float is refused, as is a negative number."""
+        if isinstance(cost, float) or min(input_tokens, output_tokens) < 0 or Decimal(cost) < 0:
+            raise MessageInvalid("Usage is counted in numbers from 0 on, and a cost is a Decimal, not a float.")
+        used = SessionUsage(input_tokens=input_tokens, output_tokens=output_tokens, cost=Decimal(cost))
+        if not usage.add_usage(self.id, used):
+            raise SessionNotFound(f"There is no session {self.id!r}.")
 
 
 def _message(said: Said) -> JSONObject:

@@ -13,6 +13,7 @@ from django.db import transaction
 from sessions_app.core.messages import to_content
 from sessions_app.errors import MessageInvalid
 from sessions_app.models import Message
+from sessions_app.search.indexing import index_messages
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size
 
 Placed: TypeAlias = tuple[Message, str | None]
@@ -33,8 +34,10 @@ def row_of(session_id: str, message: JSONObject, *, created_at: datetime, placed
     )
 
 
-def write(session_id: str, placed: Sequence[Placed]) -> None:
+def write(session_id: str, placed: Sequence[Placed], tags: str) -> None:
     """Store a batch; parents are in an earlier batch or earlier in this one. A fixed number of statements.
+
+    `tags`: the marks of the search of what the session will be, as its scope is given to it at the end.
 
     **Errors:** `MessageInvalid` for an id that came before and for a parent that did not; then nothing is written.
     """
@@ -58,3 +61,4 @@ def write(session_id: str, placed: Sequence[Placed]) -> None:
             row.parent = None if parent_id is None else rows[parent_id]
             row.created_at = created_at
         Message.objects.bulk_update(made, ["parent", "created_at"])
+        index_messages(made, tags)

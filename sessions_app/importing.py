@@ -31,6 +31,7 @@ from sessions_app.exporting import (
 )
 from sessions_app.forking import insert_as_they_were
 from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session
+from sessions_app.search.indexing import index_entries, message_tags
 from sessions_app.services import create_session, delete_session
 from sessions_app.writing import prepare
 from thinkproject.kernel.ids import new_id
@@ -74,7 +75,7 @@ def import_session(
     **Errors:** `ExportInvalid`, with the number of the line.
     """
     session = create_session(owner_id=owner_id, scope=f"{UNFINISHED}{new_id('imp')}")
-    reader = _Reader(session.pk, accepts_system)
+    reader = _Reader(session.pk, accepts_system, message_tags(session.pk, owner_id, scope))
     is_done = False
     try:
         reader.read(lines)
@@ -102,6 +103,7 @@ class _Reader:
 
     session_id: str
     accepts_system: bool
+    tags: str  # of the search
     head: JSONObject | None = None  # what the first line says of the session
     count: int = 0
     leaf_id: str | None = None  # that the export names, then each queued message in its place
@@ -187,7 +189,7 @@ class _Reader:
         self.has_ended = True
 
     def _write(self) -> None:
-        import_rows.write(self.session_id, self.waiting)
+        import_rows.write(self.session_id, self.waiting, self.tags)
         self.waiting, self.waiting_bytes = [], 0
 
 
@@ -198,6 +200,7 @@ def _finish(session_id: str, reader: _Reader, scope: str, name: str) -> None:
             rows = [row for row in reader.others if isinstance(row, model)]
             for begin in range(0, len(rows), BATCH):
                 insert_as_they_were(rows[begin : begin + BATCH], *(("created_at",) if model is Compaction else ()))
+        index_entries(row for row in reader.others if isinstance(row, ContextEntry))
         leaf = _leaf(session_id, reader.leaf_id)
         head = reader.head or {}
         session = Session(**{"name": "", **head})

@@ -17,6 +17,7 @@ from sessions_app.errors import SessionNotFound
 from sessions_app.exporting import export_lines, export_markdown
 from sessions_app.handle import SessionHandle
 from sessions_app.importing import Lines, import_session
+from sessions_app.search.finding import SearchPage, search
 from sessions_app.sessions import SessionInfo
 
 Infos: TypeAlias = list[SessionInfo]
@@ -122,6 +123,12 @@ class SessionManager:
     def compact_and_split(self, session_id: str, summary: str, name: str = "") -> SessionHandle:
         """End a session and go on in a new one that begins with a summary of it."""
         return self.get(session_id).split(summary, name)
+
+    def search(self, query: str, *, session_id: str | None = None, limit: int = 20, cursor: str = "") -> SearchPage:
+        """Search all of them, or one; a malformed query finds nothing and says why. **Errors:** `CursorInvalid`."""
+        scopes = None if self.scope is None else [self.scope]
+        chosen = None if session_id is None else self.get(session_id).id
+        return search(query, session_id=chosen, scopes=scopes, owner_id=self.owner_id, limit=limit, cursor=cursor)
 
     # Out and in
 

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from sessions_app.core.compaction import Overlay
 from sessions_app.querysets import MessageQuerySet
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
@@ -147,6 +148,10 @@ class Compaction(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+    def to_overlay(self) -> Overlay:
+        """Give what reading needs of it."""
+        return Overlay(id=self.id, first_id=self.first_id, last_id=self.last_id, summary=self.summary)
 
 
 _OF_ONE = Q(session__isnull=False, owner=None) | Q(session=None, owner__isnull=False)

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 
 from django.db import transaction
 
+from sessions_app.compacting import forget_compactions
 from sessions_app.core.limits import Spill
 from sessions_app.core.messages import Role, to_ui
 from sessions_app.core.parts import pending_calls
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.forking import take_along
-from sessions_app.models import Compaction, Message, Session
+from sessions_app.models import Message, Session
 from sessions_app.selectors import count_path
 from sessions_app.writing import After, Writer, prepare, writing
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
@@ -281,9 +282,9 @@ def clear_session(session_id: str) -> None:
         session = Session.objects.filter(pk=session_id)
         fork_point = session.values_list("forked_from_id", flat=True).get()
         session.update(active_leaf=None, forked_from=None, archived_depth=0, system_prompt=None, loaded_keys=[])
-        Compaction.objects.filter(session_id=session_id).delete()
         Message.objects.needed_by_others(session_id).update(session=None)
         Message.objects.filter(session_id=session_id).erase()
+        forget_compactions(session_id)
         if fork_point is not None:
             Message.objects.unreached_above(fork_point).erase()
         writer.changed = True

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, Q, QuerySet
 from django.db.models.lookups import IsNull
 from django.utils import timezone
 
@@ -124,34 +124,6 @@ def describe_session(session_id: str, *, source: str | None = None, model_name: 
     """Note where a session came from, or which model answers in it. **Errors:** `SessionNotFound`."""
     known = {"source": source and source[:REASON_CHARS], "model_name": model_name and model_name[:200]}
     _update(session_id, **{name: value for name, value in known.items() if value is not None})
-
-
-def add_usage(
-    session_id: str,
-    input_tokens: int,
-    output_tokens: int,
-    cost: Decimal | int | str = 0,
-    *,
-    reasoning_tokens: int = 0,
-    cached_tokens: int = 0,
-) -> None:
-    """Count what a model call took. Additions of several writers at once all count.
-
-    **Errors:** `SessionNotFound`; `MessageInvalid` for a negative number, and for a cost that is a float, which could
-    not be added exactly.
-    """
-    if isinstance(cost, float):
-        raise MessageInvalid("A cost is a Decimal, a whole number or a text, not a float: sums must be exact.")
-    added: dict[str, int | Decimal] = {
-        "input_tokens": input_tokens,
-        "output_tokens": output_tokens,
-        "reasoning_tokens": reasoning_tokens,
-        "cached_tokens": cached_tokens,
-        "cost": Decimal(cost),
-    }
-    if any(value < 0 for value in added.values()):
-        raise MessageInvalid("Usage is only added: no number may be negative.")
-    _update(session_id, **{name: F(name) + Value(value) for name, value in added.items() if value})
 
 
 @transaction.atomic

@@ -8,7 +8,8 @@ and a step that was cut after something of it had been shown is sealed, so that 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from chat.core import chunks
@@ -24,6 +25,7 @@ from chat.core.language_model import (
     ToolSpec,
     Usage,
 )
+from chat.core.prices import NOTHING
 from chat.core.prompt import with_checkpoint
 from chat.core.step_history import StepHistory
 from chat.core.structured import Output
@@ -35,6 +37,8 @@ from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, 
 from tools_app.core.execution import CheckedCall
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
+CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
+"""The cost of one call of a model that goes by these names, the most exact one first."""
 
 CALL_PREFIX = "call:"
 MODEL_PREFIX = "model:"
@@ -108,6 +112,7 @@ class TurnPlan:
     output: Output | None = None
     shared: Any = None
     send_reasoning: bool = True
+    cost_of: CostOf = lambda _names, _usage: NOTHING
     cut_was_shown: bool = False  # a former attempt showed something of the step that is not recorded
 
 
@@ -116,10 +121,20 @@ class TurnTotals:
     """What the turn cost so far, recorded steps included. The loop updates it; its caller reads it."""
 
     usage: Usage = field(default_factory=Usage)
+    cost: Decimal = NOTHING
     steps: int = 0
     model_name: str = ""
     finish_reason: str = ""
     output: JSONValue = None  # the structured answer, once it is there
+
+    def count(self, record: JSONObject) -> None:
+        """Add the record of a settled model call."""
+        self.usage += Usage(**record.get("usage", {}))
+        self.cost += Decimal(record.get("cost", 0))
+        self.model_name = record.get("model_name") or self.model_name
+        if record["ends_step"]:
+            self.steps += 1
+            self.finish_reason = str(record.get("finish", ""))
 
 
 class TurnLoop:
@@ -177,16 +192,12 @@ class TurnLoop:
             self._count(record)
 
     def _count(self, record: JSONObject) -> None:
-        usage = Usage(**record.get("usage", {}))
-        self.totals.usage += usage
-        self.totals.model_name = record.get("model_name") or self.totals.model_name
+        self.totals.count(record)
         if record.get("sealed"):
             self._seals += 1
         if record["ends_step"]:
             self._steps.settled(record)
             self._answered_steps += 1
-            self.totals.steps += 1
-            self.totals.finish_reason = str(record.get("finish", ""))
 
     @property
     def _is_answered(self) -> bool:
@@ -289,7 +300,8 @@ class TurnLoop:
         record: JSONObject = {
             "finish": finish.reason.value,
             "ends_step": True,
-            "usage": _usage_json(finish.usage),
+            "usage": asdict(finish.usage),
+            "cost": str(self.plan.cost_of((model.name, finish.model_name), finish.usage)),
             "model_name": finish.model_name or model.name,
             "response_id": finish.response_id,
             "request": self._steps.describe(model.describe(request)),
@@ -357,6 +369,15 @@ class TurnLoop:
             raise
 
 
+def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
+    """What the settled model calls of a turn cost, from its journal: for a turn that does not go on."""
+    totals = TurnTotals()
+    for key, record in records.items():
+        if key.startswith(MODEL_PREFIX):
+            totals.count(record)
+    return totals
+
+
 def recorded_outputs(fold: TurnFold, records: Mapping[str, JSONValue]) -> list[Chunk]:
     """Outputs of calls that were settled and not yet logged, for a turn that does not go on. Folds them."""
     outputs: list[Chunk] = []
@@ -406,12 +427,3 @@ def _only(check: Check, known: tuple[ToolSpec, ...], offered: tuple[ToolSpec, ..
         return CheckedCall(input=found.input, error=f"Tool {name!r} is not available in this step.")
 
     return checked
-
-
-def _usage_json(usage: Usage) -> JSONObject:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cached_tokens": usage.cached_tokens,
-    }

@@ -15,14 +15,17 @@ from chat.core.hooks import ChatOptions, ModelChoice, TurnConfig, TurnContext
 from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.core.loop import TurnPlan
 from chat.core.prompt import to_model_messages
+from chat.core.session_setup import SessionSetup
 from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, decide_as, is_overridden, observe
 from chat.turns.client_tools import to_tools
+from chat.turns.costs import price_calls
 from chat.turns.merging import merge_history
 from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts, has_content, read_history
+from chat.turns.session_setup import configured_session
 from chat.turns.system_prompt import system_prompt
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -40,6 +43,7 @@ class Assembled:
     toolset: Toolset
     options: ChatOptions
     history: list[JSONObject]  # what the plan's prompt begins with; results of approved calls are written into it
+    setup: SessionSetup
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
@@ -61,7 +65,8 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     history = await _history(agent, facts)
     urls = _file_urls(history)
     files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
-    system = await system_prompt(agent, facts.session_id)
+    setup = await configured_session(agent)
+    system = await system_prompt(agent, facts.session_id, setup)
     # A client's tool never takes the place of one of ours: the model would be told what we never said.
     offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"))
     context = TurnContext(
@@ -97,6 +102,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         output=overrides.output,
         shared=config.shared,
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
+        cost_of=price_calls(),
         cut_was_shown=cut_was_shown,
     )
     return Assembled(
@@ -105,6 +111,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         toolset=toolset,
         options=_options(facts, plan, toolset, context.messages if messages is None else messages),
         history=history,
+        setup=setup,
         timeout_seconds=config.timeout_seconds,
     )
 

@@ -15,14 +15,17 @@ from django.utils import timezone
 from chat.agent import InstanceKey
 from chat.attachments import bind
 from chat.conf import chat_settings
-from chat.core.language_model import Usage
+from chat.core.loop import TurnTotals
 from chat.errors import TurnNotFound
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.answers import ANSWERABLE, answered_meanwhile, pass_by
+from chat.turns.compact_queue import start_compaction
 from chat.turns.continuing import continue_when_ready
+from chat.turns.costs import write_costs
 from chat.turns.entering import end_unbegun, enter_messages
 from chat.turns.status import SKIPPED_REASON
+from chat.turns.titling import needs_title, start_title
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
 from fibers.errors import Cancelled
@@ -30,6 +33,7 @@ from fibers.services import start_fiber
 from sessions_app import selectors
 from sessions_app.core.repair import repair_messages
 from sessions_app.core.tree import Leaf
+from sessions_app.models import CompactionTrigger
 from sessions_app.services import archive_beyond, place_messages, put_assistant, update_message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import OPEN
@@ -60,12 +64,14 @@ class TurnFacts:
     request_id: str
     key: InstanceKey
     session_id: str
+    generation: int  # at its begin; one of the instance's other sessions may be cleared since
     trigger: TurnTrigger
     assistant_id: str
     leaf_id: str | None  # the message that the answer hangs below
     body: JSONObject
     accepted_at: datetime
     history: list[JSONObject] | None = None  # the path to the leaf, where the begin has just read it
+    is_untitled: bool = False  # its conversation has no title but its first words
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
 
     @property
@@ -110,12 +116,14 @@ def facts_of(turn: Turn, leaf_id: str | None, history: list[JSONObject] | None =
         request_id=turn.request_id,
         key=key_of(turn.instance),
         session_id=turn.session_id,
+        generation=turn.generation,
         trigger=TurnTrigger(turn.trigger),
         assistant_id=turn.assistant_id,
         leaf_id=leaf_id,
         body=turn.body,
         accepted_at=turn.accepted_at,
         history=history,
+        is_untitled=needs_title(turn.instance),
         client_tools=tuple(turn.instance.client_tools),
     )
 
@@ -191,15 +199,15 @@ class TurnEnd:
 
     outcome: str  # completed, aborted, error
     message: JSONObject
-    usage: Usage
-    steps: int
-    model_name: str
+    totals: TurnTotals
     error_text: str = ""
     error_code: str = ""
     has_response_hook: bool = False
     max_messages: int | None = None  # of the shown path; older ones are archived
     original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
     output: JSONValue = None  # the structured answer
+    is_full: bool = False  # the session has outgrown its threshold
+    wants_title: bool = False  # its agent has titles written
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
@@ -212,18 +220,15 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     if was_stored and end.max_messages:
         archive_beyond(facts.session_id, end.max_messages)
     Turn.objects.filter(pk=facts.turn_id).update(
-        finished_at=timezone.now(),
-        model_name=end.model_name,
-        step_count=end.steps,
-        input_tokens=end.usage.input_tokens,
-        output_tokens=end.usage.output_tokens,
-        reasoning_tokens=end.usage.reasoning_tokens,
-        cached_tokens=end.usage.cached_tokens,
-        error_text=end.error_text,
-        error_code=end.error_code,
+        finished_at=timezone.now(), error_text=end.error_text, error_code=end.error_code
     )
+    write_costs(facts.turn_id, facts.session_id, end.totals)
     if was_stored and end.outcome == "completed":
         continue_when_ready(facts.turn_id)
+    if was_stored and end.is_full:
+        start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
+        if end.wants_title and facts.is_untitled:
+            start_title(facts.key, facts.session_id, facts.generation)
     if end.has_response_hook:
         start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text, end.output)
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})

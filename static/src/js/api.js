@@ -63,7 +63,7 @@ export class Api {
 
   instances = (wanted = {}, options) => this.request("GET", `/instances?${queryOf({ limit: 60, ...wanted })}`, undefined, options);
   search = (wanted, options) => this.request("GET", `/search?${queryOf(wanted)}`, undefined, options);
-  createInstance = (agent, name, title) => this.request("POST", "/instances", { agent, name, title });
+  createInstance = (agent, name, title) => this.request("POST", "/instances", { agent, name, title, title_is_provisional: true });
   instance = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}`);
   changeInstance = (id, change) => this.request("PATCH", `/instances/${encodeURIComponent(id)}`, change);
   deleteInstance = (id) => this.request("DELETE", `/instances/${encodeURIComponent(id)}`);

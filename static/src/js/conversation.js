@@ -5,7 +5,7 @@ import { newId } from "./ids.js";
 import { mergeTranscript } from "./path.js";
 import { Transcript } from "./transcript.js";
 
-/** Events of the transcript, and "spoken-end" ({outcome}: an answer has ended). */
+/** Events of the transcript, "spoken-end" ({outcome}: an answer has ended), "titled" ({id, title}: of any conversation). */
 export class Conversation extends Transcript {
   #acked = new Set();
   #probe = "";
@@ -57,6 +57,8 @@ export class Conversation extends Transcript {
       case "cf_agent_chat_recovering":
         this.isRecovering = frame.recovering === true;
         return this.emit("status");
+      case "think_conversation":
+        return this.emit("titled", { id: frame.id, title: frame.title });
     }
   }
 

@@ -120,6 +120,7 @@ export class Page {
     conversation.on("place", (detail) => this.#onPlace(detail));
     conversation.on("session", () => this.sessions.refresh());
     conversation.on("message", (id) => this.#speak(id));
+    conversation.on("titled", ({ id, title }) => this.#onTitled(id, title));
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
     this.outbox.on("change", () => this.#onStatus());
     this.timeline.show(conversation, this.outbox);
@@ -148,7 +149,7 @@ export class Page {
 
   #attach(conversation) {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new AgentSocket(`${scheme}//${location.host}${this.boot.urls.agents}${pathOf(conversation.instance)}?_pk=${newId("tab")}`);
+    const socket = new AgentSocket(`${scheme}//${location.host}${this.boot.urls.agents}${pathOf(conversation.instance)}?_list=1&_pk=${newId("tab")}`);
     socket.on("open", () => this.outbox?.flush());
     conversation.attach(socket);
     if (conversation === this.conversation) this.connection.watch(socket);
@@ -370,6 +371,12 @@ export class Page {
     if (item) Object.assign(this.conversation.instance, { title: item.title, isPinned: item.isPinned, isArchived: item.isArchived });
     this.#drawTitle();
     this.placeBar.draw(this.conversation);
+  }
+
+  #onTitled(id, title) {
+    this.sidebar.patch(id, { title });
+    if (this.conversation.instance.id === id) this.conversation.instance.title = title;
+    this.#drawTitle();
   }
 
   #drawTitle() {

@@ -25,7 +25,8 @@ Connect = Callable[[], Awaitable[Any]]
 
 
 @pytest.fixture(autouse=True)
-def _model() -> None:
+def _model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 1_000.0)  # what is not told by its bell is not told at all
     SEEN.clear()
     MODELS["current"] = ScriptedModel("say: yes")
 

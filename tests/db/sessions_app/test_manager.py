@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from sessions_app.core.messages import StoredMessage
-from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
+from sessions_app.errors import CompactionInvalid, MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.handle import SessionHandle
 from sessions_app.manager import SessionManager
 from sessions_app.models import Compaction, ContextBlock, Message, Session
@@ -204,7 +204,8 @@ def test_a3_16_a_fork_keeps_what_lies_on_the_shared_path(manager: SessionManager
     kept = fork.compactions()
     assert [row.summary for row in kept] == ["u1-a2"]
     assert kept[0].created_at == session.compactions()[0].created_at
-    assert kept[0].pk != session.compactions()[0].pk
+    assert kept[0].id != session.compactions()[0].id
+    assert [message.id for message in fork.history()] == [f"compaction_{kept[0].id}", "u3"]
     assert ContextBlock.objects.get(session_id=fork.id).content == "remember"
     session.clear()
     assert len(fork.compactions()) == 1
@@ -219,9 +220,11 @@ def test_a3_17_needs_compaction_counts_only(manager: SessionManager) -> None:
 
 def test_a3_18_compactions_are_listed_oldest_first(manager: SessionManager) -> None:
     session = talk(manager)
-    for last in ("a2", "u3"):
-        compact(session, "u1", last)
-    assert [row.last_id for row in session.compactions()] == ["a2", "u3"]
+    for first, last in (("u1", "a2"), ("u3", "a4")):
+        session.add_compaction("short", first, last)
+    assert [row.last_id for row in session.compactions()] == ["a2", "a4"]
+    with pytest.raises(CompactionInvalid):
+        session.add_compaction("short", "a4", "u1")
 
 
 def test_a3_23_usage_is_added_exactly(manager: SessionManager) -> None:
@@ -249,3 +252,12 @@ def test_a3_24_compact_and_split(manager: SessionManager) -> None:
     with pytest.raises(MessageInvalid):
         manager.compact_and_split(new.id, "  ")
     assert new.info().end_reason == ""
+
+
+def test_a3_25_search_finds_what_was_said_and_what_was_brought(manager: SessionManager) -> None:
+    session = talk(manager, "one")
+    brought = manager.import_session(manager.export(session.id))
+    SessionManager(scope="other").create().append("three elsewhere")
+    assert {hit.session_id for hit in manager.search("three").hits} == {session.id, brought.id}
+    assert [hit.message_id for hit in manager.search("three", session_id=brought.id).hits] == ["u3"]
+    assert manager.search('"').problem

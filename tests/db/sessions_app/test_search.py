@@ -164,6 +164,14 @@ def test_a_fork_finds_what_it_shares_and_its_own(alice: User) -> None:
     assert (shown.session_id, shown.scope, shown.is_on_path, shown.leaf_id) == (fork.pk, "fork", True, "f")
 
 
+def test_what_a_fork_makes_its_own_is_found_there_anew(alice: User) -> None:
+    origin = make_session("u: red keys", "a: blue keys", "u: green keys", owner_id=alice.pk)
+    fork = services.fork_session(origin.pk, "u3")
+    services.put_assistant(fork.pk, text_message("assistant", "yellow doors", "a2"), after="u1")
+    assert (found("yellow", fork), found("blue", fork), found("green", fork)) == (["a2"], [], ["u3"])
+    assert (found("yellow", origin), found("blue", origin)) == ([], ["a2"])
+
+
 def test_what_only_a_fork_still_reaches_is_found_there(alice: User) -> None:
     origin = make_session("u: red keys", "a: blue keys", "u: green keys", owner_id=alice.pk, scope="origin")
     fork = services.fork_session(origin.pk, "a2", scope="fork")
