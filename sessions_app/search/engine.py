@@ -48,6 +48,10 @@ class Engine(Protocol):
         """SQL up to its WHERE that gives `id` and `words` of what matches; more conditions may follow."""
         ...
 
+    def newest(self, table: str, found: Sql, limit: int) -> Sql:
+        """SQL for the newest of what such a SQL finds, newest first."""
+        ...
+
     @property
     def row_id(self) -> str:
         """What the id is called in the conditions of `select`."""
@@ -85,9 +89,9 @@ def _bounds(within: Within) -> Sql:
 def _matches(
     model: type[IndexedText], query: Query, tags: Sequence[Sequence[str]], condition: Sql, limit: int
 ) -> list[Match]:
-    index = engine()
-    sql, params = index.select(model._meta.db_table, query, tags)
+    index, table = engine(), model._meta.db_table
+    sql, params = index.select(table, query, tags)
     more, bound = condition
     with connection.cursor() as cursor:
-        cursor.execute(f"{sql}{more} ORDER BY {index.row_id} DESC LIMIT %s", [*params, *bound, limit])
+        cursor.execute(*index.newest(table, (sql + more, [*params, *bound]), limit))
         return [Match(row_id, words) for row_id, words in cursor.fetchall()]

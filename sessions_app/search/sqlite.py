@@ -5,7 +5,7 @@ character alone, whatever version of Unicode SQLite knows.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -48,12 +48,17 @@ class SqliteIndex:
         names = ("erased", "changed", "taken", "added")
         return [*(f"DROP TRIGGER IF EXISTS {table}_{name}" for name in names), f"DROP TABLE IF EXISTS {table}_fts"]
 
-    def select(self, table: str, query: Query, tags: Sequence[Sequence[str]]) -> tuple[str, list[object]]:
+    def select(self, table: str, query: Query, tags: Sequence[Sequence[str]]) -> tuple[str, list[Any]]:
         """SQL whose MATCH names words and tags, so that a narrow search reads only what both have."""
         words = " OR ".join(map(_alternative, query.alternatives))
         groups = (" OR ".join(f'"{tag.removeprefix("@")}"' for tag in group) for group in tags)
         sql = _SELECT.replace(":table:", table)
         return sql, [" AND ".join([f"(words : ({words}))", *(f"(tags : ({group}))" for group in groups)])]
+
+    def newest(self, table: str, found: tuple[str, list[Any]], limit: int) -> tuple[str, list[Any]]:  # noqa: ARG002 - the index says it all
+        """SQL that walks the index from its end."""
+        sql, params = found
+        return f"{sql} ORDER BY f.rowid DESC LIMIT %s", [*params, limit]
 
 
 def mend_triggers(database: BaseDatabaseWrapper, tables: dict[str, str]) -> None:

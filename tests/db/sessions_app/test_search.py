@@ -251,7 +251,7 @@ def test_a_search_costs_the_same_queries_whatever_it_finds(alice: User) -> None:
             with CaptureQueriesContext(connection) as captured:
                 assert search(query, **place).hits
             counts.append(len(captured))
-    assert max(counts) <= 9
+    assert max(counts) <= 11  # two of them PostgreSQL's estimates
     assert all("SAVEPOINT" not in query["sql"] for query in captured)
 
 
