@@ -114,7 +114,7 @@ def _content(text: str) -> str:
 def _copy(model: type[Model], row_id: int, count: int, changed: dict[str, str]) -> None:
     """Copy a row so many times in one statement; `changed` gives columns that differ, in SQL over a number `n`."""
     table = model._meta.db_table
-    columns = [field.column for field in model._meta.concrete_fields]
+    columns = [str(field.column) for field in model._meta.concrete_fields]
     values = ", ".join(changed.get(column, f"source.{column}") for column in columns)
     with connection.cursor() as cursor:
         cursor.execute(  # every part is a constant of this module or a number

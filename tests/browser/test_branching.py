@@ -7,8 +7,7 @@ from typing import Any
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
-from tests.browser.conftest import PHONE
-from tests.browser.looks import look
+from tests.browser.looks import SIZES, look
 from tests.browser.test_accessibility import check
 from tests.browser.test_finding import ids, text
 from tests.browser.test_reading import history
@@ -70,7 +69,9 @@ def test_edited_answer_is_another_version_chosen_or_not(tab: ChatPage, live_prod
     tab.answers.first.get_by_role("button", name="Previous version").click()
     expect(tab.messages).to_have_count(6)  # all that followed is where it was
     tab.answers.last.get_by_role("button", name="Edit this answer").click()
-    expect(tab.page.get_by_role("button", name="Save as a version")).to_have_count(0)  # nothing follows: one way to save
+    expect(tab.page.get_by_role("button", name="Save as a version")).to_have_count(
+        0
+    )  # nothing follows: one way to save
     field.fill("The last word.")
     tab.page.get_by_role("button", name="Save", exact=True).click()
     expect(tab.answers.last.locator(".md")).to_have_text("The last word.")
@@ -102,9 +103,7 @@ def test_pinned_first_archived_away_and_restored(tab: ChatPage, live_product: An
     expect(rows.locator(".row-title")).to_have_text(["Plans", "Jam"])
 
 
-def test_exported_conversation_comes_back_with_its_branches(
-    tab: ChatPage, live_product: Any, tmp_path: Path
-) -> None:
+def test_exported_conversation_comes_back_with_its_branches(tab: ChatPage, live_product: Any, tmp_path: Path) -> None:
     key = live_product.seed("Plans", history(6))
     live_product.call("branch", key, "m0", [text("b1", "assistant", "Another version.")])
     tab.open(f"/c/{key}")
@@ -160,7 +159,7 @@ def test_histories_are_chosen_in_the_head_and_other_tabs_follow(
     assert other.messages.count() == 4  # only looked at
     place.get_by_role("button", name="Switch to it").click()
     expect(other.messages).to_have_count(2)
-    tab.page.set_viewport_size(PHONE["viewport"])
+    tab.page.set_viewport_size(SIZES["phone"])
     button.click()
     tab.page.get_by_role("button", name="Rename “Second thoughts”").click()
     tab.page.keyboard.press("Control+a")

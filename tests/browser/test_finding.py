@@ -6,8 +6,7 @@ from typing import Any
 from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.chat_page import ChatPage
-from tests.browser.conftest import PHONE
-from tests.browser.looks import look
+from tests.browser.looks import SIZES, look
 from tests.browser.test_accessibility import check
 from tests.browser.test_reading import history
 
@@ -150,7 +149,7 @@ def test_search_within_the_conversation(tab: ChatPage, open_tab: OpenTab, live_p
     tab.page.keyboard.press("Escape")
     expect(tab.page.locator("#find-bar")).to_be_hidden()
     phone = open_tab(f"/c/{key}", context=tab.page.context)
-    phone.page.set_viewport_size(PHONE["viewport"])
+    phone.page.set_viewport_size(SIZES["phone"])
     phone.page.get_by_role("button", name="More for this conversation").click()
     phone.page.get_by_role("menuitem", name="Search in this conversation").click()
     phone.page.keyboard.type("blueberries")
@@ -175,7 +174,9 @@ def test_hundred_thousand_messages_with_two_hundred_branches(tab: ChatPage, live
     def reads() -> list[tuple[str, int]]:
         """Requests for messages, searches and forks since the last call."""
         tab.page.wait_for_timeout(150)
-        found = [(path, size) for path, size in sizes if any(word in path for word in ("/messages", "/search", "/fork"))]
+        found = [
+            (path, size) for path, size in sizes if any(word in path for word in ("/messages", "/search", "/fork"))
+        ]
         sizes.clear()
         assert all(size < 40_000 for _, size in found), found
         return found
