@@ -22,6 +22,28 @@ class ChatSettings:
     history_bytes = Setting(
         "THINK_HISTORY_BYTES", 4_000_000, doc="Bytes of stored messages given to the model at most."
     )
+    auto_compaction = Setting(
+        "THINK_AUTO_COMPACTION",
+        True,
+        doc="Whether a conversation that does not fit into its model's context is summarised within the turn. Agents "
+        "and sessions may say otherwise; where it is off the turn ends with the error.",
+    )
+    overflow_formula = Setting(
+        "THINK_OVERFLOW_FORMULA",
+        "v2",
+        doc="When a conversation counts as too long: `v2` keeps a reserve beside the answer, `v1` does not.",
+    )
+    reserved_tokens = Setting(
+        "THINK_RESERVED_TOKENS",
+        0,
+        doc="Tokens that formula `v2` keeps free; 0: the lesser of 20000 and the longest answer.",
+    )
+    prunes_outputs = Setting(
+        "THINK_PRUNE_OUTPUTS", True, doc="Whether old tool outputs are let go at the end of turns, as models read them."
+    )
+    unpruned_tools: Setting[list[str]] = Setting(
+        "THINK_PRUNE_PROTECTED_TOOLS", ["skill", "load_context"], doc="Tools whose outputs are never let go."
+    )
     token_counter = Setting(
         "THINK_TOKEN_COUNTER",
         "estimate",

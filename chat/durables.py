@@ -35,6 +35,7 @@ from chat.turns.persistence import (
     start_response_hook,
     store_answer,
 )
+from chat.turns.room import auto_compaction_is_on
 from chat.turns.runner import INTERRUPTED, TurnRun
 from chat.turns.status import SKIPPED_REASON
 from chat.turns.titling import TITLE_FIBER, write_title
@@ -112,7 +113,7 @@ async def compact(context: FiberContext) -> JSONValue:
     instance = await db(lambda: AgentInstance.objects.filter(pk=payload["instance_id"]).first())
     agent = None if instance is None else _find_agent(key_of(instance))
     trigger = CompactionTrigger(payload["trigger"])
-    if not isinstance(agent, Think) or await db(_is_unwanted, payload["session_id"], trigger):
+    if not isinstance(agent, Think) or await db(_is_unwanted, agent, payload["session_id"], trigger):
         return None
     await observe(agent, "on_start")
     try:
@@ -129,10 +130,11 @@ async def compact(context: FiberContext) -> JSONValue:
     return None if done is None else {"compaction_id": done.compaction_id}
 
 
-def _is_unwanted(session_id: str, trigger: CompactionTrigger) -> bool:
+def _is_unwanted(agent: Think, session_id: str, trigger: CompactionTrigger) -> bool:
     """Whether the session is gone, or is not to be compacted without being asked."""
-    row = Session.objects.filter(pk=session_id).values_list("auto_compaction", flat=True)[:1]
-    return not row or (trigger is CompactionTrigger.AUTO and row[0] is False)
+    if not Session.objects.filter(pk=session_id).exists():
+        return True
+    return trigger is CompactionTrigger.AUTO and not auto_compaction_is_on(agent, session_id)
 
 
 @durable("chat.turn_sealed")

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from chat.agent import Agent, ChatHost, Connection, InstanceKey
+from chat.context_verbs import ContextVerbs
+from chat.core.context_policy import ContextPolicy
 from chat.core.hooks import (
     Allow,
     Block,
@@ -52,6 +54,8 @@ from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
 from chat.session_verbs import KeptSession, SessionVerbs
 from chat.verbs import HasPorts, SavedTurn, Submission, SubmissionVerbs, TurnVerbs
+from sessions_app.core.context_blocks import Block as ContextBlock
+from sessions_app.core.context_blocks import StoredSearch, StoredSkills, StoredText
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 
@@ -66,6 +70,8 @@ __all__ = [
     "ChatResponse",
     "ChunkContext",
     "Connection",
+    "ContextBlock",
+    "ContextPolicy",
     "InstanceKey",
     "KeptSession",
     "LanguageModel",
@@ -82,6 +88,9 @@ __all__ = [
     "StepContext",
     "StepRecord",
     "StopCondition",
+    "StoredSearch",
+    "StoredSkills",
+    "StoredText",
     "Submission",
     "Substitute",
     "TextContent",
@@ -131,6 +140,13 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     max_persisted_messages: ClassVar[int | None] = None
     """Archive the oldest messages of the shown path beyond this count. Off by default."""
 
+    context_policy: ClassVar[ContextPolicy | str] = "read-time"
+    """What of the conversation the model is sent: `read-time`, `last-calls`, `coding`, `prune`, `whole`, or a
+    `ContextPolicy` of your own. What is stored stays as it is."""
+
+    auto_compaction: ClassVar[bool | None] = None
+    """Whether a conversation that is too long for its model is summarised within the turn; `None` asks settings."""
+
     compaction_model: ClassVar[Any] = None
     """The model that summarises, as `get_model` would name it; `None` means the agent's own."""
 
@@ -152,6 +168,11 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     @property
     def _ports(self) -> HasPorts:
         return self.host
+
+    @property
+    def context(self) -> ContextVerbs:
+        """The context blocks of this conversation, to read and write: see `ContextVerbs`."""
+        return ContextVerbs(lambda: self.host.open_context(self))
 
     # Getters
 
@@ -183,9 +204,10 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
         return None
 
     def configure_session(self, session: SessionSetup) -> Any:
-        """Configure the session and return it, for instance `session.with_cached_prompt()`. Identity by default.
+        """Configure the session and return it, for instance `session.with_memory().with_cached_prompt()`.
 
-        Runs once an attempt, before the system prompt is made. `get_config()` works inside.
+        Runs once an attempt, before the system prompt is made, and where code opens `context` outside of a turn.
+        `get_config()` works inside. Identity by default.
         """
         return session
 

@@ -316,6 +316,12 @@ def frozen_prompt(session_id: str) -> str | None:
     return prompt
 
 
+def auto_compaction(session_id: str) -> bool | None:
+    """Whether this session is summarised without being asked; nothing where others decide."""
+    chosen: bool | None = Session.objects.filter(pk=session_id).values_list("auto_compaction", flat=True).first()
+    return chosen
+
+
 def changes_since(session_id: str, change_seq: int, *, limit: int = 500) -> list[StoredMessage]:
     """Messages of the session's own written after a change, oldest change first. Deleted ones cannot be among them."""
     rows = Message.objects.filter(session_id=session_id, change_seq__gt=change_seq)
@@ -365,6 +371,8 @@ _STORED: Final = (
     "queued_position",
     "created_at",
     "change_seq",
+    "session_id",
+    "pruned_calls",
 )
 
 
@@ -380,7 +388,8 @@ def _stored(rows: MessageQuerySet, limit: int | None = None) -> list[StoredMessa
 
 
 def _message(values: tuple[Any, ...]) -> StoredMessage:
-    message_id, role, content, parent_id, depth, turn_id, queued_position, created_at, change_seq = values
+    (message_id, role, content, parent_id, depth, turn_id, queued_position, created_at, change_seq, *marks) = values
+    session_id, pruned_calls = marks
     return StoredMessage(
         id=message_id,
         role=role,
@@ -393,4 +402,6 @@ def _message(values: tuple[Any, ...]) -> StoredMessage:
         queued_position=queued_position,
         created_at=created_at,
         change_seq=change_seq,
+        session_id=session_id,
+        pruned_calls=tuple(pruned_calls),
     )

@@ -3,6 +3,7 @@
 It does no I/O of its own: the model, the tools, the hooks and the journal are ports. There is one loop for fresh and
 for recovered turns: recorded steps are skipped and emit nothing, framing that the log already holds is not repeated,
 and a step that was cut after something of it had been shown is sealed, so that the model is asked to go on from there.
+What does not fit into the model's context is asked for again once there is room (`chat.core.room`).
 """
 
 import asyncio
@@ -27,11 +28,12 @@ from chat.core.language_model import (
 )
 from chat.core.prices import NOTHING
 from chat.core.prompt import with_checkpoint
+from chat.core.room import Room, RoomMaker
 from chat.core.step_history import StepHistory
 from chat.core.structured import Output
 from chat.core.tool_choice import read_tool_choice
 from chat.core.turn_fold import EventTranslator, TurnFold
-from chat.errors import ModelError, NetworkLost
+from chat.errors import ContextOverflow, ModelError, NetworkLost
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall
@@ -112,6 +114,7 @@ class TurnPlan:
     output: Output | None = None
     shared: Any = None
     send_reasoning: bool = True
+    room: RoomMaker | None = None  # without one a conversation that is too long ends the turn
     cost_of: CostOf = lambda _names, _usage: NOTHING
     cut_was_shown: bool = False  # a former attempt showed something of the step that is not recorded
 
@@ -162,6 +165,7 @@ class TurnLoop:
         self._seals = 0
         self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
         self._steps = StepHistory(fold, plan.request_id, plan.output)
+        self._room = Room(plan.room, journal)
 
     async def run(self) -> AsyncGenerator[Chunk, None]:
         """Yield the chunks of the turn that the log does not hold yet.
@@ -188,11 +192,13 @@ class TurnLoop:
 
     async def _skip_recorded(self) -> None:
         while (record := await self._journal.recorded(f"{MODEL_PREFIX}{self._number}")) is not None:
-            self._number += 1
             self._count(record)
+            self._number += 1
+        await self._room.restore()
 
     def _count(self, record: JSONObject) -> None:
         self.totals.count(record)
+        self._room.count(self._number, Usage(**record.get("usage", {})))
         if record.get("sealed"):
             self._seals += 1
         if record["ends_step"]:
@@ -236,8 +242,11 @@ class TurnLoop:
                 yield chunk
 
     async def _ask(self) -> AsyncGenerator[Chunk, None]:
-        """One model call, recorded when it ended; sealed when it broke off after something was shown."""
-        model, request = await self._request()
+        """One model call, recorded when it ended; sealed when it broke off after something was shown.
+
+        Ends without either when nothing was shown and the same call is to be made again, with more room.
+        """
+        model, request = await self._fitting_request()
         check = _only(self._tools.check, self.plan.tools, request.tools)
         translate = EventTranslator(self.fold, check, send_reasoning=self.plan.send_reasoning)
         finish: Finish | None = None
@@ -252,22 +261,35 @@ class TurnLoop:
             if finish is None:
                 raise NetworkLost("The model's answer ended in the middle.")
         except ModelError as error:
-            if not (translate.shown and error.retryable and self._seals < MAX_SEALS):
+            if not await self._goes_on(error, model, is_shown=translate.shown):
                 raise
         if finish is None:
-            async for chunk in self._seal():
+            async for chunk in self._seal(is_shown=translate.shown):
                 yield chunk
             return
         for chunk in translate.close():
             yield self._put(chunk)
         await self._record(model, request, finish)
 
+    async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
+        """Whether a call that failed is made again: from where it broke off, or with more room."""
+        if isinstance(error, ContextOverflow):
+            return await self._room.made_after_refusal(self._number, model)
+        return is_shown and error.retryable and self._seals < MAX_SEALS
+
+    async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
+        """The next request; built anew when it would not have fitted and room was made."""
+        model, request = await self._request()
+        if await self._room.made_before(self._number, model, request):
+            return await self._request()
+        return model, request
+
     async def _request(self) -> tuple[LanguageModel, ModelRequest]:
         context = StepContext(
             request_id=self.plan.request_id,
             step_number=self._answered_steps,
             system=self.plan.system,
-            messages=self.plan.prompt(self.fold.message),
+            messages=self._room.with_line(self._number, self.plan.prompt(self.fold.message)),
             model=self.plan.model,
             steps=self._steps.records(),
             shared=self._view.shared,
@@ -314,15 +336,17 @@ class TurnLoop:
 
     async def _settle_model_call(self, record: JSONObject) -> None:
         await self._journal.record(f"{MODEL_PREFIX}{self._number}", record)
-        self._number += 1
         self._count(record)
+        self._number += 1
 
-    async def _seal(self) -> AsyncGenerator[Chunk, None]:
+    async def _seal(self, *, is_shown: bool = True) -> AsyncGenerator[Chunk, None]:
         """Keep what a broken model call showed and settle it, so that the next call goes on from there.
 
         Text stays open (the next text goes into the same part); half a tool call becomes an input error; half
-        reasoning is closed and kept for people.
+        reasoning is closed and kept for people. Of a call that showed nothing there is nothing to keep.
         """
+        if not is_shown:
+            return
         for chunk in self.fold.sealing_chunks():
             yield self._put(chunk)
         # Results follow calls, so a step with calls ends; only a step of text goes on in place.

@@ -14,6 +14,11 @@ class LLMSettings:
     providers: ClassVar[Setting[dict[str, JSONObject]]] = Setting(
         "THINK_PROVIDERS", {}, doc="More providers by name: `{name: {base_url, api_key, api, can_call_tools, ...}}`."
     )
+    model_limits: ClassVar[Setting[dict[str, JSONObject]]] = Setting(
+        "THINK_MODEL_LIMITS",
+        {},
+        doc="Tokens that models take, by the beginning of `provider/model`: `{name: {context, output, input}}`.",
+    )
     prices: ClassVar[Setting[dict[str, JSONObject]]] = Setting(
         "THINK_PRICES",
         {},

@@ -9,17 +9,20 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from chat.conf import chat_settings
-from chat.core.language_model import LanguageModel, ModelRequest, TextContent, TextDelta, UserMessage
+from chat.core.language_model import Finish, LanguageModel, ModelRequest, TextContent, TextDelta, Usage, UserMessage
 from chat.core.session_setup import SessionSetup
 from chat.doorbell import group_of, ring
 from chat.errors import ContextOverflow
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, developers_code
+from chat.turns.costs import price_calls
 from chat.turns.session_setup import configured_session
 from fibers.context import current_fiber
 from sessions_app.compacting import Author, CompactionDone, CompactOptions, compact_path
@@ -28,14 +31,15 @@ from sessions_app.core.tokens import TokenCounter, counter_named, estimate_messa
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import CompactionFailed
 from sessions_app.models import CompactionTrigger
-from sessions_app.selectors import frozen_prompt
-from thinkproject.kernel.aio import db, user_code
+from sessions_app.usage import SessionUsage, add_usage
+from thinkproject.kernel.aio import user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
 
 SYSTEM: Final = "You write summaries of conversations. You answer with the summary alone."
+TOKEN_NAMES: Final = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 PIECE_SIZES: Final = (1, 4, 16)
 """A piece that is too long for the summariser is tried again as so many, for models whose context nobody knows."""
 
@@ -75,7 +79,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
         max_messages=chat_settings.history_messages,
         max_bytes=chat_settings.history_bytes,
         inside=_fenced,
-        also=also or _nothing,
+        also=partial(_write_with, work, also),
     )
     try:
         if setup.compaction is None:
@@ -108,8 +112,10 @@ def _fenced() -> AbstractContextManager[None]:
     return nullcontext() if fiber is None else fiber.fenced()
 
 
-def _nothing(_done: CompactionDone) -> None:
-    pass
+def _write_with(work: "_Work", also: Callable[[CompactionDone], None] | None, done: CompactionDone) -> None:
+    work.write_usage()
+    if also is not None:
+        also(done)
 
 
 @contextmanager
@@ -153,6 +159,8 @@ class _Work:
     tail_tokens: int | None
     model: LanguageModel | None = None
     tokens: int = 0  # of the history as it was found
+    used: Usage = field(default_factory=Usage)  # by the summary
+    cost: Decimal = Decimal(0)
 
     async def summariser(self) -> LanguageModel:
         """The model that writes the summary."""
@@ -164,8 +172,9 @@ class _Work:
     async def when_full(self, history: Sequence[JSONObject]) -> CompactionResult | None:
         """Compact what has outgrown the threshold; another compaction may have come before this one."""
         with _failing():
-            frozen = await db(frozen_prompt, self.session_id)
-            system = str(await decide(self.agent, "get_system_prompt")) if frozen is None else frozen
+            context = await self.agent.host.open_context(self.agent, self.session_id)
+            with developers_code("configure_session"):
+                system = await context.system_prompt()
             with developers_code("token_counter"):
                 is_due = await user_code(is_full, self.setup, system, history)
         return await self.compact(history) if is_due else None
@@ -216,8 +225,24 @@ class _Work:
         """Ask the model. It has no tools: what it may call all the same is not run."""
         assert self.model is not None
         request = ModelRequest(system=SYSTEM, messages=(UserMessage(content=(TextContent(text=prompt),)),))
+        texts: list[str] = []
         async with aclosing(self.model.stream(request)) as events:
-            return "".join([event.text async for event in events if isinstance(event, TextDelta)])
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    texts += [event.text]
+                elif isinstance(event, Finish):
+                    self._count(event)
+        return "".join(texts)
+
+    def _count(self, finish: Finish) -> None:
+        assert self.model is not None
+        self.used += finish.usage
+        self.cost += price_calls()((self.model.name, finish.model_name), finish.usage)
+
+    def write_usage(self) -> None:
+        """Count on the session what the summary took, in the transaction that stores it."""
+        tokens = {name: getattr(self.used, name) for name in TOKEN_NAMES}
+        add_usage(self.session_id, SessionUsage(**tokens, cost=self.cost))
 
     # What clients are told
 

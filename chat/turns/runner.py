@@ -229,9 +229,14 @@ class TurnRun:
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
             is_full=outcome == "completed" and await self._is_full(message),
+            pruned=self._prunable(outcome),
         )
         await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
         return {"outcome": outcome, "error": text, "code": end.error_code}
+
+    def _prunable(self, outcome: str) -> dict[str, list[str]]:
+        """Outputs that models are not sent any more once this turn has ended well."""
+        return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
 
     async def _is_full(self, message: JSONObject) -> bool:
         """Whether the session has outgrown its threshold with this answer. A counter that fails has no opinion."""
@@ -239,7 +244,8 @@ class TurnRun:
         if assembled is None or assembled.setup.compact_after_tokens is None:
             return False
         with suppress(ThinkError), developers_code("token_counter"):
-            return await user_code(is_full, assembled.setup, assembled.plan.system, [*assembled.history, message])
+            history = [*assembled.history, message]
+            return await user_code(is_full, assembled.setup, assembled.plan.system, history)
         return False
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:

@@ -122,7 +122,7 @@ def test_no_request_has_an_orphan_call_or_result(history: list[Any], limits: Bou
         history = [*history[: found.start], summary_message(overlay), *history[found.end :]]
     for messages in (history, sanitize_tool_pairs(history)):
         waiting: list[str] = []
-        for message in to_model_messages(messages, truncation=None):
+        for message in to_model_messages(messages, policy=None):
             if isinstance(message, ToolMessage):
                 assert waiting.pop(0) == message.call_id
             else:

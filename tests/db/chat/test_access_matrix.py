@@ -20,7 +20,11 @@ from chat import attachments, tokens
 from chat.agents import Assistant
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.log import close_logs
+from chat.think import SessionSetup, StoredSkills
 from sessions_app.compacting import add_compaction
+from sessions_app.context import rows
+from sessions_app.context.changes import Holder
+from sessions_app.core.context_blocks import Entry
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
@@ -56,9 +60,13 @@ class Hers:
             "question_id": "alices-question",
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
+            # The block that a path is about: one of entries where it goes on to these.
+            "label}/entries": "skills/entries",
+            "label": "memory",
+            "key": "tea",
         }
         for name, value in ids.items():
-            text = text.replace("{" + name + "}", str(value))
+            text = text.replace("{" + name + ("" if "}" in name else "}"), str(value))
         return text
 
     def filled(self, body: Any) -> Any:
@@ -66,7 +74,6 @@ class Hers:
         return json.loads(self.fill(json.dumps(body))) if isinstance(body, dict) else body
 
 
-ASYNC = ("/stream", "/export")
 HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hi"}]}}
 
 EXPORT = b"""{"kind": "session", "format": "think-session", "version": 1, "leaf": null}
@@ -122,6 +129,14 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
+    ("GET", "/api/v1/sessions/{session_id}/context"): None,
+    ("POST", "/api/v1/sessions/{session_id}/prompt"): None,
+    ("PUT", "/api/v1/sessions/{session_id}/context/{label}"): {"content": "Taken"},
+    ("DELETE", "/api/v1/sessions/{session_id}/context/{label}"): None,
+    ("GET", "/api/v1/sessions/{session_id}/context/{label}/entries"): None,
+    ("PUT", "/api/v1/sessions/{session_id}/context/{label}/entries/{key}"): {"content": "Taken"},
+    ("DELETE", "/api/v1/sessions/{session_id}/context/{label}/entries/{key}"): None,
+    ("GET", "/api/v1/sessions/{session_id}/changes"): None,
     ("POST", "/api/v1/instances/{instance_id}/compact"): {"instructions": "mine"},
     ("GET", "/api/v1/instances/{instance_id}/compactions"): None,
     ("GET", "/api/v1/sessions/{session_id}/compactions"): None,
@@ -145,7 +160,16 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/files"): None,
     ("POST", "/api/v1/imports"): UPLOAD,
     ("GET", "/api/v1/search"): None,
+    ("GET", "/api/v1/memory"): None,
+    ("PUT", "/api/v1/memory/{label}"): {"content": "mine"},
+    ("DELETE", "/api/v1/memory/{label}"): None,
+    ("GET", "/api/v1/memory/{label}/entries"): None,
+    ("PUT", "/api/v1/memory/{label}/entries/{key}"): {"content": "mine"},
+    ("DELETE", "/api/v1/memory/{label}/entries/{key}"): None,
+    ("GET", "/api/v1/memory-changes"): None,
 }
+# Async operations whose parts run on threads of their own
+ASYNC = ("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}")
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
 PUBLIC = {
@@ -166,6 +190,22 @@ PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own ans
 
 
 @pytest.fixture(autouse=True)
+def _skills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent has a block of entries besides those that it comes with."""
+    plain = Assistant.configure_session
+
+    def configure_session(agent: Assistant, session: SessionSetup) -> SessionSetup:
+        return plain(agent, session).with_context("skills", provider=StoredSkills())
+
+    monkeypatch.setattr(Assistant, "configure_session", configure_session)
+
+
+def remember(holder: Holder) -> None:
+    rows.write_text(holder, "memory", lambda _held: SECRET)
+    rows.put_entry(holder, "skills", Entry(key="tea", content=SECRET))
+
+
+@pytest.fixture(autouse=True)
 def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that operations on histories are possible at all."""
     monkeypatch.setattr(Assistant, "keeps_sessions", True)
@@ -173,9 +213,11 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
+    remember(Holder(owner_id=alice.pk))
     monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
+    remember(Holder(session_id=instance.session_id))
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
     attachments.claim(alice.pk, [file.id], instance)
     running = make_turn(instance, status="running")
@@ -319,7 +361,7 @@ def test_alice_herself_may(hers: Hers, alice: User, method: str, path: str) -> N
 def test_lists_and_new_things_are_ones_own(hers: Hers, bob: User, method: str, path: str) -> None:
     client = client_of(bob)
     before = all_rows()
-    reply = call(client, method, path, OWN[method, path])
+    reply = call(client, method, hers.fill(path), OWN[method, path])
     text = reply.content.decode()
     for trace in (hers.instance.id, hers.turn.id, hers.file.id, "Private", SECRET):
         assert trace not in text

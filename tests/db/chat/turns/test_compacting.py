@@ -1,11 +1,13 @@
 """Compaction of an agent's session: by threshold, by hand, and what goes wrong on the way."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from chat.doorbell import group_of
 from chat.instance_rows import find_instance
+from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.turns import compacting
 from chat.turns.admission import clear_instance
@@ -181,8 +183,6 @@ async def test_a4_29_with_nothing_to_do_nothing_is_stored(make_room: MakeRoom, r
 async def test_a_summary_that_takes_too_long_has_failed(
     make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
 ) -> None:
-    from chat.llm.scripted import ScriptedModel
-
     settings.THINK_COMPACTION_SECONDS = 0.05
     monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("hang\nsay: never"))
     room = make_room("by-model")
@@ -220,8 +220,6 @@ async def test_clearing_takes_a_waiting_compaction_away(make_room: MakeRoom) -> 
 async def test_a_model_with_a_small_context_gets_smaller_pieces(
     make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from chat.llm.scripted import ScriptedModel
-
     small = ScriptedModel("context overflow above 4000 characters\nsay: small summary")
     monkeypatch.setattr(ByModel, "compaction_model", small)
     settings.THINK_COMPACTION_INPUT_TOKENS = 4000
@@ -232,3 +230,20 @@ async def test_a_model_with_a_small_context_gets_smaller_pieces(
     await run_until_idle(skip_delays=True)
     assert [made.summary for made in await stored(room)] == ["small summary"]
     assert len(small.requests) > 2
+
+
+async def test_what_a_summary_takes_is_counted_on_the_session(
+    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.THINK_PRICES = {"scripted/small": {"input": "1", "output": "2"}}
+    model = ScriptedModel("usage 1000 100\nsay: counted", name="scripted/small")
+    monkeypatch.setattr(ByModel, "compaction_model", model)
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    before = await db(lambda: Session.objects.get())
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    after = await db(lambda: Session.objects.get())
+    assert (after.input_tokens - before.input_tokens, after.output_tokens - before.output_tokens) == (1000, 100)
+    assert after.cost - before.cost == Decimal("0.0012")
