@@ -23,6 +23,10 @@ function placeOf(url) {
   return query.get("at") ? { messageId: query.get("at"), sessionId: query.get("in") ?? "" } : null;
 }
 
+/** File parts as the composer keeps them. */
+const storedFiles = (parts) =>
+  parts.filter((part) => part.type === "file").map((part) => ({ url: part.url, media_type: part.mediaType, name: part.filename ?? "file", byte_size: part.byteSize ?? 0 }));
+
 const queryOf = (place) => (place ? `?${new URLSearchParams({ at: place.messageId, ...(place.sessionId ? { in: place.sessionId } : {}) })}` : "");
 
 export class Page {
@@ -166,7 +170,7 @@ export class Page {
       else await conversation.goOnHere();
     } catch (error) {
       notice(error.message);
-      return this.composer.fill(written.text);
+      return this.composer.fill(written.text, storedFiles(written.files));
     }
     this.#send(written);
   }
@@ -275,8 +279,7 @@ export class Page {
   }
 
   edit(message) {
-    const files = message.parts.filter((part) => part.type === "file").map((part) => ({ url: part.url, media_type: part.mediaType, name: part.filename ?? "file", byte_size: part.byteSize ?? 0 }));
-    this.composer.edit(message, textOf(message), files);
+    this.composer.edit(message, textOf(message), storedFiles(message.parts));
   }
 
   editLast() {

@@ -97,13 +97,16 @@ def test_only_the_last_turn_counts_as_failed(as_alice: ApiClient, conversation: 
 
 
 def test_an_empty_conversation_has_an_empty_page(as_alice: ApiClient, alice: User, make_instance: Make) -> None:
-    page = as_alice.get(f"/instances/{make_instance(alice).id}/messages").json()
+    instance = make_instance(alice)
+    page = as_alice.get(f"/instances/{instance.id}/messages").json()
     assert page == {
+        "session_id": instance.session_id,
         "items": [],
         "queued": [],
         "has_more": False,
         "has_newer": False,
         "leaf_id": None,
+        "shown_leaf_id": None,
         "running": None,
         "failed": None,
     }
