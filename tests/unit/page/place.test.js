@@ -119,8 +119,18 @@ Deno.test("a page that comes too late for the place is dropped", async () => {
   const server = new Server(path(400));
   const conversation = await opened(server);
   await conversation.openAt("m100");
+  const quick = server.messages;
+  let arrive;
+  server.messages = async (...wanted) => {
+    const page = await quick(...wanted);
+    await new Promise((done) => (arrive = done));
+    return page;
+  };
   const late = conversation.loadNewer();
+  await Promise.resolve();
+  server.messages = quick;
   await conversation.openAt("m300");
+  arrive();
   await late;
   same(idsOf(conversation), path(400).slice(276, 326));
 });
@@ -129,6 +139,7 @@ Deno.test("a snippet is cut at its highlights, and whole whatever they are", () 
   same(segmentsOf("a fox ran", [[2, 5]]), [{ text: "a ", isHit: false }, { text: "fox", isHit: true }, { text: " ran", isHit: false }]);
   const joined = (ranges) => segmentsOf("a fox ran", ranges).map(({ text }) => text).join("");
   same([[], [[0, 9]], [[5, 2]], [[2, 99]], [[4, 6], [2, 5]], [[-3, 2]]].map(joined), Array(6).fill("a fox ran"));
+  same([[[5, 2]], [[2, 99]], [[-3, 2]]].map((ranges) => segmentsOf("a fox ran", ranges).some(({ isHit }) => isHit)), [false, false, false]);
 });
 
 Deno.test("a hit names its message, and its history when that is not the current one", () => {
