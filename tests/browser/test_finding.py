@@ -110,6 +110,7 @@ def test_nothing_found_says_why(tab: ChatPage, live_product: Any) -> None:
     note, empty = tab.page.locator("#hits-note"), tab.page.locator("#no-conversations")
     search(tab.page, "jam OR")
     expect(note).to_have_text("OR stands between two words.")
+    expect(note).to_be_visible()
     search(tab.page, "marmalade")
     expect(note).to_be_hidden()
     expect(empty).to_have_text("Nothing matches.")
