@@ -10,7 +10,7 @@ const DROPPED = 200;
 
 /**
  * Events: "messages" (the list changed; {isPrepend, isAppend, isElsewhere} say how), "message" (id: its parts changed),
- * "status", "place" (what is read is another place than the end of the shown path, or no longer), "session" (another
+ * "status", "place" (what is read is another place than the end of the shown path, or no longer), "switched" (another
  * history of the conversation is the current one).
  */
 export class Transcript extends Emitter {
@@ -139,7 +139,7 @@ export class Transcript extends Emitter {
     this.sessionId = id;
     this.instance.sessionId = id;
     if (this.place && !this.place.isForeign) this.#leavePlace(); // it was a place in the former one
-    if (isSwitch) this.emit("session");
+    if (isSwitch) this.emit("switched");
   }
 
   /** What the newest page says to somebody who reads elsewhere: whether a turn runs. */
