@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import SIZES, look
 from tests.browser.test_accessibility import check
-from tests.browser.test_finding import ids, text
+from tests.browser.test_finding import TREES, ids, text
 from tests.browser.test_reading import history
 
 OpenTab = Callable[..., ChatPage]
@@ -105,7 +105,7 @@ def test_pinned_first_archived_away_and_restored(tab: ChatPage, live_product: An
 
 def test_exported_conversation_comes_back_with_its_branches(tab: ChatPage, live_product: Any, tmp_path: Path) -> None:
     key = live_product.seed("Plans", history(6))
-    live_product.call("branch", key, "m0", [text("b1", "assistant", "Another version.")])
+    live_product.hand.call(f"{TREES}:branch", key, "m0", [text("b1", "assistant", "Another version.")])
     tab.open(f"/c/{key}")
     with tab.page.expect_download() as saved:
         more(tab, "Export to read")

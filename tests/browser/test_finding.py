@@ -11,6 +11,7 @@ from tests.browser.test_accessibility import check
 from tests.browser.test_reading import history
 
 OpenTab = Callable[..., ChatPage]
+TREES = "tests.browser.trees"
 IN_SIGHT = """element => {
     const [box, frame] = [element, document.getElementById("scroller")].map((item) => item.getBoundingClientRect());
     return box.top >= frame.top && box.bottom <= frame.bottom;
@@ -28,7 +29,7 @@ def orchard(live_product: Any) -> str:
     messages[41]["parts"][0]["text"] = "The harvest of wild blueberries was late, and <b>nobody</b> knew why."
     key: str = live_product.seed("The orchard", messages)
     other = [text("b1", "assistant", "A blueberry in another version."), text("b2", "user", "The end of that version.")]
-    live_product.call("branch", key, "m20", other)
+    live_product.hand.call(f"{TREES}:branch", key, "m20", other)
     return key
 
 
@@ -162,7 +163,7 @@ def test_search_within_the_conversation(tab: ChatPage, open_tab: OpenTab, live_p
 def test_hundred_thousand_messages_with_two_hundred_branches(tab: ChatPage, live_product: Any) -> None:
     """Each step costs a bounded number of requests and bytes, and the page never holds more than it has to."""
     job = {"user": live_product.user_id, "title": "Very long", "count": 100_000, "branches": 200}
-    key = live_product.call("seed_large", job)
+    key = live_product.hand.call(f"{TREES}:seed_large", job)
     sizes: list[tuple[str, int]] = []
 
     def note(request: Request) -> None:
