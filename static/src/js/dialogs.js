@@ -21,6 +21,16 @@ function ask(title, body, confirmLabel, { isDanger = false } = {}) {
 export const confirmDelete = (title) =>
   ask("Delete this conversation?", h("p", { text: `“${title}” and everything in it will be gone. This cannot be undone.` }), "Delete", { isDanger: true });
 
+export const confirmUndo = (messages) =>
+  ask("Undo this summary?", h("p", { text: `The model reads the ${messages} messages themselves again. That takes more room, and the text of the summary is no longer shown here.` }), "Undo", { isDanger: true });
+
+/** Resolves to {isChecked} when it is to be deleted, else to null. `option`: something that may be ticked. */
+export async function confirmForget(title, text, option = "") {
+  const box = h("input", { type: "checkbox", class: "tick" });
+  const body = h("div", {}, h("p", { text }), option ? h("label", { class: "ticked" }, box, h("span", { text: option })) : null);
+  return (await ask(title, body, "Delete", { isDanger: true })) ? { isChecked: box.checked } : null;
+}
+
 /** Ask for a new title; null when it was not given. */
 export async function askTitle(current) {
   const input = h("input", { type: "text", name: "title", maxlength: 100, required: true, "aria-label": "Title", autocomplete: "off" });
