@@ -30,6 +30,7 @@ TITLES = {
     "recovery": "A killed worker",
     "streams": "The log by itself",
     "sessions": "Conversations in the database (SQLite)",
+    "search": "Search in conversations (SQLite)",
     "model_adapter": "The model adapters by themselves",
     "core": "The pure units",
 }

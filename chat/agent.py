@@ -7,11 +7,17 @@ its `host`, the same protocol in web processes and in workers.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat import registry
 from chat.verbs import HasPorts
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+ConfigAccess: TypeAlias = Literal["private", "read", "write"]
+"""What clients may do with a configuration."""
 
 StateSource: TypeAlias = Literal["client", "server"]
 """Who set a state."""
@@ -51,12 +57,12 @@ class Host(Protocol):
         """Have the agent validate a state, store it, tell every connection, run the hook. Errors: `StateRefused`."""
         ...
 
-    async def load_config(self) -> JSONValue:
-        """Give the stored configuration, or `None` when it was never set."""
+    async def load_config(self) -> Any:
+        """Give the stored configuration as its class types it, or `None` when it was never set."""
         ...
 
-    async def save_config(self, value: JSONValue) -> None:
-        """Store the configuration, as a whole."""
+    async def save_config(self, value: Any) -> None:
+        """Check the configuration against its class and store it, as a whole. Errors: `ConfigInvalid`."""
         ...
 
     async def messages(self) -> list[JSONObject]:
@@ -102,6 +108,12 @@ class Agent:
 
     sub_agents: "ClassVar[Sequence[type[Agent] | str]]" = ()
     """Classes, or their route names, that clients may open below an instance of this one. None by default."""
+
+    config_model: "ClassVar[type[BaseModel] | None]" = None
+    """A pydantic class that types the configuration: what is stored is checked, what is read is an object of it."""
+
+    config_access: ClassVar[ConfigAccess] = "private"
+    """What the owner of an instance may do with its configuration through the API. Code may always do both."""
 
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -184,10 +196,18 @@ class Agent:
         """
         await self.host.change_state(self, value)
 
-    async def configure(self, config: JSONValue) -> None:
-        """Store the instance's private configuration, replacing what was there. Survives restarts."""
+    async def configure(self, config: Any) -> None:
+        """Store the instance's private configuration, replacing what was there. Survives restarts.
+
+        Shape: any JSON, or an object of `config_model`. Errors: `ConfigInvalid`, whose text says what was expected;
+        then nothing has changed.
+        """
         await self.host.save_config(config)
 
-    async def get_config(self) -> JSONValue:
-        """Read the private configuration; `None` when it was never set. Usable inside `configure_session`."""
+    async def get_config(self) -> Any:
+        """Read the private configuration; `None` when it was never set. Usable inside `configure_session`.
+
+        An object of `config_model` where the class has one. What is returned is the caller's own copy. Errors:
+        `ConfigInvalid` when what is stored does not fit a class that has changed since.
+        """
         return await self.host.load_config()

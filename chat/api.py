@@ -8,7 +8,17 @@ from django.http import HttpRequest
 from ninja import NinjaAPI, Router
 from ninja.parser import Parser
 
-from chat import api_calls, api_files, api_instances, api_stream, api_submissions, api_turns
+from chat import (
+    api_calls,
+    api_compactions,
+    api_files,
+    api_instances,
+    api_search,
+    api_settings,
+    api_stream,
+    api_submissions,
+    api_turns,
+)
 from chat.api_auth import SessionAuth, TokenAuth
 from chat.api_problems import install_problems
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
@@ -49,6 +59,9 @@ def build_router() -> Router:
     router.add_router("", api_stream.router)
     router.add_router("", api_submissions.router)
     router.add_router("", api_files.router)
+    router.add_router("", api_compactions.router)
+    router.add_router("", api_search.router)
+    router.add_router("", api_settings.router)
     return router
 
 

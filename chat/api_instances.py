@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 from django.http import HttpRequest
-from ninja import Query, Router, Status
+from ninja import Query, Router, Schema, Status
 from pydantic import StringConstraints
 
 from chat import instances, transcripts
@@ -45,6 +45,18 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 
 
+class TranscriptPage(Schema):
+    """Which page of a path; one of the three, or none for the newest."""
+
+    before: Text | None = None
+    around: Text | None = None
+    after: Text | None = None
+
+    def parsed(self) -> transcripts.PageOf:
+        """As the selector takes it. Errors: `InputInvalid` for more than one."""
+        return transcripts.PageOf(before=self.before, around=self.around, after=self.after)
+
+
 @router.get("/agents", response=list[AgentOut], operation_id="list_agents", tags=["agents"])
 def agents(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
     """Agents that can be talked to."""
@@ -71,7 +83,7 @@ def instance_list(
 def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     """Start a conversation, or open the one of this name."""
     opened = open_agent(caller_of(request).user, data.agent, data.name or instances.new_instance_name())
-    instance = instances.create_instance(opened, title=data.title)
+    instance = instances.create_instance(opened, title=data.title, title_is_provisional=data.title_is_provisional)
     return Status(201, instances.instance_summary(instance.id))
 
 
@@ -106,13 +118,13 @@ def instance_delete(request: HttpRequest, instance_id: str) -> object:
     tags=["conversations"],
 )
 def message_list(
-    request: HttpRequest, instance_id: str, before: Text | None = None, limit: Limit = 50
+    request: HttpRequest, instance_id: str, page: Annotated[TranscriptPage, Query()], limit: Limit = 50
 ) -> TranscriptOut:
-    """A page of the path that is shown, root first; before a message for older ones.
+    """A page of the path that is shown, root first; before a message for older ones, around one to open it there.
 
     The answer of the running turn is not in it yet: follow its stream from the beginning.
     """
-    return _encode(transcripts.transcript(_opened(request, instance_id), before=before, limit=limit))
+    return _encode(transcripts.transcript(_opened(request, instance_id), page.parsed(), limit=limit))
 
 
 @router.post(
@@ -161,12 +173,12 @@ def session_list(request: HttpRequest, instance_id: str) -> object:
     tags=["conversations"],
 )
 def session_messages(
-    request: HttpRequest, session_id: str, before: Text | None = None, limit: Limit = 50
+    request: HttpRequest, session_id: str, page: Annotated[TranscriptPage, Query()], limit: Limit = 50
 ) -> TranscriptOut:
     """A page of one history, as of the current one."""
     instance = open_session(caller_of(request).user, session_id)
     instance.session_id = session_id
-    return _encode(transcripts.transcript(instance, before=before, limit=limit))
+    return _encode(transcripts.transcript(instance, page.parsed(), limit=limit))
 
 
 def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
@@ -185,6 +197,7 @@ def _encode(view: transcripts.Transcript) -> TranscriptOut:
         items=[_message(item) for item in view.messages],
         queued=[_message(item) for item in view.queued],
         has_more=view.has_more,
+        has_newer=view.has_newer,
         leaf_id=view.leaf_id,
         running=_running(view.running) if view.running else None,
         failed=TurnOut(**asdict(view.failed)) if view.failed else None,

@@ -1,15 +1,19 @@
 """What the API takes and gives. Parsed once, here, at the edge; inside are dataclasses."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, StringConstraints
+from pydantic import ConfigDict, PlainSerializer, StringConstraints
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00]+$")]
+
+Amount = Annotated[Decimal, PlainSerializer(lambda value: f"{value.normalize():f}", return_type=str)]
+"""An exact amount, as a text: `"0.0056"`."""
 
 Title = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 
@@ -49,11 +53,15 @@ class ModelOut(Schema):
 
 
 class InstanceIn(Input):
-    """A new conversation. Without a name it gets a generated one; a name that exists opens that conversation."""
+    """A new conversation. Without a name it gets a generated one; a name that exists opens that conversation.
+
+    `title_is_provisional`: the title is only made of the first words; one that a model writes may take its place.
+    """
 
     agent: Name
     name: Name | None = None
     title: Title = ""
+    title_is_provisional: bool = False
 
 
 class InstancePatch(Input):
@@ -103,6 +111,7 @@ class TurnOut(Schema):
     output_tokens: int
     reasoning_tokens: int
     cached_tokens: int
+    cost: Amount
     step_count: int
     duration_ms: int | None
     error: JSONObject | None
@@ -208,11 +217,12 @@ class RunningTurnOut(TurnOut):
 
 
 class TranscriptOut(Schema):
-    """A page of the path, root first; then what waits in the queue."""
+    """A page of the path, root first; then what waits in the queue. `has_newer`: the path goes on below the page."""
 
     items: list[MessageOut]
     queued: list[MessageOut]
     has_more: bool
+    has_newer: bool
     leaf_id: str | None
     running: RunningTurnOut | None
     failed: TurnOut | None
@@ -309,6 +319,60 @@ class SessionOut(Schema):
     is_current: bool
     created_at: datetime
     updated_at: datetime
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Amount
+    max_cost: Amount | None
+
+
+class UsageOut(Schema):
+    """Tokens as the providers counted them, and what they cost by the price table. Input includes cached tokens."""
+
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Amount
+    session_count: int
+
+
+class SpendingOut(Schema):
+    """What a conversation used: by itself, below it, and together."""
+
+    own: UsageOut
+    sub_agents: UsageOut
+    total: UsageOut
+
+
+class BudgetIn(Input):
+    """What a history may cost, in the currency of the price table; null is no limit."""
+
+    max_cost: Annotated[Decimal, Field(ge=0, lt=1_000_000_000, max_digits=19, decimal_places=10)] | None
+
+
+class BudgetOut(Schema):
+    """What a history has cost, sub-agents included, and what it may cost."""
+
+    cost: Amount
+    max_cost: Amount | None
+
+
+class ConfigIn(Input):
+    """A whole configuration. `version`: the one that it replaces, so that nobody's change is lost."""
+
+    config: JSONValue
+    version: int | None = None
+
+
+class ConfigOut(Schema):
+    """A configuration. `version` 0: it was never set. `config_schema`: what it has to fit, where its class says so."""
+
+    config: JSONValue
+    version: int
+    config_schema: JSONObject | None
 
 
 class FileOut(Schema):

@@ -32,7 +32,6 @@ from chat.conf_access import AccessSettings
 from chat.errors import (
     AgentNotFound,
     AttachmentNotFound,
-    ChatError,
     InstanceNotFound,
     OriginDenied,
     TurnNotFound,
@@ -42,7 +41,9 @@ from chat.instance_rows import lookup_of
 from chat.models import AgentInstance, ApiToken, Attachment, Turn
 from chat.origins import is_allowed, own_origin
 from chat.registry import is_served
-from sessions_app.models import Session
+from sessions_app.errors import CompactionNotFound
+from sessions_app.models import Compaction, Session
+from thinkproject.kernel.errors import ThinkError
 
 logger = logging.getLogger("think.auth")
 
@@ -127,6 +128,14 @@ def open_turn(user: User, turn_id: str) -> Turn:
     owner = require_user(user)
     rows = Turn.objects.select_related("instance", "fiber").filter(instance__owner_id=owner.pk)
     return _find(rows, turn_id, TurnNotFound)
+
+
+def open_compaction(user: User, compaction_id: str) -> AgentInstance:
+    """The user's own instance that a compaction belongs to. Errors: `Unauthenticated`, `CompactionNotFound`."""
+    owner = require_user(user)
+    rows = Compaction.objects.select_related("session").filter(session__owner_id=owner.pk)
+    scope = _find(rows, compaction_id, CompactionNotFound).session.scope
+    return _find(AgentInstance.objects.filter(owner_id=owner.pk), scope, CompactionNotFound)
 
 
 def open_attachment(user: User, attachment_id: str) -> Attachment:
@@ -217,7 +226,7 @@ def session_credential(session: SessionBase, user: AbstractBaseUser) -> Credenti
     )
 
 
-def _find(rows: QuerySet[Row], key: str, missing: type[ChatError]) -> Row:
+def _find(rows: QuerySet[Row], key: str, missing: type[ThinkError]) -> Row:
     # PostgreSQL refuses to look for a NUL; there is nothing of such an id anyway.
     found = None if "\x00" in key else rows.filter(pk=key).first()
     if found is None:

@@ -6,8 +6,10 @@ them from an event's type: `turn.accepted` calls `turn_accepted`.
 
 from chat import live
 from chat.agent import InstanceKey
-from chat.core import frames
+from chat.core import frames, side_frames
+from chat.core.side_frames import Compacted, SessionPhase
 from chat.delivery import Delivery
+from chat.instances import title_of
 from chat.live import Snapshot, TurnRef
 from chat.models import TurnTrigger
 from thinkproject.kernel.aio import db
@@ -19,6 +21,8 @@ class InstanceBells:
 
     key: InstanceKey
     channel_name: str
+    user_id: int
+    follows_list: bool
     state_version: int
     delivery: Delivery | None
 
@@ -88,6 +92,23 @@ class InstanceBells:
         if (await self.snapshot()).active is None:
             await self.send_transcript()
 
+    async def session_phase(self, event: JSONObject) -> None:
+        """A compaction has begun or is over, or a summary was changed."""
+        if self.delivery is not None:
+            compacted = event.get("compacted")
+            phase = SessionPhase(
+                phase=event["phase"],
+                token_estimate=event["tokens"],
+                token_threshold=event["threshold"],
+                compacted=None if compacted is None else Compacted.model_validate(compacted),
+            )
+            await self.send_text(side_frames.session_phase(phase))
+
+    async def session_failed(self, event: JSONObject) -> None:
+        """A compaction failed; nothing was changed."""
+        if self.delivery is not None:
+            await self.send_text(side_frames.session_error(event["error"]))
+
     async def message_changed(self, event: JSONObject) -> None:
         """A stored message has changed in its place: a call of it was answered, or its result has come."""
         if self.delivery is not None:
@@ -106,6 +127,13 @@ class InstanceBells:
         if snapshot.state_version > self.state_version:
             self.state_version = snapshot.state_version
             await self.send_text(frames.state(snapshot.state))
+
+    async def conversation_changed(self, event: JSONObject) -> None:
+        """One of the user's conversations has another title: told to clients that show the list."""
+        if self.delivery is not None and self.follows_list:
+            title = await db(title_of, event["instance_id"], self.user_id)
+            if title is not None:
+                await self.send_text(side_frames.conversation_changed(event["instance_id"], title))
 
     async def authority_changed(self, _event: JSONObject) -> None:
         """Something about the user changed: ask again now."""

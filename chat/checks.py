@@ -1,22 +1,29 @@
 """System checks of the agents that developers wrote.
 
 chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the product
-cannot serve · chat.E004 a hook that cannot be called as it is · chat.W001 a method in camel case, which nothing calls.
+cannot serve · chat.E004 a hook that cannot be called as it is · chat.E005 a price that cannot be read · chat.E007 a
+setting about long conversations that is none · chat.W001 a method in camel case, which nothing calls.
 """
 
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
+from pydantic import BaseModel
 
 from chat import (
     checks_access,  # noqa: F401 - registers the checks of access
     registry,
 )
-from chat.agent import Agent
+from chat.agent import Agent, ConfigAccess
+from chat.conf import chat_settings
 from chat.core.concurrency import Strategy, to_policy
-from chat.errors import InputInvalid
+from chat.core.context_policy import context_policy
+from chat.core.overflow import Formula
+from chat.errors import InputInvalid, TurnConfigInvalid
+from chat.llm.conf import llm_settings
+from chat.llm.prices import price_table
 from chat.think import Think
 
 RESERVED = {"sub"}
@@ -100,11 +107,41 @@ def check_values(**_kwargs: Any) -> list[CheckMessage]:
     return found
 
 
+@register("chat")
+def check_configs(**_kwargs: Any) -> list[CheckMessage]:
+    """Report a `config_model` that is no pydantic class, and a `config_access` that nobody knows."""
+    found: list[CheckMessage] = []
+    for agent_class in registry.registered_classes():
+        kind: Any = agent_class.config_model
+        access = agent_class.config_access
+        if kind is not None and not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            found.append(
+                Error(f"{_name(agent_class)}: config_model must be a pydantic class, not {kind!r}.", id="chat.E003")
+            )
+        if access not in get_args(ConfigAccess):
+            known = ", ".join(map(repr, get_args(ConfigAccess)))
+            found.append(
+                Error(f"{_name(agent_class)}: config_access must be one of {known}, not {access!r}.", id="chat.E003")
+            )
+    return found
+
+
+@register("chat")
+def check_prices(**_kwargs: Any) -> list[CheckMessage]:
+    """Report prices that cannot be read."""
+    try:
+        price_table()
+    except ValueError as error:
+        return [Error(f"THINK_PRICES: {error}.", id="chat.E005")]
+    return []
+
+
 def _value_problems(agent_class: type[Think]) -> list[str]:
     problems: list[str] = []
     max_steps: Any = agent_class.max_steps
     limit: Any = agent_class.max_persisted_messages
     problems += _concurrency_problems(agent_class.message_concurrency)
+    problems += _policy_problems(agent_class.context_policy)
     if not isinstance(max_steps, int) or max_steps < 1:
         problems.append(f"max_steps must be a positive whole number, not {max_steps!r}.")
     if limit is not None and (not isinstance(limit, int) or limit < 1):
@@ -112,6 +149,14 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
     return problems
+
+
+def _policy_problems(value: Any) -> list[str]:
+    try:
+        context_policy(value)
+    except (TurnConfigInvalid, TypeError) as error:
+        return [str(error)]
+    return []
 
 
 def _concurrency_problems(value: Any) -> list[str]:
@@ -154,6 +199,25 @@ def _hook_problem(agent_class: type[Think], name: str, count: int) -> str:
         takes = ["no argument", "one argument", "two arguments"][count]
         return f"{name}() is called with {takes} after self, which its parameters do not take."
     return ""
+
+
+@register("chat")
+def check_overflow(**_kwargs: Any) -> list[CheckMessage]:
+    """Report settings about long conversations that no turn could use."""
+    problems: list[str] = []
+    if chat_settings.overflow_formula not in set(Formula):
+        known = " or ".join(Formula)
+        problems.append(f"THINK_OVERFLOW_FORMULA must be {known}, not {chat_settings.overflow_formula!r}.")
+    problems += [
+        f"THINK_MODEL_LIMITS: {name!r} needs an object with context, output and input in tokens, not {given!r}."
+        for name, given in llm_settings.model_limits.items()
+        if not _is_limits(given)
+    ]
+    return [Error(problem, id="chat.E007") for problem in problems]
+
+
+def _is_limits(given: Any) -> bool:
+    return isinstance(given, dict) and not set(given) - {"context", "output", "input"}
 
 
 @register("chat")

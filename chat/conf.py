@@ -9,7 +9,7 @@ class ChatSettings:
     turns_per_minute = Setting("THINK_TURNS_PER_MINUTE", 60, doc="Accepted turns a minute for one user; 0 is no limit.")
     turn_policies = Setting(
         "THINK_TURN_POLICIES",
-        ["chat.policy.TurnsPerMinute"],
+        ["chat.policy.TurnsPerMinute", "chat.policy.SessionBudget"],
         doc="Classes asked, in order, whether a turn may run (see chat.policy.TurnPolicy).",
     )
     window_messages = Setting("THINK_WINDOW_MESSAGES", 500, doc="Messages in a transcript frame at most.")
@@ -22,12 +22,50 @@ class ChatSettings:
     history_bytes = Setting(
         "THINK_HISTORY_BYTES", 4_000_000, doc="Bytes of stored messages given to the model at most."
     )
+    auto_compaction = Setting(
+        "THINK_AUTO_COMPACTION",
+        True,
+        doc="Whether a conversation that does not fit into its model's context is summarised within the turn. Agents "
+        "and sessions may say otherwise; where it is off the turn ends with the error.",
+    )
+    overflow_formula = Setting(
+        "THINK_OVERFLOW_FORMULA",
+        "v2",
+        doc="When a conversation counts as too long: `v2` keeps a reserve beside the answer, `v1` does not.",
+    )
+    reserved_tokens = Setting(
+        "THINK_RESERVED_TOKENS",
+        0,
+        doc="Tokens that formula `v2` keeps free; 0: the lesser of 20000 and the longest answer.",
+    )
+    prunes_outputs = Setting(
+        "THINK_PRUNE_OUTPUTS", True, doc="Whether old tool outputs are let go at the end of turns, as models read them."
+    )
+    unpruned_tools: Setting[list[str]] = Setting(
+        "THINK_PRUNE_PROTECTED_TOOLS", ["skill", "load_context"], doc="Tools whose outputs are never let go."
+    )
+    token_counter = Setting(
+        "THINK_TOKEN_COUNTER",
+        "estimate",
+        doc="How tokens are counted: estimate, length_over_four, tiktoken:<encoding> or package.module:function.",
+    )
+    compaction_seconds = Setting(
+        "THINK_COMPACTION_SECONDS", 300.0, doc="How long the summary of a compaction may take; then it has failed."
+    )
+    compaction_input_tokens = Setting(
+        "THINK_COMPACTION_INPUT_TOKENS",
+        60_000,
+        doc="Tokens of a conversation in one request for a summary; more is summarised piece by piece.",
+    )
     approval_seconds = Setting(
         "THINK_APPROVAL_SECONDS",
         7 * 24 * 3600.0,
         doc="How long a person may take to approve a tool call; then it is denied. 0: for ever.",
     )
     state_bytes = Setting("THINK_STATE_BYTES", 1024 * 1024, doc="Bytes of an instance's synced state at most, as JSON.")
+    config_bytes = Setting(
+        "THINK_CONFIG_BYTES", 256 * 1024, doc="Bytes of an instance's configuration at most, as JSON."
+    )
     authority_seconds = Setting(
         "THINK_AUTHORITY_SECONDS", 15.0, doc="How often a live socket's user, session or token is checked again."
     )

@@ -36,7 +36,7 @@ from chat.outbox import Outbox
 from chat.registry import is_served
 from chat.requests import ClientRequests
 from chat.resolving import resolve
-from chat.told import client_label, client_query
+from chat.told import client_label, client_query, follows_list
 from chat.turns.answers import has_pending_interaction
 from chat.turns.calling import is_overridden, observe, reworded
 from chat.watch import connections
@@ -85,6 +85,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
         self.query = client_query(self.scope)
+        self.follows_list = follows_list(self.scope)
         self._calls = Calls(key, self, self.send_text, self.tell_state)
         outbox = Outbox(self.send_text, key, credential.user_id, label=client_label(self.scope))
         self.delivery = Delivery(outbox, self._handshake, give_up=self._give_up)

@@ -1,23 +1,27 @@
 """The chat's durable functions: a turn, the hook after it, and what is left to do for a turn that nobody finished."""
 
 import logging
+from dataclasses import dataclass
 
 from django.utils import timezone
 
 from chat.agent import Agent, InstanceKey
 from chat.core.hooks import ChatErrorContext, ChatResponse, ResponseStatus
-from chat.core.loop import recorded_outputs
+from chat.core.loop import TurnTotals, recorded_outputs, totals_of
 from chat.core.turn_fold import TurnFold
 from chat.doorbell import group_of, ring
 from chat.errors import AgentNotFound
 from chat.instance_rows import key_of
 from chat.making import make_agent
-from chat.models import Turn, TurnTrigger
+from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.streams.reader import close_stream, read
 from chat.streams.writer import StreamWriter
 from chat.think import Think
 from chat.turns.calling import decide, is_overridden, observe, reworded
+from chat.turns.compact_queue import COMPACT_FIBER
+from chat.turns.compacting import compact_session
 from chat.turns.continuing import expire_question
+from chat.turns.costs import write_costs
 from chat.turns.journal import EXPIRY_FIBER
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import (
@@ -31,19 +35,25 @@ from chat.turns.persistence import (
     start_response_hook,
     store_answer,
 )
+from chat.turns.room import auto_compaction_is_on
 from chat.turns.runner import INTERRUPTED, TurnRun
 from chat.turns.status import SKIPPED_REASON
+from chat.turns.titling import TITLE_FIBER, write_title
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
+from fibers.errors import Failed
 from fibers.registry import durable
 from fibers.selectors import history
 from sessions_app import selectors
+from sessions_app.errors import CompactionFailed
+from sessions_app.models import CompactionTrigger, Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 logger = logging.getLogger(__name__)
 
+COMPACTED = "compacted"
 RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
@@ -61,6 +71,13 @@ async def run_response_hook(context: FiberContext) -> JSONValue:
     if agent is not None:
         await observe(agent, "on_start")
         await decide(agent, "on_chat_response", response)
+    return None
+
+
+@durable(TITLE_FIBER)
+async def write_title_of(context: FiberContext) -> JSONValue:
+    """Write the title of a conversation; nothing waits for it."""
+    await write_title(context, make_agent)
     return None
 
 
@@ -86,6 +103,40 @@ async def expire(context: FiberContext) -> JSONValue:
     return await db(expire_question, int(context.payload["row_id"]), str(context.payload["instance_id"]))
 
 
+@durable(COMPACT_FIBER, resume_seconds=RESUME_SECONDS)
+async def compact(context: FiberContext) -> JSONValue:
+    """Compact a session: asked for by a person, or because it has outgrown its threshold."""
+    known = await context.recorded(COMPACTED)
+    if known is not None:
+        return known.value
+    payload = context.payload
+    instance = await db(lambda: AgentInstance.objects.filter(pk=payload["instance_id"]).first())
+    agent = None if instance is None else _find_agent(key_of(instance))
+    trigger = CompactionTrigger(payload["trigger"])
+    if not isinstance(agent, Think) or await db(_is_unwanted, agent, payload["session_id"], trigger):
+        return None
+    await observe(agent, "on_start")
+    try:
+        done = await compact_session(
+            agent,
+            payload["session_id"],
+            trigger=trigger,
+            instructions=payload.get("instructions", ""),
+            user_id=payload.get("user_id"),
+            also=lambda done: context.record_in(COMPACTED, {"compaction_id": done.compaction_id}),
+        )
+    except CompactionFailed as error:
+        raise Failed(error.code, error.message, is_final=True) from error
+    return None if done is None else {"compaction_id": done.compaction_id}
+
+
+def _is_unwanted(agent: Think, session_id: str, trigger: CompactionTrigger) -> bool:
+    """Whether the session is gone, or is not to be compacted without being asked."""
+    if not Session.objects.filter(pk=session_id).exists():
+        return True
+    return trigger is CompactionTrigger.AUTO and not auto_compaction_is_on(agent, session_id)
+
+
 @durable("chat.turn_sealed")
 async def seal_turn(context: FiberContext) -> JSONValue:
     """Keep what an abandoned turn had shown, and say why it ended. Safe to run twice."""
@@ -104,8 +155,13 @@ async def seal_turn(context: FiberContext) -> JSONValue:
             for chunk in recorded_outputs(fold, records):
                 writer.write(chunk)
             message, original_ids = await db(fit_answer, facts.key.owner_id, fold.message)
-            error_text = await _sealed_error(context, facts, message)
-            await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, message, original_ids, error_text))
+            sealed = _Sealed(
+                message=message,
+                original_ids=original_ids,
+                error_text=await _sealed_error(context, facts, message),
+                totals=totals_of(records),
+            )
+            await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, sealed))
     await close_stream(turn_id)
     ring(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
     return None
@@ -121,18 +177,27 @@ async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONOb
     return await reworded(_find_agent(facts.key), ThinkError(INTERRUPTED), told)
 
 
-def _store_sealed(
-    context: FiberContext, facts: TurnFacts, message: JSONObject, original_ids: list[str], error_text: str
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sealed:
+    """What is kept of a turn that was given up."""
+
+    message: JSONObject
+    original_ids: list[str]
+    error_text: str
+    totals: TurnTotals
+
+
+def _store_sealed(context: FiberContext, facts: TurnFacts, sealed: _Sealed) -> None:
     was_cancelled = context.payload["status"] == FiberStatus.CANCELLED
-    store_answer(facts, message, original_ids)
+    store_answer(facts, sealed.message, sealed.original_ids)
     Turn.objects.filter(pk=facts.turn_id, finished_at=None).update(
-        finished_at=timezone.now(), error_text=error_text, error_code="" if was_cancelled else "interrupted"
+        finished_at=timezone.now(), error_text=sealed.error_text, error_code="" if was_cancelled else "interrupted"
     )
+    write_costs(facts.turn_id, facts.session_id, sealed.totals)
     was_skipped = context.payload["reason"] == SKIPPED_REASON  # it never began
     agent = _find_agent(facts.key)
     if not was_skipped and agent is not None and is_overridden(agent, "on_chat_response"):
-        start_response_hook(facts.turn_id, facts.key, "aborted" if was_cancelled else "error", error_text)
+        start_response_hook(facts.turn_id, facts.key, "aborted" if was_cancelled else "error", sealed.error_text)
 
 
 def _find_agent(key: InstanceKey) -> Agent | None:

@@ -4,7 +4,8 @@ ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
                   │  AttachmentInvalid · Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
                   │  TurnConflict · TurnDropped · CallChanged · CallNotFound · TurnFailed · NestedTurn
-                  │  TurnConfigInvalid · TurnTimeout · OutputInvalid
+                  │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
+                  │  ConfigChanged · ConfigPrivate
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -170,6 +171,30 @@ class QuotaExceeded(ChatError, Conflict):
 
     code = "quota_exceeded"
     http_status = 429
+
+
+class BudgetReached(ChatError, Conflict):
+    """The conversation has reached its budget."""
+
+    code = "budget_reached"
+
+
+class ConfigInvalid(ChatError, Invalid):
+    """The configuration is not what the agent expects. Data: `problems`, each with its place and what was expected."""
+
+    code = "config_invalid"
+
+
+class ConfigChanged(ChatError, Conflict):
+    """The configuration has been changed meanwhile. Read it again."""
+
+    code = "config_changed"
+
+
+class ConfigPrivate(ChatError, Denied):
+    """The configuration of this agent is not for clients."""
+
+    code = "config_private"
 
 
 class ModelError(ChatError):

@@ -15,6 +15,7 @@ from chat.addresses import MAX_HOPS, is_name
 from chat.agent import Agent, InstanceKey
 from chat.errors import AgentNotFound, TurnFailed
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
+from chat.instance_config import load_config, save_config
 from chat.making import ChatDatabaseHost
 from chat.registry import is_served
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
@@ -117,6 +118,14 @@ class AgentHandle(TurnVerbs, SubmissionVerbs):
     async def clear(self) -> None:
         """Empty the conversation."""
         await db(clear_instance, self.key)
+
+    async def configure(self, config: Any) -> None:
+        """Store the instance's private configuration, as its own `configure` does. Errors: `ConfigInvalid`."""
+        await db(save_config, self.key, config)
+
+    async def get_config(self) -> Any:
+        """Read the instance's private configuration, as its own `get_config` does. Errors: `ConfigInvalid`."""
+        return await db(load_config, self.key)
 
     async def messages(self) -> list[JSONObject]:
         """Read the shown path, queued messages last."""

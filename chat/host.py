@@ -1,12 +1,12 @@
 """The `Host` of agent objects: the same rows for web processes and for workers."""
 
-from django.db import transaction
+from typing import Any
 
 from chat.agent import Agent, InstanceKey
 from chat.conf import chat_settings
-from chat.instance_rows import ensure_instance, find_instance
+from chat.instance_config import load_config, save_config
+from chat.instance_rows import find_instance
 from chat.instance_state import change_state
-from chat.models import AgentInstance
 from sessions_app import selectors
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -26,13 +26,13 @@ class DatabaseHost:
         """Validate, store and tell a state of the agent's own."""
         await change_state(agent, value, "server")
 
-    async def load_config(self) -> JSONValue:
-        """Give the stored configuration, or `None`."""
-        return await db(_load_config, self.key)
+    async def load_config(self) -> Any:
+        """Give the stored configuration as its class types it, or `None`."""
+        return await db(load_config, self.key)
 
-    async def save_config(self, value: JSONValue) -> None:
-        """Store the configuration."""
-        await db(_save_config, self.key, value)
+    async def save_config(self, value: Any) -> None:
+        """Check and store the configuration."""
+        await db(save_config, self.key, value)
 
     async def messages(self) -> list[JSONObject]:
         """Read the shown path of the current session."""
@@ -42,16 +42,6 @@ class DatabaseHost:
 def _load_state(key: InstanceKey, default: JSONValue) -> JSONValue:
     instance = find_instance(key)
     return default if instance is None or instance.state_version == 0 else instance.state
-
-
-def _load_config(key: InstanceKey) -> JSONValue:
-    instance = find_instance(key)
-    return None if instance is None else instance.config
-
-
-@transaction.atomic
-def _save_config(key: InstanceKey, value: JSONValue) -> None:
-    AgentInstance.objects.filter(pk=ensure_instance(key).pk).update(config=value)
 
 
 def _messages(key: InstanceKey) -> list[JSONObject]:

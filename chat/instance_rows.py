@@ -60,20 +60,20 @@ def find_instance(key: InstanceKey, *, with_session: bool = False) -> AgentInsta
     return (rows.select_related("session") if with_session else rows).first()
 
 
-def ensure_instance(key: InstanceKey, *, title: str = "") -> AgentInstance:
+def ensure_instance(key: InstanceKey, *, title: str = "", title_is_provisional: bool = False) -> AgentInstance:
     """Find the row of an address, or make it with its first session, and those above it. Errors: `QuotaExceeded`."""
     found = find_instance(key)
     if found is not None:
         return found
     try:
-        return _make_instance(key, title)
+        return _make_instance(key, title, title_is_provisional)
     except (IntegrityError, InstanceNotFound):
         # Somebody else made it between our look and our insert, or deleted what it hangs below.
-        return _make_instance(key, title)
+        return _make_instance(key, title, title_is_provisional)
 
 
 @transaction.atomic
-def _make_instance(key: InstanceKey, title: str) -> AgentInstance:
+def _make_instance(key: InstanceKey, title: str, title_is_provisional: bool) -> AgentInstance:
     instance = find_instance(key)
     if instance is None:
         parent = None if key.parent is None else ensure_instance(key.parent)
@@ -86,6 +86,7 @@ def _make_instance(key: InstanceKey, title: str) -> AgentInstance:
             agent=key.agent,
             name=key.name,
             title=title,
+            title_is_provisional=title_is_provisional,
         )
         instance.session = create_session(owner_id=key.owner_id, scope=instance.id)
         instance.save(force_insert=True)

@@ -21,6 +21,7 @@ from chat.instance_rows import ensure_instance, key_of, path_of
 from chat.models import AgentInstance, StreamSegment, Turn
 from chat.registry import is_served
 from chat.turns.admission import cancel_all, stopping
+from chat.turns.titling import tell_title
 from sessions_app.models import Session
 from sessions_app.services import delete_session, select_leaf
 from thinkproject.kernel.ids import new_id
@@ -61,16 +62,17 @@ class InstancePage:
         return self.next_cursor is not None
 
 
-def create_instance(opened: OpenedAgent, *, title: str = "") -> AgentInstance:
+def create_instance(opened: OpenedAgent, *, title: str = "", title_is_provisional: bool = False) -> AgentInstance:
     """Make the instance of this address with its session, or return the present one unchanged.
 
+    A provisional title is only the first words that came to hand: a better one may take its place.
     Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`.
     """
     if opened.instance is not None:
         return opened.instance
     if opened.is_read_only:
         raise AgentNotFound
-    return ensure_instance(opened.key, title=_clean_title(title))
+    return ensure_instance(opened.key, title=_clean_title(title), title_is_provisional=title_is_provisional)
 
 
 def new_instance_name() -> str:
@@ -79,8 +81,17 @@ def new_instance_name() -> str:
 
 
 def rename_instance(instance: AgentInstance, title: str) -> None:
-    """Give the conversation a title. Errors: `InputInvalid` when it is too long."""
-    AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title))
+    """Give the conversation a title, and tell the owner's open pages. Errors: `InputInvalid` when it is too long."""
+    with transaction.atomic():
+        AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title), title_is_provisional=False)
+        if instance.owner_id is not None:
+            tell_title(instance.owner_id, instance.pk)
+
+
+def title_of(instance_id: str, owner_id: int) -> str | None:
+    """The title of one of the user's own conversations; `None` when it is gone or somebody else's."""
+    rows = AgentInstance.objects.filter(pk=instance_id, owner_id=owner_id)
+    return rows.values_list("title", flat=True).first()
 
 
 def mark_seen(instance: AgentInstance) -> None:

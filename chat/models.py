@@ -38,12 +38,14 @@ class AgentInstance(models.Model):
     agent = models.CharField(max_length=200)  # kebab-case route name of the class
     name = models.CharField(max_length=255)  # percent-decoded
     title = models.CharField(max_length=100, blank=True, default="")
+    title_is_provisional = models.BooleanField(default=False)  # only the first words; a better one may replace it
     session = models.ForeignKey(
         "think_sessions.Session", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )  # the current one
     state = JSONText(null=True, blank=True)
     state_version = models.PositiveBigIntegerField(default=0)
     config = JSONText(null=True, blank=True)
+    config_version = models.PositiveBigIntegerField(default=0)  # advanced by every change; 0: never set
     last_body = JSONText(default=dict, blank=True)  # custom body of the newest client request, for continuations
     client_tools = JSONText(default=list)  # tools that the clients run, as the last request gave them
     generation = models.PositiveBigIntegerField(default=0)  # advanced by clear: what is older may not persist

@@ -1,9 +1,12 @@
 """May this turn run, and how much of it: one ordered seam, asked at admission and before each model step.
 
-`THINK_TURN_POLICIES` names classes in order; the first that raises decides. Built in: turns a minute for each user.
+`THINK_TURN_POLICIES` names classes in order; the first that raises decides. Built in: turns a minute for each user, and
+the budget of a session.
 """
 
+from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from functools import lru_cache
 from typing import Protocol
 
@@ -11,8 +14,18 @@ from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
 from chat.conf import chat_settings
-from chat.errors import QuotaExceeded
+from chat.errors import BudgetReached, QuotaExceeded
 from chat.models import AgentInstance, Turn
+from chat.spending import session_spending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsSoFar:
+    """A turn before its next model call: how many it has had, and what they cost."""
+
+    count: int
+    cost: Decimal
+    session_id: str
 
 
 class TurnPolicy(Protocol):
@@ -22,7 +35,7 @@ class TurnPolicy(Protocol):
         """Run inside the admission transaction, the instance's row locked."""
         ...
 
-    def check_step(self, instance: AgentInstance, steps_done: int) -> None:
+    def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Run before each model call of a turn, outside any transaction."""
         ...
 
@@ -44,8 +57,30 @@ class TurnsPerMinute:
         if recent.order_by()[:limit].count() >= limit:
             raise QuotaExceeded(f"You have sent {limit} messages within a minute. Please wait a little.")
 
-    def check_step(self, instance: AgentInstance, steps_done: int) -> None:
+    def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Steps are not limited here."""
+
+
+class SessionBudget:
+    """No model call for a session that has cost what it may, the running turn and sub-agents included.
+
+    A call is not cut: the one that goes beyond the limit is the last. Messages are stored all the same, so that they
+    can be answered once the limit is raised.
+    """
+
+    def check_admission(self, instance: AgentInstance) -> None:
+        """Whatever is said is stored; the turn says why it is not answered."""
+
+    def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
+        """Compare with the limit. Errors: `BudgetReached`."""
+        spending = session_spending(instance, steps.session_id)
+        if spending.max_cost is not None and spending.cost + steps.cost >= spending.max_cost:
+            raise BudgetReached(
+                f"This conversation has reached its budget of {spending.max_cost.normalize():f}. "
+                "It goes on when the budget is raised.",
+                max_cost=str(spending.max_cost),
+                cost=str(spending.cost + steps.cost),
+            )
 
 
 @lru_cache(maxsize=8)
@@ -59,7 +94,7 @@ def check_admission(instance: AgentInstance) -> None:
         rule.check_admission(instance)
 
 
-def check_step(instance: AgentInstance, steps_done: int) -> None:
+def check_step(instance: AgentInstance, steps: StepsSoFar) -> None:
     """Ask every policy before a model call."""
     for rule in _load(tuple(chat_settings.turn_policies)):
-        rule.check_step(instance, steps_done)
+        rule.check_step(instance, steps)

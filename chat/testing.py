@@ -34,6 +34,7 @@ __all__ = ["AgentClient", "Reply", "agent_client", "think_test_settings", "worke
 think_test_settings: Final[dict[str, Any]] = {
     "REDIS_URL": "",
     "THINK_FIBER_DISPATCH": "manual",
+    "THINK_TITLE_MODEL": "none",  # a script answers what was said, and nothing else
     "CHANNEL_LAYERS": {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}},
 }
 """For `override_settings(**think_test_settings)` or a settings module."""

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from chat.agent import Agent, ChatHost, Connection, InstanceKey
+from chat.core.context_policy import ContextPolicy
 from chat.core.hooks import (
     Allow,
     Block,
@@ -65,6 +66,7 @@ __all__ = [
     "ChatResponse",
     "ChunkContext",
     "Connection",
+    "ContextPolicy",
     "InstanceKey",
     "LanguageModel",
     "ModelChoice",
@@ -125,11 +127,25 @@ class Think(TurnVerbs, SubmissionVerbs, Agent, abstract=True):
     max_persisted_messages: ClassVar[int | None] = None
     """Archive the oldest messages of the shown path beyond this count. Off by default."""
 
+    context_policy: ClassVar[ContextPolicy | str] = "read-time"
+    """What of the conversation the model is sent: `read-time`, `last-calls`, `coding`, `prune`, `whole`, or a
+    `ContextPolicy` of your own. What is stored stays as it is."""
+
+    auto_compaction: ClassVar[bool | None] = None
+    """Whether a conversation that is too long for its model is summarised within the turn; `None` asks settings."""
+
+    compaction_model: ClassVar[Any] = None
+    """The model that summarises, as `get_model` would name it; `None` means the agent's own."""
+
     stall_timeout_seconds: ClassVar[float | None] = None
     """A model that is silent for this long is treated as lost; 0 switches the watchdog off, `None` asks settings."""
 
     approval_seconds: ClassVar[float | None] = None
     """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
+
+    title_model: ClassVar[Any] = None
+    """Model that writes the titles of conversations: a name or a model object; `""` is the agent's own, `"none"` writes
+    none, `None` asks settings."""
 
     fibers: ClassVar[bool] = False
     """Whether background fibers of this agent are recovered by themselves. The methods work either way."""

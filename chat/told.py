@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 KEEP_SECONDS = 86_400
 MAX_LABEL = 64
-_OURS = frozenset({"_pk", "token"})
+_OURS = frozenset({"_pk", "_list", "token"})
 
 
 class Told:
@@ -62,6 +62,11 @@ def client_label(scope: dict[str, Any]) -> str:
 def client_query(scope: dict[str, Any]) -> Mapping[str, str]:
     """What a client wrote into its address for the agent, the first value of each name; empty when it is too much."""
     return {name: value for name, value in _query(scope).items() if name not in _OURS}
+
+
+def follows_list(scope: dict[str, Any]) -> bool:
+    """Whether a client shows the list of conversations and wants to be told of its changes (`_list=1`)."""
+    return _query(scope).get("_list") == "1"
 
 
 def _query(scope: dict[str, Any]) -> dict[str, str]:

@@ -4,10 +4,11 @@ Costs what the page costs: a fixed number of queries whatever the length of the 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 
-from chat.errors import TurnNotFound
+from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
 from chat.turns.status import TurnStatus, turn_status
 from chat.turns.under_way import turns_under_way
@@ -35,6 +36,7 @@ class TurnView:
     output_tokens: int
     reasoning_tokens: int
     cached_tokens: int
+    cost: Decimal
     step_count: int
     duration_ms: int | None
     error: JSONObject | None
@@ -62,6 +64,13 @@ class SessionView:
     is_current: bool
     created_at: datetime
     updated_at: datetime
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Decimal
+    max_cost: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,24 +89,46 @@ class MessageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order."""
+    """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order.
+
+    `has_more`: the path goes on above; `has_newer`: below. Then nothing is said to be queued.
+    """
 
     messages: list[MessageView]
     queued: list[MessageView]
     has_more: bool
+    has_newer: bool
     leaf_id: str | None
     running: TurnView | None
     failed: TurnView | None
 
 
-def transcript(instance: AgentInstance, *, before: str | None = None, limit: int = 50) -> Transcript:
-    """The newest page of the conversation, or the page before a message. Needs the session loaded."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOf:
+    """Which page of a path: before a message, around or after one; without any, the newest."""
+
+    before: str | None = None
+    around: str | None = None
+    after: str | None = None
+
+    def __post_init__(self) -> None:
+        if sum(value is not None for value in (self.before, self.around, self.after)) > 1:
+            raise InputInvalid("A page is before, around or after a message: one of the three.")
+
+
+def transcript(instance: AgentInstance, page_of: PageOf | None = None, *, limit: int = 50) -> Transcript:
+    """A page of the conversation. Needs the session loaded. Errors: `MessageNotFound`.
+
+    A message of another branch is shown in that branch, which changes nothing of what others see.
+    """
     running, failed = _edge_turns(instance)
     if instance.session_id is None:
-        return Transcript(messages=[], queued=[], has_more=False, leaf_id=None, running=running, failed=failed)
-    page = selectors.path_page(instance.session_id, before=before, limit=limit)
+        return Transcript(
+            messages=[], queued=[], has_more=False, has_newer=False, leaf_id=None, running=running, failed=failed
+        )
+    page = _page(instance.session_id, page_of or PageOf(), limit)
     families = selectors.siblings(instance.session_id, [message.id for message in page.messages])
-    queued = [] if before else selectors.queued(instance.session_id)
+    queued = [] if page.has_newer else selectors.queued(instance.session_id)
     turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
     called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
     durations = call_durations(called) if called else {}
@@ -105,10 +136,21 @@ def transcript(instance: AgentInstance, *, before: str | None = None, limit: int
         messages=[_view(message, families, turns, durations) for message in page.messages],
         queued=[_alone(message, turns) for message in queued],
         has_more=page.has_more,
+        has_newer=page.has_newer,
         leaf_id=page.leaf_id,
         running=running,
         failed=failed,
     )
+
+
+def _page(session_id: str, page_of: PageOf, limit: int) -> selectors.Page:
+    if page_of.around is not None:
+        above = (limit - 1) // 2
+        return selectors.page_around(session_id, page_of.around, above=above, below=limit - 1 - above)
+    if page_of.after is not None:
+        page = selectors.page_around(session_id, page_of.after, above=0, below=limit)
+        return replace(page, messages=page.messages[1:], has_more=True)
+    return selectors.path_page(session_id, before=page_of.before, limit=limit)
 
 
 def session_views(instance: AgentInstance) -> list[SessionView]:
@@ -121,6 +163,13 @@ def session_views(instance: AgentInstance) -> list[SessionView]:
             is_current=row.id == instance.session_id,
             created_at=row.created_at,
             updated_at=row.updated_at,
+            model_name=row.model_name,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            reasoning_tokens=row.reasoning_tokens,
+            cached_tokens=row.cached_tokens,
+            cost=row.cost,
+            max_cost=row.max_cost,
         )
         for row in rows
     ]
@@ -187,6 +236,7 @@ def turn_view(turn: Turn) -> TurnView:
         output_tokens=turn.output_tokens,
         reasoning_tokens=turn.reasoning_tokens,
         cached_tokens=turn.cached_tokens,
+        cost=turn.cost,
         step_count=turn.step_count,
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,

@@ -9,10 +9,11 @@ from typing import Any
 from chat.adding import add_messages
 from chat.agent import InstanceKey
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
-from chat.instance_rows import find_instance
+from chat.instance_rows import ensure_instance, find_instance
 from chat.turns import slots
 from chat.turns.admission import Admission, TurnRequest, admit, cancel_turn, give_input
 from chat.turns.answers import has_pending_interaction
+from chat.turns.compact_queue import request_compaction
 from chat.turns.intake import Continue, Program
 from chat.turns.status import TurnStatus
 from chat.turns.under_way import turns_under_way
@@ -116,6 +117,10 @@ class DatabaseTurns:
         """Whether a call of the shown path waits for a person or a client."""
         return await db(has_pending_interaction, self.key)
 
+    async def compact(self, instructions: str) -> str:
+        """Ask for a compaction, behind the turns that wait."""
+        return await db(_compact, self.key, instructions)
+
     async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
         """Look again and again until nothing runs, waits or is pending."""
         refuse_nesting(self.key)
@@ -125,6 +130,10 @@ class DatabaseTurns:
                 return False
             await asyncio.sleep(POLL_SECONDS)
         return True
+
+
+def _compact(key: InstanceKey, instructions: str) -> str:
+    return request_compaction(ensure_instance(key), instructions=instructions)
 
 
 async def _called(function: WordsFunction, messages: list[JSONObject]) -> Any:

@@ -88,6 +88,10 @@ class TurnsPort(Protocol):
         """Wait until nothing runs, waits or is pending."""
         ...
 
+    async def compact(self, instructions: str) -> str:
+        """Ask for a compaction, behind the turns that wait."""
+        ...
+
 
 class SubmissionsPort(Protocol):
     """Work that is handed in and not waited for."""
@@ -215,6 +219,14 @@ class TurnVerbs:
         Units: seconds; `None` waits for ever. Errors: `NestedTurn`.
         """
         return await self._ports.turns.wait_until_stable(timeout)
+
+    async def compact(self, instructions: str = "") -> str:
+        """Have the middle of this conversation summarised for the model, behind the turns that wait; nothing is lost.
+
+        Returns the id of the fiber that does it. Works inside a turn. `instructions` say what matters in the summary.
+        Errors: `QuotaExceeded`. That it failed is told to `on_compaction_error` and to clients.
+        """
+        return await self._ports.turns.compact(instructions)
 
 
 class SubmissionVerbs:

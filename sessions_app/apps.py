@@ -1,6 +1,7 @@
 """Django application of the sessions_app folder (label `think_sessions`)."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class SessionsConfig(AppConfig):
@@ -12,5 +13,8 @@ class SessionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks."""
+        """Register the checks, and what must be looked after when tables have changed."""
         from sessions_app import checks  # noqa: F401, PLC0415 - importing it registers them
+        from sessions_app.search.engine import mend_index  # noqa: PLC0415 - models are loaded now
+
+        post_migrate.connect(mend_index, sender=self, dispatch_uid="think_sessions.search")

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from sessions_app.core.compaction import Overlay
 from sessions_app.querysets import MessageQuerySet
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
@@ -148,6 +149,10 @@ class Compaction(models.Model):
     def __str__(self) -> str:
         return self.id
 
+    def to_overlay(self) -> Overlay:
+        """Give what reading needs of it."""
+        return Overlay(id=self.id, first_id=self.first_id, last_id=self.last_id, summary=self.summary)
+
 
 _OF_ONE = Q(session__isnull=False, owner=None) | Q(session=None, owner__isnull=False)
 
@@ -243,3 +248,35 @@ class ContextChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.subject}"
+
+
+class IndexedText(models.Model):
+    """What the search knows of one row, under that row's id. `search/indexing.py` writes it.
+
+    The full-text index over it is the database's own (`search/sqlite.py`, `search/postgres.py`), and the database
+    removes it together with the row: messages are erased without being loaded.
+    """
+
+    id = models.BigAutoField(primary_key=True)  # always given; on SQLite only this type is the row's own number
+    words = models.TextField()  # as `core/words.py` gives them, joined by spaces
+    tags = models.TextField()  # whose it is: marks that narrow a search, joined by spaces
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class MessageWords(IndexedText):
+    """Words of a message in the tree: the texts of people and agents."""
+
+    class Meta:
+        verbose_name_plural = "message words"
+
+
+class EntryWords(IndexedText):
+    """Words of a context entry."""
+
+    class Meta:
+        verbose_name_plural = "entry words"

@@ -36,6 +36,28 @@ WITH RECURSIVE path(id, parent_id, n, bytes, users) AS (
 SELECT id FROM path
 """
 
+# The same, but the walk ends at a message that ends a compaction: what that covers is not read.
+_TAIL_TO_COMPACTION: Final = """
+WITH RECURSIVE path(id, parent_id, n, bytes, users, is_end) AS (
+    SELECT m.id, m.parent_id, 1, m.byte_size, CASE m.role WHEN 'user' THEN 1 ELSE 0 END, :is_end:
+    FROM think_sessions_message m
+    WHERE m.id = COALESCE(%s, (SELECT active_leaf_id FROM think_sessions_session WHERE id = %s))
+    AND m.depth >= (SELECT archived_depth FROM think_sessions_session WHERE id = %s)
+    UNION ALL
+    SELECT m.id, m.parent_id, path.n + 1, path.bytes + m.byte_size,
+        path.users + CASE m.role WHEN 'user' THEN 1 ELSE 0 END, :is_end:
+    FROM path JOIN think_sessions_message m ON m.id = path.parent_id
+    WHERE path.is_end = 0 AND path.n < %s
+    AND path.bytes + m.byte_size <= CASE path.users WHEN 0 THEN %s ELSE %s END
+    AND m.depth >= (SELECT archived_depth FROM think_sessions_session WHERE id = %s)
+)
+SELECT id FROM path
+""".replace(
+    ":is_end:",
+    "(SELECT COUNT(*) FROM think_sessions_compaction c"
+    " WHERE c.session_id = %s AND c.last_id = m.message_id AND c.undone_at IS NULL)",
+)
+
 # The path from a leaf up to a depth.
 _CLIMB: Final = """
 WITH RECURSIVE path(id, parent_id, depth) AS (
@@ -69,6 +91,7 @@ WHERE s.id = %s
 """
 
 _FLOOR: Final = "SELECT archived_depth FROM think_sessions_session WHERE id = %s"
+_COMPACTION_COUNT: Final = "SELECT COUNT(*) FROM think_sessions_compaction WHERE session_id = %s AND undone_at IS NULL"
 
 # Ends of the branches below a message, as one session sees the tree. COALESCE keeps SQLite from looking a row up by
 # its session, which is a walk through the whole history.
@@ -178,6 +201,17 @@ class MessageQuerySet(QuerySet["Message"]):
         limits = (bounds.max_messages, bounds.exchange_bytes, bounds.max_bytes)
         tail = self.filter(pk__in=_rows(_TAIL, (row_id, session_id, session_id, *limits, session_id)))
         return tail.annotate(floor=_rows(_FLOOR, (session_id,))).order_by("depth")
+
+    def tail_to_compaction(self, session_id: str, row_id: int | None, bounds: Bounds) -> "MessageQuerySet":
+        """The same, down from the next message that ends a compaction of the session, that message included.
+
+        Adds `compaction_count` too: how many compactions of the session are not undone.
+        """
+        limits = (bounds.max_messages, bounds.exchange_bytes, bounds.max_bytes)
+        start = (session_id, row_id, session_id, session_id)
+        tail = self.filter(pk__in=_rows(_TAIL_TO_COMPACTION, (*start, session_id, *limits, session_id)))
+        counted = tail.annotate(compaction_count=_rows(_COMPACTION_COUNT, (session_id,)))
+        return counted.annotate(floor=_rows(_FLOOR, (session_id,))).order_by("depth")
 
     def on_path(self, session_id: str, row_id: int | None, min_depth: int) -> "MessageQuerySet":
         """Messages of the path to a leaf that lie at a depth or below it."""

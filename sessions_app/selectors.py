@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sessions_app.core.compaction import covered_range, summary_message
 from sessions_app.core.messages import Role, StoredMessage, message_ids
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageNotFound
-from sessions_app.models import Message, Session
+from sessions_app.models import Compaction, Message, Session
 from sessions_app.querysets import Bounds, MessageQuerySet
 
 MAX_PAGE: Final = 500
@@ -21,11 +22,15 @@ IDS_PER_QUERY: Final = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A stretch of a path, root first. `leaf_id` is the end of the whole path that was asked for."""
+    """A stretch of a path, root first. `leaf_id` is the end of the whole path that was asked for.
+
+    `has_more`: more of it lies above; `has_newer`: more lies below.
+    """
 
     messages: list[StoredMessage]
     has_more: bool
     leaf_id: str | None
+    has_newer: bool = False
 
 
 def get_message(session_id: str, message_id: str) -> StoredMessage | None:
@@ -60,9 +65,31 @@ def path_page(
     below: Any = _placed(session_id, before)
     leaf_id = below.active_leaf_id if isinstance(leaf, Leaf) else leaf
     if below.parent_id is None:
-        return Page(messages=[], has_more=False, leaf_id=leaf_id)
+        return Page(messages=[], has_more=False, leaf_id=leaf_id, has_newer=True)
     messages, has_more = _stretch(Message.objects.tail(session_id, below.parent_id, bounds))
-    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id)
+    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=True)
+
+
+def page_around(session_id: str, message_id: str, *, above: int, below: int) -> Page:
+    """A message with so many above and below it: on the shown path, or on the newest branch below it.
+
+    Costs the distance from the leaf, as `is_on_path` does. At most four queries.
+    **Errors:** `MessageNotFound` for a message that is unknown or has no place yet.
+    """
+    row: Any = _placed(session_id, message_id)
+    leaf_id = row.active_leaf_id
+    lower = _lower(session_id, None, row, below)
+    if not lower:
+        leaf = Message.objects.leaves_below(session_id, row.pk).only("message_id").first() or row
+        leaf_id = leaf.message_id
+        lower = _lower(session_id, leaf.pk, row, below)
+    upper: list[StoredMessage] = []
+    has_more = row.parent_id is not None
+    if has_more and above > 0:
+        bounds = Bounds(max_messages=min(above, MAX_PAGE))
+        upper, has_more = _stretch(Message.objects.tail(session_id, row.parent_id, bounds))
+    messages = [*upper, *lower[: below + 1]]
+    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=len(lower) > below + 1)
 
 
 def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1024) -> list[StoredMessage]:
@@ -74,9 +101,17 @@ def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1
     # The queue first: a message that a turn places in between is then found twice. The other way round it would be
     # found nowhere, and clients replace what they show by what they get.
     waiting = queued(session_id)
-    shown = model_history(session_id, max_messages=max_messages, max_bytes=max_bytes)
+    shown = _shown(session_id, _bounds(max_messages, max_bytes))
     placed = {message.id for message in shown}
     return [*shown, *(message for message in waiting if message.id not in placed)]
+
+
+def _shown(session_id: str, bounds: Bounds) -> list[StoredMessage]:
+    return _from_first_question(*_stretch(_tail(session_id, Leaf.ACTIVE, bounds)))
+
+
+def _bounds(max_messages: int, max_bytes: int) -> Bounds:
+    return Bounds(max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR)
 
 
 def model_history(
@@ -86,14 +121,85 @@ def model_history(
     max_messages: int = 2000,
     max_bytes: int = 4_000_000,
 ) -> list[StoredMessage]:
-    """The newest stretch of a path for the model, root first; cut like a window. One query, two with a named leaf.
+    """The newest stretch of a path for the model, root first; cut like a window.
 
+    Where a compaction applies, one message with its summary (`core/compaction.py`) stands for those that it covers;
+    they are not read and count for nothing. One query, two with a named leaf; four more where summaries apply.
     **Errors:** `MessageNotFound` for an unknown leaf.
     """
     if leaf is None:
         return []
-    bounds = Bounds(max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR)
-    return _from_first_question(*_stretch(_tail(session_id, leaf, bounds)))
+    return _from_first_question(*compacted_tail(session_id, leaf, max_messages=max_messages, max_bytes=max_bytes))
+
+
+def compacted_tail(
+    session_id: str, leaf: str | Leaf, *, max_messages: int, max_bytes: int
+) -> tuple[list[StoredMessage], bool]:
+    """The same, not yet cut at a user's message, and whether more of the path lies above it."""
+    row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
+    room = _bounds(max_messages, max_bytes)
+    read: list[StoredMessage] = []
+    while True:
+        rows = Message.objects.tail_to_compaction(session_id, row_id, room)
+        found = list(rows.values_list(*_STORED, "byte_size", "parent_id", "compaction_count", "floor"))
+        if not found:
+            return read, False
+        stretch = [_message(values[:-4]) for values in found]
+        _, row_id, compaction_count, floor = found[0][-4:]
+        ending = _ending_at(session_id, stretch[0]) if compaction_count else []
+        applying = _applying(session_id, ending, stretch[0])
+        if applying is not None:
+            stretch[0], row_id = applying
+        read = stretch + read
+        room = Bounds(
+            max_messages=room.max_messages - len(found),
+            max_bytes=room.max_bytes - sum(values[-4] for values in found),
+            exchange_bytes=room.max_bytes,
+        )
+        is_cut = row_id is not None and stretch[0].depth > floor
+        if not (ending and is_cut and room.max_messages > 0 and room.max_bytes > 0):
+            return read, is_cut
+
+
+def _ending_at(session_id: str, last: StoredMessage) -> list[Compaction]:
+    ending = Compaction.objects.filter(session_id=session_id, last_id=last.id, undone_at=None)
+    return list(ending.order_by("-created_at", "-id"))
+
+
+def _applying(
+    session_id: str, ending: Sequence[Compaction], last: StoredMessage
+) -> tuple[StoredMessage, int | None] | None:
+    """The newest of the compactions that applies, as it is read, and the row above the first message it covers.
+
+    Its first message lies above its last one, as when it was made; one without its first message applies no more.
+    """
+    if not ending:
+        return None
+    rows = Message.objects.named(session_id, list({compaction.first_id for compaction in ending}))
+    places = rows.filter(placed_at__isnull=False, depth__lte=last.depth)
+    firsts = {row[0]: row[1:] for row in places.values_list("message_id", "parent_id", "parent__message_id", "depth")}
+    for compaction in ending:
+        if compaction.first_id in firsts:
+            row_id, parent_id, depth = firsts[compaction.first_id]
+            return _synthetic(compaction, parent_id, depth), row_id
+    return None
+
+
+def _synthetic(compaction: Compaction, parent_id: str | None, depth: int) -> StoredMessage:
+    message = summary_message(compaction.to_overlay())
+    return StoredMessage(
+        id=message["id"],
+        role=message["role"],
+        parts=tuple(message["parts"]),
+        metadata=message["metadata"],
+        parent_id=parent_id,
+        depth=depth,
+        turn_id="",
+        placed=True,
+        queued_position=None,
+        created_at=compaction.created_at,
+        change_seq=0,
+    )
 
 
 def queued(session_id: str) -> list[StoredMessage]:
@@ -205,6 +311,12 @@ def frozen_prompt(session_id: str) -> str | None:
     return prompt
 
 
+def auto_compaction(session_id: str) -> bool | None:
+    """Whether this session is summarised without being asked; nothing where others decide."""
+    chosen: bool | None = Session.objects.filter(pk=session_id).values_list("auto_compaction", flat=True).first()
+    return chosen
+
+
 def changes_since(session_id: str, change_seq: int, *, limit: int = 500) -> list[StoredMessage]:
     """Messages of the session's own written after a change, oldest change first. Deleted ones cannot be among them."""
     rows = Message.objects.filter(session_id=session_id, change_seq__gt=change_seq)
@@ -227,12 +339,19 @@ def _placed(session_id: str, message_id: str) -> Message:
     return row
 
 
+def _lower(session_id: str, leaf_row_id: int | None, row: Message, below: int) -> list[StoredMessage]:
+    """A message and up to one more than so many below it, on the path to a leaf; nothing where that path lacks it."""
+    path = Message.objects.on_path(session_id, leaf_row_id, row.depth)
+    found = _stored(path.order_by("depth"), below + 2)
+    return found if found and found[0].id == row.message_id else []
+
+
 def _from_first_question(messages: list[StoredMessage], has_more: bool) -> list[StoredMessage]:
-    """Drop what comes before the first user's message, unless the root is there or there is no such message."""
+    """Drop what comes before the first user's message or summary, unless the root is there or there is none."""
     if not has_more:
         return messages
     for index, message in enumerate(messages):
-        if message.role == Role.USER:
+        if message.role == Role.USER or covered_range(message.to_ui()):
             return messages[index:]
     return messages
 
@@ -247,6 +366,8 @@ _STORED: Final = (
     "queued_position",
     "created_at",
     "change_seq",
+    "session_id",
+    "pruned_calls",
 )
 
 
@@ -262,7 +383,8 @@ def _stored(rows: MessageQuerySet, limit: int | None = None) -> list[StoredMessa
 
 
 def _message(values: tuple[Any, ...]) -> StoredMessage:
-    message_id, role, content, parent_id, depth, turn_id, queued_position, created_at, change_seq = values
+    (message_id, role, content, parent_id, depth, turn_id, queued_position, created_at, change_seq, *marks) = values
+    session_id, pruned_calls = marks
     return StoredMessage(
         id=message_id,
         role=role,
@@ -275,4 +397,6 @@ def _message(values: tuple[Any, ...]) -> StoredMessage:
         queued_position=queued_position,
         created_at=created_at,
         change_seq=change_seq,
+        session_id=session_id,
+        pruned_calls=tuple(pruned_calls),
     )

@@ -8,13 +8,15 @@ path, or `None` for a new root.
 Users' messages are insert-or-ignore by id (the first content wins), assistants' are insert-or-update.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from django.db import transaction
 
+from sessions_app.compacting import forget_compactions
 from sessions_app.core.limits import Spill
 from sessions_app.core.messages import Role, to_ui
 from sessions_app.core.parts import pending_calls
+from sessions_app.core.pruning import merge_calls
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.models import Message, Session
@@ -33,11 +35,13 @@ __all__ = [
     "fork_session",
     "freeze_prompt",
     "place_messages",
+    "prune_outputs",
     "prune_unreached",
     "put_assistant",
     "queue_messages",
     "rename_session",
     "select_leaf",
+    "set_auto_compaction",
     "update_message",
 ]
 
@@ -54,6 +58,16 @@ def rename_session(session_id: str, name: str) -> None:
     with writing(session_id) as writer:
         Session.objects.filter(pk=session_id).update(name=_clean_name(name))
         writer.changed = True
+
+
+def set_auto_compaction(session_id: str, is_on: bool | None) -> None:
+    """Say whether a session is summarised without being asked; `None` leaves it to agent and site.
+
+    **Errors:** `SessionNotFound`.
+    """
+    with writing(session_id) as writer:
+        changed = Session.objects.filter(pk=session_id).exclude(auto_compaction=is_on)
+        writer.changed = bool(changed.update(auto_compaction=is_on))
 
 
 def queue_messages(
@@ -241,6 +255,7 @@ def clear_session(session_id: str) -> None:
         session.update(active_leaf=None, forked_from=None, archived_depth=0, system_prompt=None)
         Message.objects.needed_by_others(session_id).update(session=None)
         Message.objects.filter(session_id=session_id).erase()
+        forget_compactions(session_id)
         if fork_point is not None:
             Message.objects.unreached_above(fork_point).erase()
         writer.changed = True
@@ -264,6 +279,22 @@ def archive_beyond(session_id: str, limit: int) -> bool:
             return False
         writer.changed = bool(session.update(archived_depth=first))
     return True
+
+
+def prune_outputs(session_id: str, calls: Mapping[str, Sequence[str]]) -> int:
+    """Note that models are not sent the outputs of these calls any more. Returns how many messages. Safe to repeat.
+
+    **Shape:** `calls`: ids of calls by message id. What is stored of a message stays, and clients see no change. A
+    message that a fork shares with its origin is left alone: it is not the fork's. **Errors:** `SessionNotFound`.
+    """
+    if not calls:
+        return 0
+    with writing(session_id) as writer:
+        rows = [row for row in writer.find(calls).values() if row.session_id == session_id]
+        for row in rows:
+            row.pruned_calls = merge_calls(row.pruned_calls, calls[row.message_id])
+        Message.objects.bulk_update(rows, ["pruned_calls"])
+    return len(rows)
 
 
 def freeze_prompt(session_id: str, text: str, *, replace: bool = False) -> str:

@@ -17,6 +17,7 @@ from sessions_app.core.messages import Role, is_message_id, message_ids, to_cont
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, MessageShared, SessionNotFound
 from sessions_app.models import Message, Session
+from sessions_app.search.indexing import index_messages, message_tags
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size, dump
 
 After: TypeAlias = str | Leaf | None
@@ -55,9 +56,12 @@ def writing(session_id: str) -> Iterator["Writer"]:
         # The update is the lock, on PostgreSQL and SQLite alike; reading first would let two writers pass.
         if not sessions.update(change_seq=F("change_seq") + 1):
             raise SessionNotFound(f"There is no session {session_id!r}.")
-        writer = Writer(session_id, sessions.values_list("change_seq", flat=True).get())
+        change_seq, owner_id, scope = sessions.values_list("change_seq", "owner_id", "scope").get()
+        writer = Writer(session_id, change_seq)
         yield writer
         if writer.changed:
+            if writer.written:
+                index_messages(writer.written, message_tags(session_id, owner_id, scope))
             sessions.update(updated_at=writer.now)
         else:
             sessions.update(change_seq=F("change_seq") - 1)
@@ -71,6 +75,7 @@ class Writer:
         self.change_seq = change_seq
         self.now: datetime = timezone.now()
         self.changed = False
+        self.written: list[Message] = []  # for the index of the search
 
     def find(self, ids: Iterable[str]) -> dict[str, Message]:
         """Rows of messages that belong to the session, by message id."""
@@ -103,7 +108,7 @@ class Writer:
 
     def _insert(self, message: JSONObject, turn_id: str, **place: object) -> Message:
         self.changed = True
-        return Message.objects.create(
+        row = Message.objects.create(
             session_id=self.session_id,
             message_id=message["id"],
             role=message["role"],
@@ -113,6 +118,8 @@ class Writer:
             change_seq=self.change_seq,
             **place,
         )
+        self.written.append(row)
+        return row
 
     def place(self, row: Message, parent: Message | None) -> None:
         """Give a queued message its place."""
@@ -122,6 +129,7 @@ class Writer:
         row.queued_position = None
         row.change_seq = self.change_seq
         row.save(update_fields=["parent", "depth", "placed_at", "queued_position", "change_seq", "updated_at"])
+        self.written.append(row)
         self.changed = True
 
     def show(self, row: Message | None) -> None:
@@ -148,6 +156,7 @@ class Writer:
         row.byte_size = byte_size(message)
         row.change_seq = self.change_seq
         row.save(update_fields=["content", "byte_size", "change_seq", "updated_at"])
+        self.written.append(row)
         self.changed = True
         return True
 
@@ -176,6 +185,7 @@ class Writer:
             sessions.filter(active_leaf=old).update(active_leaf=copy)
             parent_id = copy.pk
             copies.append(copy)
+        self.written += copies
         sessions.update(forked_from=row.parent_id)
         self.changed = True
         return copies[0]

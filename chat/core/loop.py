@@ -3,12 +3,14 @@
 It does no I/O of its own: the model, the tools, the hooks and the journal are ports. There is one loop for fresh and
 for recovered turns: recorded steps are skipped and emit nothing, framing that the log already holds is not repeated,
 and a step that was cut after something of it had been shown is sealed, so that the model is asked to go on from there.
+What does not fit into the model's context is asked for again once there is room (`chat.core.room`).
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from chat.core import chunks
@@ -24,17 +26,21 @@ from chat.core.language_model import (
     ToolSpec,
     Usage,
 )
+from chat.core.prices import NOTHING
 from chat.core.prompt import with_checkpoint
+from chat.core.room import Room, RoomMaker
 from chat.core.step_history import StepHistory
 from chat.core.structured import Output
 from chat.core.tool_choice import read_tool_choice
 from chat.core.turn_fold import EventTranslator, TurnFold
-from chat.errors import ModelError, NetworkLost
+from chat.errors import ContextOverflow, ModelError, NetworkLost
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
+CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
+"""The cost of one call of a model that goes by these names, the most exact one first."""
 
 CALL_PREFIX = "call:"
 MODEL_PREFIX = "model:"
@@ -108,6 +114,8 @@ class TurnPlan:
     output: Output | None = None
     shared: Any = None
     send_reasoning: bool = True
+    room: RoomMaker | None = None  # without one a conversation that is too long ends the turn
+    cost_of: CostOf = lambda _names, _usage: NOTHING
     cut_was_shown: bool = False  # a former attempt showed something of the step that is not recorded
 
 
@@ -116,10 +124,20 @@ class TurnTotals:
     """What the turn cost so far, recorded steps included. The loop updates it; its caller reads it."""
 
     usage: Usage = field(default_factory=Usage)
+    cost: Decimal = NOTHING
     steps: int = 0
     model_name: str = ""
     finish_reason: str = ""
     output: JSONValue = None  # the structured answer, once it is there
+
+    def count(self, record: JSONObject) -> None:
+        """Add the record of a settled model call."""
+        self.usage += Usage(**record.get("usage", {}))
+        self.cost += Decimal(record.get("cost", 0))
+        self.model_name = record.get("model_name") or self.model_name
+        if record["ends_step"]:
+            self.steps += 1
+            self.finish_reason = str(record.get("finish", ""))
 
 
 class TurnLoop:
@@ -147,6 +165,7 @@ class TurnLoop:
         self._seals = 0
         self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
         self._steps = StepHistory(fold, plan.request_id, plan.output)
+        self._room = Room(plan.room, journal)
 
     async def run(self) -> AsyncGenerator[Chunk, None]:
         """Yield the chunks of the turn that the log does not hold yet.
@@ -173,20 +192,18 @@ class TurnLoop:
 
     async def _skip_recorded(self) -> None:
         while (record := await self._journal.recorded(f"{MODEL_PREFIX}{self._number}")) is not None:
-            self._number += 1
             self._count(record)
+            self._number += 1
+        await self._room.restore()
 
     def _count(self, record: JSONObject) -> None:
-        usage = Usage(**record.get("usage", {}))
-        self.totals.usage += usage
-        self.totals.model_name = record.get("model_name") or self.totals.model_name
+        self.totals.count(record)
+        self._room.count(self._number, Usage(**record.get("usage", {})))
         if record.get("sealed"):
             self._seals += 1
         if record["ends_step"]:
             self._steps.settled(record)
             self._answered_steps += 1
-            self.totals.steps += 1
-            self.totals.finish_reason = str(record.get("finish", ""))
 
     @property
     def _is_answered(self) -> bool:
@@ -225,8 +242,11 @@ class TurnLoop:
                 yield chunk
 
     async def _ask(self) -> AsyncGenerator[Chunk, None]:
-        """One model call, recorded when it ended; sealed when it broke off after something was shown."""
-        model, request = await self._request()
+        """One model call, recorded when it ended; sealed when it broke off after something was shown.
+
+        Ends without either when nothing was shown and the same call is to be made again, with more room.
+        """
+        model, request = await self._fitting_request()
         check = _only(self._tools.check, self.plan.tools, request.tools)
         translate = EventTranslator(self.fold, check, send_reasoning=self.plan.send_reasoning)
         finish: Finish | None = None
@@ -241,22 +261,35 @@ class TurnLoop:
             if finish is None:
                 raise NetworkLost("The model's answer ended in the middle.")
         except ModelError as error:
-            if not (translate.shown and error.retryable and self._seals < MAX_SEALS):
+            if not await self._goes_on(error, model, is_shown=translate.shown):
                 raise
         if finish is None:
-            async for chunk in self._seal():
+            async for chunk in self._seal(is_shown=translate.shown):
                 yield chunk
             return
         for chunk in translate.close():
             yield self._put(chunk)
         await self._record(model, request, finish)
 
+    async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
+        """Whether a call that failed is made again: from where it broke off, or with more room."""
+        if isinstance(error, ContextOverflow):
+            return await self._room.made_after_refusal(self._number, model)
+        return is_shown and error.retryable and self._seals < MAX_SEALS
+
+    async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
+        """The next request; built anew when it would not have fitted and room was made."""
+        model, request = await self._request()
+        if await self._room.made_before(self._number, model, request):
+            return await self._request()
+        return model, request
+
     async def _request(self) -> tuple[LanguageModel, ModelRequest]:
         context = StepContext(
             request_id=self.plan.request_id,
             step_number=self._answered_steps,
             system=self.plan.system,
-            messages=self.plan.prompt(self.fold.message),
+            messages=self._room.with_line(self._number, self.plan.prompt(self.fold.message)),
             model=self.plan.model,
             steps=self._steps.records(),
             shared=self._view.shared,
@@ -289,7 +322,8 @@ class TurnLoop:
         record: JSONObject = {
             "finish": finish.reason.value,
             "ends_step": True,
-            "usage": _usage_json(finish.usage),
+            "usage": asdict(finish.usage),
+            "cost": str(self.plan.cost_of((model.name, finish.model_name), finish.usage)),
             "model_name": finish.model_name or model.name,
             "response_id": finish.response_id,
             "request": self._steps.describe(model.describe(request)),
@@ -302,15 +336,17 @@ class TurnLoop:
 
     async def _settle_model_call(self, record: JSONObject) -> None:
         await self._journal.record(f"{MODEL_PREFIX}{self._number}", record)
-        self._number += 1
         self._count(record)
+        self._number += 1
 
-    async def _seal(self) -> AsyncGenerator[Chunk, None]:
+    async def _seal(self, *, is_shown: bool = True) -> AsyncGenerator[Chunk, None]:
         """Keep what a broken model call showed and settle it, so that the next call goes on from there.
 
         Text stays open (the next text goes into the same part); half a tool call becomes an input error; half
-        reasoning is closed and kept for people.
+        reasoning is closed and kept for people. Of a call that showed nothing there is nothing to keep.
         """
+        if not is_shown:
+            return
         for chunk in self.fold.sealing_chunks():
             yield self._put(chunk)
         # Results follow calls, so a step with calls ends; only a step of text goes on in place.
@@ -355,6 +391,15 @@ class TurnLoop:
         except BaseException as error:
             arrivals.put_nowait(error)
             raise
+
+
+def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
+    """What the settled model calls of a turn cost, from its journal: for a turn that does not go on."""
+    totals = TurnTotals()
+    for key, record in records.items():
+        if key.startswith(MODEL_PREFIX):
+            totals.count(record)
+    return totals
 
 
 def recorded_outputs(fold: TurnFold, records: Mapping[str, JSONValue]) -> list[Chunk]:
@@ -406,12 +451,3 @@ def _only(check: Check, known: tuple[ToolSpec, ...], offered: tuple[ToolSpec, ..
         return CheckedCall(input=found.input, error=f"Tool {name!r} is not available in this step.")
 
     return checked
-
-
-def _usage_json(usage: Usage) -> JSONObject:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cached_tokens": usage.cached_tokens,
-    }

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from chat.core.accumulator import SETTLED, to_input_object, tool_name
+from chat.core.accumulator import to_input_object, tool_name
+from chat.core.context_policy import READ_TIME, ContextPolicy, keep_ends, truncate, without_calls
 from chat.core.language_model import (
     AssistantMessage,
     FileContent,
@@ -21,7 +22,7 @@ from chat.core.language_model import (
     ToolMessage,
     UserMessage,
 )
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
 """What the model is told when the history ends with its own words. Never stored."""
@@ -31,55 +32,11 @@ INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was rec
 NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
 DENIED_TEXT: Final = "Tool execution denied by user"
 
+_GO_ON: Final = UserMessage(content=(TextContent(text=GO_ON_TEXT),))
+
 LoadFile: TypeAlias = Callable[[str], FileContent | None]
 UserContent: TypeAlias = TextContent | FileContent
 AssistantContent: TypeAlias = TextContent | ReasoningContent | ToolCallContent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Truncation:
-    """What the model sees of older messages. Units: messages and characters; `None` leaves that kind whole."""
-
-    keep_messages: int = 4
-    max_output_chars: int | None = 500
-    max_text_chars: int | None = 10_000
-
-
-READ_TIME: Final = Truncation()
-"""The default: the last four messages whole, older tool outputs 500 characters, older texts 10,000."""
-
-
-def cut_text(text: str, max_chars: int) -> str:
-    """Shorten a text and say how long it was."""
-    return text if len(text) <= max_chars else f"{text[:max_chars]}... [truncated {len(text)} chars]"
-
-
-def truncate(messages: Sequence[JSONObject], policy: Truncation = READ_TIME) -> list[JSONObject]:
-    """Shorten what is old, for the model only. Returns new messages where something changed; never fewer messages."""
-    border = max(0, len(messages) - policy.keep_messages)
-    return [_cut_message(message, policy) for message in messages[:border]] + list(messages[border:])
-
-
-def _cut_message(message: JSONObject, policy: Truncation) -> JSONObject:
-    return {**message, "parts": [_cut_part(part, policy) for part in message.get("parts", [])]}
-
-
-def _cut_part(part: JSONValue, policy: Truncation) -> JSONValue:
-    if not isinstance(part, dict):
-        return part
-    if part.get("type") == "text" and policy.max_text_chars is not None:
-        return {**part, "text": cut_text(str(part.get("text", "")), policy.max_text_chars)}
-    if part.get("state") in SETTLED and policy.max_output_chars is not None:
-        return {**part, **_cut_result(part, policy.max_output_chars)}
-    return part
-
-
-def _cut_result(part: JSONObject, max_chars: int) -> JSONObject:
-    if "errorText" in part:
-        return {"errorText": cut_text(str(part["errorText"]), max_chars)}
-    output = part.get("output")
-    text = output if isinstance(output, str) else dump(output)
-    return {} if len(text) <= max_chars else {"output": cut_text(text, max_chars)}
 
 
 def to_model_messages(
@@ -87,19 +44,41 @@ def to_model_messages(
     *,
     accepts_images: bool = False,
     load_file: LoadFile | None = None,
-    truncation: Truncation | None = READ_TIME,
+    policy: ContextPolicy | None = READ_TIME,
+    sends_media: bool = True,
 ) -> tuple[ModelMessage, ...]:
     """Make the model's messages of UI messages.
 
     Shape: oldest first in and out; never empty, never ends with an `AssistantMessage`, each call is followed by its
-    one result before anything else is said. `load_file` gets the URL of a file part; `None` means it is gone.
+    one result before anything else is said. `load_file` gets the URL of a file part; `None` means it is gone. Without
+    `sends_media` a line names each picture and the like; files of text are sent all the same.
     """
-    if truncation is not None:
-        messages = truncate(messages, truncation)
-    builder = _Builder(accepts_images=accepts_images, load_file=load_file or (lambda _url: None))
+    if policy is not None:
+        messages = truncate(messages, policy)
+    builder = _Builder(
+        accepts_images=accepts_images, load_file=load_file or (lambda _url: None), sends_media=sends_media
+    )
     for message in messages:
         builder.add(message)
-    return builder.finish()
+    made = builder.finish()
+    return made if policy is None else keep_ends(made, policy)
+
+
+def with_last_calls(history: Sequence[JSONObject], policy: ContextPolicy) -> list[JSONObject]:
+    """A history without the tool calls that its policy does not send; those of the answer under way are none of it."""
+    if policy.keep_calls_of is None:
+        return list(history)
+    # Each message of the model's stands for one of ours at most, so the last ones come of no more than as many.
+    last = [message for message in history if message.get("parts")][-policy.keep_calls_of :]
+    tail = [message for message in to_model_messages(last, policy=None) if message != _GO_ON]
+    kept = [item for message in tail[-policy.keep_calls_of :] for item in _call_ids(message)]
+    return without_calls(history, set(kept))
+
+
+def _call_ids(message: ModelMessage) -> list[str]:
+    if isinstance(message, ToolMessage):
+        return [message.call_id]
+    return [item.call_id for item in message.content if isinstance(item, ToolCallContent)]
 
 
 def with_checkpoint(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
@@ -115,6 +94,7 @@ class _Builder:
 
     accepts_images: bool
     load_file: LoadFile
+    sends_media: bool = True
     made: list[ModelMessage] = field(default_factory=list)
     said: list[AssistantContent] = field(default_factory=list)
     results: list[ToolMessage] = field(default_factory=list)
@@ -160,6 +140,8 @@ class _Builder:
         media_type = (loaded.media_type if loaded else "") or str(part.get("mediaType") or "unknown type")
         name = (loaded.filename if loaded else "") or str(part.get("filename") or "a file")
         title = clean_text(f'"{name}" ({media_type})')
+        if not self.sends_media and not _is_text(media_type):
+            return TextContent(text=clean_text(f"[Attached {media_type}: {name}]"))
         if loaded is None:
             return TextContent(text=f"[The user attached {title}. It is no longer available.]")
         if media_type.startswith("image/") and self.accepts_images:

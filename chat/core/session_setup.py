@@ -2,8 +2,10 @@
 
 from typing import Self
 
+from chat.core.compaction_setup import CompactionSetup
 
-class SessionSetup:
+
+class SessionSetup(CompactionSetup):
     """Choices about the session of a turn; every method returns the setup, so that calls chain."""
 
     def __init__(self) -> None:

@@ -176,6 +176,14 @@ def agent_tool_event(
     return dump({"type": "agent-tool-event", **frame})
 
 
+# The list of conversations
+
+
+def conversation_changed(instance_id: str, title: str) -> str:
+    """Tell what one of the user's conversations is called now. Only for clients that asked for it in their address."""
+    return dump({"type": "think_conversation", "id": instance_id, "title": title})
+
+
 # The session
 
 

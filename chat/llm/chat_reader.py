@@ -292,17 +292,39 @@ def _part_text(part: JSONValue) -> str:
 
 
 def read_usage(usage: JSONValue) -> Usage:
-    """Tokens from either vendor spelling; what is missing or no number counts as zero."""
+    """Tokens from either vendor spelling; what is missing or no number counts as zero.
+
+    Made equal: the input includes what was read from a cache or written into one, the output includes reasoning, also
+    where a provider counts them apart.
+    """
     if not isinstance(usage, dict):
         return Usage()
-    prompt_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-    output_details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
+    given, read, written = _read_input(usage)
+    said = _count(usage, "completion_tokens", "output_tokens")
+    details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
+    reasoning = _count(details, "reasoning_tokens")
+    if reasoning and (reasoning > said or _count(usage, "total_tokens") == given + said + reasoning):
+        said += reasoning
     return Usage(
-        input_tokens=_count(usage, "prompt_tokens", "input_tokens"),
-        output_tokens=_count(usage, "completion_tokens", "output_tokens"),
-        reasoning_tokens=_count(output_details, "reasoning_tokens"),
-        cached_tokens=_count(prompt_details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens"),
+        input_tokens=given,
+        output_tokens=said,
+        reasoning_tokens=reasoning,
+        cached_tokens=read,
+        cache_write_tokens=written,
     )
+
+
+def _read_input(usage: "dict[str, JSONValue]") -> tuple[int, int, int]:
+    """Tokens of the input, of those read from a cache, and of those written into it."""
+    given = _count(usage, "prompt_tokens", "input_tokens")
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    read = _count(details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens", "cache_read_input_tokens")
+    written = _count(details, "cache_write_tokens") or _count(usage, "cache_creation_input_tokens")
+    # The words of a provider that counts them besides its `input_tokens`; who says `prompt_tokens` includes them.
+    is_apart = "prompt_tokens" not in usage and {"cache_read_input_tokens", "cache_creation_input_tokens"} & set(usage)
+    if is_apart or given < read + written:
+        given += read + written
+    return given, read, written
 
 
 def _count(values: JSONValue, *names: str) -> int:

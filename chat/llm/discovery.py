@@ -20,8 +20,9 @@ from typing import Final
 import httpx2
 
 from chat.llm.endpoint import is_loopback
+from chat.llm.local_server import CONTEXT_TOKENS
 from chat.llm.providers import DEFAULT_OPENAI_MODEL, LOCAL_MODEL_NAME, LOOPBACK
-from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 PROBE_SECONDS: Final = 0.3
 REMOTE_PROBE_SECONDS: Final = 5.0
@@ -31,6 +32,7 @@ _NOT_CHAT: Final = re.compile(
     r"|transcribe|realtime|[-_]audio|image",
     re.IGNORECASE,
 )
+_CONTEXT_WORDS: Final = ("loaded_context_length", "max_model_len", "context_length")
 _NAMES: Final = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
 
 CONNECT_HINT: Final = (
@@ -50,13 +52,26 @@ class ChoiceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The model that agents get as "default". `hint` says to people what it is and how to get a better one."""
+    """The model that agents get as "default". `hint` says to people what it is and how to get a better one.
+
+    `context_tokens` is what its server says the model takes; 0 where it does not say.
+    """
 
     name: str
     kind: ChoiceKind
     base_url: str = ""
     is_small: bool = False
     hint: str = ""
+    context_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A model as a server lists it. `created` is epoch seconds; what the server leaves out is 0."""
+
+    id: str
+    created: float = 0.0
+    context_tokens: int = 0
 
 
 def discover(env: Mapping[str, str], *, ports: Mapping[str, str] = LOOPBACK) -> Choice:
@@ -74,10 +89,15 @@ async def discover_async(env: Mapping[str, str], *, ports: Mapping[str, str] = L
         return await _ask_configured_server(base_url, env.get("OPENAI_API_KEY", ""))
     found = await asyncio.gather(*(_list_models(ports[name], "", PROBE_SECONDS) for name in PROBED))
     for provider, models in zip(PROBED, found, strict=True):
-        newest = newest_chat_model(models)
-        if newest:
-            hint = f"Answers come from {newest} of {_NAMES[provider]} on this machine. {CONNECT_HINT}"
-            return Choice(name=f"{provider}/{newest}", kind=ChoiceKind.SERVER, base_url=ports[provider], hint=hint)
+        newest = _newest(models)
+        if newest is not None:
+            return Choice(
+                name=f"{provider}/{newest.id}",
+                kind=ChoiceKind.SERVER,
+                base_url=ports[provider],
+                hint=f"Answers come from {newest.id} of {_NAMES[provider]} on this machine. {CONNECT_HINT}",
+                context_tokens=newest.context_tokens,
+            )
     return local_choice() if local_model_is_installed() else no_choice()
 
 
@@ -99,7 +119,14 @@ def local_choice(base_url: str = "") -> Choice:
         "Answers come from a very small model (SmolLM2, 135 million parameters) on this machine's CPU. It shows that "
         f"everything works; it chats, it knows little and it calls no tools. {CONNECT_HINT}"
     )
-    return Choice(name=LOCAL_MODEL_NAME, kind=ChoiceKind.LOCAL, base_url=base_url, is_small=True, hint=hint)
+    return Choice(
+        name=LOCAL_MODEL_NAME,
+        kind=ChoiceKind.LOCAL,
+        base_url=base_url,
+        is_small=True,
+        hint=hint,
+        context_tokens=CONTEXT_TOKENS,
+    )
 
 
 def no_choice(reason: str = "") -> Choice:
@@ -121,6 +148,11 @@ def newest_chat_model(models: list[tuple[str, float]]) -> str:
     return max(chat, key=lambda item: item[1])[0] if chat else ""
 
 
+def _newest(models: list[Listed]) -> Listed | None:
+    name = newest_chat_model([(model.id, model.created) for model in models])
+    return next((model for model in models if model.id == name), None)
+
+
 def save_choice(path: Path, choice: Choice) -> None:
     """Write the choice where `THINK_MODEL_CHOICE_FILE` points; readers see the old file or the new, never half."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
@@ -139,16 +171,21 @@ def load_choice(path: Path) -> Choice | None:
 
 
 async def _ask_configured_server(base_url: str, api_key: str) -> Choice:
-    newest = newest_chat_model(await _list_models(base_url, api_key, REMOTE_PROBE_SECONDS))
-    if not newest:
+    newest = _newest(await _list_models(base_url, api_key, REMOTE_PROBE_SECONDS))
+    if newest is None:
         return no_choice(
             "OPENAI_BASE_URL is set, but its server lists no model that chats; name one: THINK_MODEL=openai/NAME."
         )
-    hint = f"Answers come from {newest} of the server at OPENAI_BASE_URL. THINK_MODEL names another model."
-    return Choice(name=f"openai/{newest}", kind=ChoiceKind.CONFIGURED, base_url=base_url, hint=hint)
+    return Choice(
+        name=f"openai/{newest.id}",
+        kind=ChoiceKind.CONFIGURED,
+        base_url=base_url,
+        hint=f"Answers come from {newest.id} of the server at OPENAI_BASE_URL. THINK_MODEL names another model.",
+        context_tokens=newest.context_tokens,
+    )
 
 
-async def _list_models(base_url: str, api_key: str, seconds: float) -> list[tuple[str, float]]:
+async def _list_models(base_url: str, api_key: str, seconds: float) -> list[Listed]:
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     is_here = is_loopback(base_url)
     # Certificates take longer to load than a server on this machine is given to answer; plain HTTP needs none.
@@ -162,14 +199,30 @@ async def _list_models(base_url: str, api_key: str, seconds: float) -> list[tupl
         return []
 
 
-def _read_models(listing: JSONValue) -> list[tuple[str, float]]:
+def _read_models(listing: JSONValue) -> list[Listed]:
     entries = listing.get("data") if isinstance(listing, dict) else None
     models = []
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and isinstance(entry.get("id"), str) and 0 < len(entry["id"]) <= 200:
             created = entry.get("created")
-            models.append((entry["id"], float(created) if isinstance(created, int | float) else 0.0))
+            models.append(
+                Listed(
+                    id=entry["id"],
+                    created=float(created) if isinstance(created, int | float) else 0.0,
+                    context_tokens=_read_context(entry),
+                )
+            )
     return models
+
+
+def _read_context(entry: JSONObject) -> int:
+    """What a listing says a model takes here: LM Studio, vLLM, OpenRouter and llama.cpp each have a word of their own.
+
+    A context that the model was trained with does not count: its server may have been started with less.
+    """
+    meta = entry.get("meta")
+    told = [entry.get(name) for name in _CONTEXT_WORDS] + [meta.get("n_ctx") if isinstance(meta, dict) else None]
+    return next((value for value in told if isinstance(value, int) and not isinstance(value, bool) and value > 0), 0)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from chat.core.language_model import LanguageModel
+from chat.core.overflow import Limits
 from chat.errors import ModelNotConfigured
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
+from chat.llm.limits import model_limits
 from chat.llm.providers import Credentials, route, split_name
 from chat.llm.wrappers import OnRetry, Retrying, RetryPolicy, SchemaByTool, StallGuard
 
@@ -103,6 +105,12 @@ def default_choice() -> Choice:
         "OPENAI_BASE_URL": llm_settings.openai_base_url,
     }
     return configured_choice(settings) or stored or no_choice()
+
+
+def limits_of(model: LanguageModel) -> Limits:
+    """Say how much a model can take, by its name; zeros where nobody knows."""
+    choice = default_choice()
+    return model_limits(model.name, told=(choice.name, choice.context_tokens))
 
 
 def describe_default() -> ModelInfo:

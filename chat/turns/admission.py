@@ -21,6 +21,7 @@ from chat.think import Think
 from chat.turns import slots
 from chat.turns.answers import pass_by, settle_open_calls
 from chat.turns.client_tools import remember_client_tools
+from chat.turns.compact_queue import compactions_under_way
 from chat.turns.entering import LATER
 from chat.turns.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
 from chat.turns.merging import MERGED
@@ -239,12 +240,14 @@ def cancel_turn(turn_id: str) -> bool:
 
 
 def cancel_all(instance: AgentInstance, *, queued_reason: str = "stopped") -> Sequence[Turn]:
-    """Stop every turn of an instance that has not ended. `queued_reason` is for those that never began."""
+    """Stop every turn and compaction of an instance that has not ended. `queued_reason`: of turns that never began."""
     turns = list(turns_under_way(instance.pk).select_related("fiber", "instance"))
     for turn in turns:
         reason = queued_reason if turn.started_at is None else "stopped"
         if cancel_fiber(turn.fiber_id, reason=reason):
             _ring_settled(turn)
+    for fiber_id in compactions_under_way(instance.pk):
+        cancel_fiber(fiber_id, reason="stopped")
     return turns
 
 
@@ -302,7 +305,8 @@ def _none(_instance: AgentInstance) -> list[str]:
 
 
 def _live_fibers(instance: AgentInstance) -> list[str]:
-    return list(turns_under_way(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True))
+    turns = turns_under_way(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True)
+    return sorted([*turns, *compactions_under_way(instance.pk)])
 
 
 def _ring_settled(turn: Turn) -> None:

@@ -5,30 +5,39 @@ Order of tools, later wins: those of clients, `get_tools()`, then the tools that
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from chat import attachments
 from chat.agent import Agent, InstanceKey
+from chat.core.context_policy import context_policy
 from chat.core.hooks import ChatOptions, ModelChoice, TurnConfig, TurnContext
 from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.core.loop import TurnPlan
-from chat.core.prompt import to_model_messages
+from chat.core.session_setup import SessionSetup
 from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, decide_as, is_overridden, observe
 from chat.turns.client_tools import to_tools
+from chat.turns.compacting import compact_session
+from chat.turns.costs import price_calls
 from chat.turns.merging import merge_history
 from chat.turns.overrides import read_overrides
-from chat.turns.persistence import TurnFacts, has_content, read_history
+from chat.turns.persistence import TurnFacts, read_history
+from chat.turns.prompting import Prompt
+from chat.turns.room import TurnRoom
+from chat.turns.session_setup import configured_session
 from chat.turns.system_prompt import system_prompt
+from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
+NOTHING_SAID: Final[JSONObject] = {"parts": []}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +48,9 @@ class Assembled:
     plan: TurnPlan
     toolset: Toolset
     options: ChatOptions
-    history: list[JSONObject]  # what the plan's prompt begins with; results of approved calls are written into it
+    prompt: Prompt  # the plan's
+    history: list[JSONObject]  # what the prompt begins with; results of approved calls are written into it
+    setup: SessionSetup
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
@@ -59,16 +70,17 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     choice = await decide(agent, "get_model")
     base_model = _guarded(agent, choice)
     history = await _history(agent, facts)
-    urls = _file_urls(history)
-    files = await db(_load_files, urls, facts.key.owner_id) if urls else {}
-    system = await system_prompt(agent, facts.session_id)
+    files = await _files(history, facts.key.owner_id)
+    policy = context_policy(agent.context_policy)
+    setup = await configured_session(agent)
+    system = await system_prompt(agent, facts.session_id, setup)
     # A client's tool never takes the place of one of ours: the model would be told what we never said.
     offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"))
     context = TurnContext(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=system,
-        messages=_convert(history, base_model, files),
+        messages=Prompt(history, base_model, files, policy)(NOTHING_SAID),
         tools={tool.name: tool for tool in offered},
         model=base_model,
         continuation=facts.is_continuation,
@@ -77,36 +89,43 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     )
     config = await decide_as(agent, "before_turn", TurnConfig, context) or TurnConfig()
     overrides = read_overrides(config, system=system, offered=offered)
-    model = base_model
-    if config.model is not None or config.stall_timeout_seconds is not None:
-        model = _guarded(agent, choice if config.model is None else config.model, config.stall_timeout_seconds)
-    toolset = overrides.toolset
-    messages = None if config.messages is None else tuple(config.messages)
+    seconds, toolset = config.stall_timeout_seconds, overrides.toolset
+    chosen = choice if config.model is None else config.model
+    model = base_model if config.model is None and seconds is None else _guarded(agent, chosen, seconds)
+    prompt = Prompt(history, model, files, policy, config.messages)
     plan = TurnPlan(
         request_id=facts.request_id,
         assistant_id=facts.assistant_id,
         model=model,
-        resolve_model=lambda choice: _guarded(agent, choice, config.stall_timeout_seconds),
+        resolve_model=lambda choice: _guarded(agent, choice, seconds),
         system=overrides.system,
-        prompt=_prompt(history, messages, model, files),
-        tools=tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset),
+        prompt=prompt,
+        tools=_specs(toolset),
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
         max_steps=config.max_steps or int(await decide(agent, "get_max_steps")),
         stop_when=overrides.stop_when,
         output=overrides.output,
         shared=config.shared,
+        room=_room(agent, facts, prompt),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
+        cost_of=price_calls(),
         cut_was_shown=cut_was_shown,
     )
     return Assembled(
         agent=agent,
         plan=plan,
         toolset=toolset,
-        options=_options(facts, plan, toolset, context.messages if messages is None else messages),
+        options=_options(facts, plan, toolset, tuple(context.messages if config.messages is None else config.messages)),
+        prompt=prompt,
         history=history,
+        setup=setup,
         timeout_seconds=config.timeout_seconds,
     )
+
+
+def _specs(toolset: Toolset) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset)
 
 
 def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:
@@ -123,6 +142,20 @@ def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple
 def _guarded(agent: Think, choice: ModelChoice, stall_timeout_seconds: float | None = None) -> LanguageModel:
     seconds = agent.stall_timeout_seconds if stall_timeout_seconds is None else stall_timeout_seconds
     return guarded(resolve_model(choice), gap_seconds=seconds)
+
+
+def _room(agent: Think, facts: TurnFacts, prompt: Prompt) -> TurnRoom:
+    async def compact(tail_tokens: int | None) -> bool:
+        if facts.leaf_id is None:
+            return False
+        trigger = CompactionTrigger.OVERFLOW
+        done = await compact_session(
+            agent, facts.session_id, leaf_id=facts.leaf_id, trigger=trigger, tail_tokens=tail_tokens
+        )
+        return done is not None
+
+    read_again = partial(_history, agent, replace(facts, history=None))
+    return TurnRoom(agent=agent, session_id=facts.session_id, prompt=prompt, compact=compact, read_again=read_again)
 
 
 async def _history(agent: Think, facts: TurnFacts) -> list[JSONObject]:
@@ -144,6 +177,11 @@ async def _merged(session_id: str, history: list[JSONObject]) -> list[JSONObject
     return await db(merge_history, session_id, history) if has_neighbours else history
 
 
+async def _files(history: list[JSONObject], owner_id: int | None) -> dict[str, FileContent]:
+    urls = _file_urls(history)
+    return await db(_load_files, urls, owner_id) if urls else {}
+
+
 def _file_urls(history: list[JSONObject]) -> set[str]:
     return {
         str(part.get("url", ""))
@@ -162,26 +200,3 @@ def _load_files(urls: set[str], owner_id: int | None) -> dict[str, FileContent]:
         with suppress(AttachmentNotFound):  # gone, or not the owner's: the prompt says that it is not available
             loaded[url] = attachments.load_for_model(url, owner_id)
     return loaded
-
-
-def _convert(
-    messages: list[JSONObject], model: LanguageModel, files: dict[str, FileContent]
-) -> tuple[ModelMessage, ...]:
-    return to_model_messages(messages, accepts_images=model.accepts_images, load_file=files.get)
-
-
-def _prompt(
-    history: list[JSONObject],
-    override: tuple[ModelMessage, ...] | None,
-    model: LanguageModel,
-    files: dict[str, FileContent],
-) -> Callable[[JSONObject], tuple[ModelMessage, ...]]:
-    """The whole list to send, from the assistant message so far. An override replaces the history, not the answer."""
-
-    def prompt(message: JSONObject) -> tuple[ModelMessage, ...]:
-        said = [message] if has_content(message) else []
-        if override is None:
-            return _convert([*history, *said], model, files)
-        return (*override, *(_convert(said, model, files) if said else ()))
-
-    return prompt

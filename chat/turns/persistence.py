@@ -3,8 +3,8 @@
 All functions are sync and run on the database bridge.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,22 +15,28 @@ from django.utils import timezone
 from chat.agent import InstanceKey
 from chat.attachments import bind
 from chat.conf import chat_settings
-from chat.core.language_model import Usage
+from chat.core.loop import TurnTotals
 from chat.errors import TurnNotFound
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.answers import ANSWERABLE, answered_meanwhile, pass_by
+from chat.turns.compact_queue import start_compaction
 from chat.turns.continuing import continue_when_ready
+from chat.turns.costs import write_costs
 from chat.turns.entering import end_unbegun, enter_messages
 from chat.turns.status import SKIPPED_REASON
+from chat.turns.titling import needs_title, start_title
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
 from fibers.errors import Cancelled
 from fibers.services import start_fiber
 from sessions_app import selectors
+from sessions_app.core.messages import StoredMessage
+from sessions_app.core.pruning import as_sent
 from sessions_app.core.repair import repair_messages
 from sessions_app.core.tree import Leaf
-from sessions_app.services import archive_beyond, place_messages, put_assistant, update_message
+from sessions_app.models import CompactionTrigger
+from sessions_app.services import archive_beyond, place_messages, prune_outputs, put_assistant, update_message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import OPEN
 from tools_app.services import Actor
@@ -67,6 +73,7 @@ class TurnFacts:
     body: JSONObject
     accepted_at: datetime
     history: list[JSONObject] | None = None  # the path to the leaf, where the begin has just read it
+    is_untitled: bool = False  # its conversation has no title but its first words
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
 
     @property
@@ -118,19 +125,23 @@ def facts_of(turn: Turn, leaf_id: str | None, history: list[JSONObject] | None =
         body=turn.body,
         accepted_at=turn.accepted_at,
         history=history,
+        is_untitled=needs_title(turn.instance),
         client_tools=tuple(turn.instance.client_tools),
     )
 
 
 def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
-    """The path to a message as the model gets it: root first, its newest stretch."""
-    stored = selectors.model_history(
+    """The path to a message as the model gets it: root first, its newest stretch, without what was pruned."""
+    return as_sent(_stored_history(session_id, leaf_id), session_id)
+
+
+def _stored_history(session_id: str, leaf_id: str) -> list[StoredMessage]:
+    return selectors.model_history(
         session_id,
         leaf=leaf_id,
         max_messages=chat_settings.history_messages,
         max_bytes=chat_settings.history_bytes,
     )
-    return [message.to_ui() for message in stored]
 
 
 def _is_left(turn: Turn) -> bool:
@@ -153,11 +164,11 @@ def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
 
 def _repaired(session_id: str, leaf_id: str) -> list[JSONObject] | None:
     """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed."""
-    history = read_history(session_id, leaf_id)
-    broken = repair_messages(history)
+    history = _stored_history(session_id, leaf_id)
+    broken = repair_messages([message.to_ui() for message in history])
     for repaired in broken:
         update_message(session_id, repaired["id"], partial(_replace_by, repaired))
-    return None if broken else history
+    return None if broken else as_sent(history, session_id)
 
 
 def _replace_by(repaired: JSONObject, _stored: JSONObject) -> JSONObject:
@@ -187,15 +198,16 @@ class TurnEnd:
 
     outcome: str  # completed, aborted, error
     message: JSONObject
-    usage: Usage
-    steps: int
-    model_name: str
+    totals: TurnTotals
     error_text: str = ""
     error_code: str = ""
     has_response_hook: bool = False
     max_messages: int | None = None  # of the shown path; older ones are archived
     original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
     output: JSONValue = None  # the structured answer
+    pruned: Mapping[str, Sequence[str]] = field(default_factory=dict)  # calls by message whose outputs are let go
+    is_full: bool = False  # the session has outgrown its threshold
+    wants_title: bool = False  # its agent has titles written
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
@@ -207,19 +219,18 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     was_stored = store_answer(facts, end.message, end.original_ids)
     if was_stored and end.max_messages:
         archive_beyond(facts.session_id, end.max_messages)
+    if was_stored:
+        prune_outputs(facts.session_id, end.pruned)
     Turn.objects.filter(pk=facts.turn_id).update(
-        finished_at=timezone.now(),
-        model_name=end.model_name,
-        step_count=end.steps,
-        input_tokens=end.usage.input_tokens,
-        output_tokens=end.usage.output_tokens,
-        reasoning_tokens=end.usage.reasoning_tokens,
-        cached_tokens=end.usage.cached_tokens,
-        error_text=end.error_text,
-        error_code=end.error_code,
+        finished_at=timezone.now(), error_text=end.error_text, error_code=end.error_code
     )
+    write_costs(facts.turn_id, facts.session_id, end.totals)
     if was_stored and end.outcome == "completed":
         continue_when_ready(facts.turn_id)
+        if end.wants_title and facts.is_untitled:
+            start_title(facts.key, facts.session_id, facts.generation)
+    if was_stored and end.is_full:
+        start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
     if end.has_response_hook:
         start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text, end.output)
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})

@@ -7,7 +7,7 @@ ends in exactly one state, and only then the stream is closed.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Literal
 
 from chat import policy
@@ -21,26 +21,29 @@ from chat.core.hooks import (
     StepContext,
     StepRecord,
 )
-from chat.core.loop import StepView, TurnLoop, TurnTotals, recorded_outputs
+from chat.core.loop import StepView, TurnLoop, TurnTotals, recorded_outputs, totals_of
 from chat.doorbell import ring
 from chat.errors import TurnTimeout
 from chat.instance_rows import find_instance
+from chat.policy import StepsSoFar
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
 from chat.think import USE_LOOP, Think
 from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
-from chat.turns.calling import decide, decide_as, is_overridden, iterate, observe, reworded
+from chat.turns.calling import decide, decide_as, developers_code, is_overridden, iterate, observe, reworded
+from chat.turns.compacting import is_full
 from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
 from chat.turns.slots import wait_for_input
+from chat.turns.titling import writes_titles
 from chat.turns.toolrun import TurnTools
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError
-from thinkproject.kernel.aio import db
+from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -60,6 +63,7 @@ class TurnRun:
         self._facts: TurnFacts
         self._standing: Standing
         self._agent: Think | None = None
+        self._assembled: Assembled | None = None
         self._totals = TurnTotals()
         self._keeps_partial = True
         self._gave_up = False  # a turn that a crash cut does not go on
@@ -109,6 +113,7 @@ class TurnRun:
         assembled = await assemble(
             agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
         )
+        self._assembled = assembled
         limit = asyncio.timeout(assembled.timeout_seconds or None)
         try:
             async with limit:
@@ -149,7 +154,7 @@ class TurnRun:
             self._standing.fold,
             journal=TurnJournal(self._context, writer, self._facts),
             tools=tools,
-            hooks=_StepHooks(assembled.agent, self._facts),
+            hooks=_StepHooks(assembled.agent, self._facts, self._context),
             view=tools.view,
         )
         self._totals = loop.totals
@@ -215,18 +220,33 @@ class TurnRun:
         end = TurnEnd(
             outcome=outcome,
             message=message,
-            usage=self._totals.usage,
-            steps=self._totals.steps,
-            model_name=self._totals.model_name,
+            totals=totals_of(dict(self._context.records())),
             error_text=text,
             error_code=error.code if error else "",
             has_response_hook=self._agent is not None and is_overridden(self._agent, "on_chat_response"),
+            wants_title=self._agent is not None and writes_titles(self._agent),
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
+            is_full=outcome == "completed" and await self._is_full(message),
+            pruned=self._prunable(outcome),
         )
         await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
         return {"outcome": outcome, "error": text, "code": end.error_code}
+
+    def _prunable(self, outcome: str) -> dict[str, list[str]]:
+        """Outputs that models are not sent any more once this turn has ended well."""
+        return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
+
+    async def _is_full(self, message: JSONObject) -> bool:
+        """Whether the session has outgrown its threshold with this answer. A counter that fails has no opinion."""
+        assembled = self._assembled
+        if assembled is None or assembled.setup.compact_after_tokens is None:
+            return False
+        with suppress(ThinkError), developers_code("token_counter"):
+            history = [*assembled.history, message]
+            return await user_code(is_full, assembled.setup, assembled.plan.system, history)
+        return False
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
         stage: Literal["recovery", "stream", "turn"] = "stream" if self._standing.fold.started else "turn"
@@ -273,9 +293,10 @@ def _fold(fold: Any, chunk: Chunk) -> Chunk:
 class _StepHooks:
     """The loop's hooks, on the agent."""
 
-    def __init__(self, agent: Think, facts: TurnFacts) -> None:
+    def __init__(self, agent: Think, facts: TurnFacts, context: FiberContext) -> None:
         self._agent = agent
         self._facts = facts
+        self._context = context
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Ask the policies, then the agent."""
@@ -285,7 +306,8 @@ class _StepHooks:
     def _check_policies(self, step_number: int) -> None:
         instance = find_instance(self._facts.key)
         if instance is not None:
-            policy.check_step(instance, step_number)
+            cost = totals_of(dict(self._context.records())).cost
+            policy.check_step(instance, StepsSoFar(count=step_number, cost=cost, session_id=self._facts.session_id))
 
     async def on_step_finish(self, record: StepRecord) -> None:
         """Tell the agent."""

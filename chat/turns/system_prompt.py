@@ -10,15 +10,11 @@ from sessions_app.services import freeze_prompt
 from thinkproject.kernel.aio import db
 
 
-async def system_prompt(agent: Think, session_id: str) -> str:
-    """Configure the session, then give the prompt. A kept one is used as it is, even when it is empty.
+async def system_prompt(agent: Think, session_id: str, setup: SessionSetup) -> str:
+    """Give the prompt of a configured session. A kept one is used as it is, even when it is empty.
 
     Errors: `AgentCodeFailed` when the agent's own code raises.
     """
-    setup = SessionSetup()
-    configured = await decide(agent, "configure_session", setup)
-    if isinstance(configured, SessionSetup):
-        setup = configured
     if setup.caches_prompt and not setup.refreshes_prompt:
         kept = await db(frozen_prompt, session_id)
         if kept is not None:

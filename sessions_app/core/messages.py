@@ -32,7 +32,8 @@ class Role(StrEnum):
 class StoredMessage:
     """A message of a session, read. `parent_id` and `id` are message ids, never row ids.
 
-    A queued message (`placed` false) is accepted but stands in no path yet; its depth says nothing.
+    A queued message (`placed` false) is accepted but stands in no path yet; its depth says nothing. `session_id` is
+    that of the session it belongs to: in a fork, of a shared message, another one's.
     """
 
     id: str
@@ -46,6 +47,8 @@ class StoredMessage:
     queued_position: int | None
     created_at: datetime
     change_seq: int
+    session_id: str | None = None
+    pruned_calls: tuple[str, ...] = ()
 
     def to_ui(self) -> JSONObject:
         """Give the message as clients know it."""

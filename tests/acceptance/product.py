@@ -251,6 +251,7 @@ def base_environ(folder: Path) -> dict[str, str]:
         "SECRET_KEY": "acceptance",
         "THINK_DATA_DIR": str(folder),
         "THINK_APPS": "tests.acceptance.desk",
+        "THINK_TITLE_MODEL": "none",  # a script answers what was said, and nothing else
     }
 
 

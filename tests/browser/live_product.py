@@ -84,6 +84,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
         "OPENAI_API_KEY": "scripted",
         "THINK_MODEL": "openai/scripted",
         "THINK_APPS": "tests.acceptance.desk",
+        "THINK_TITLE_MODEL": "none",
         "DJANGO_SETTINGS_MODULE": "thinkproject.settings",
     }
     for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS", "SECRET_KEY", "CI"):

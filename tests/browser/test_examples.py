@@ -38,6 +38,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
         "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1",
         "OPENAI_API_KEY": "scripted",
         "THINK_MODEL": "openai/scripted",
+        "THINK_TITLE_MODEL": "none",
     }
     for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS", "SECRET_KEY", "CI"):
         environ.pop(name, None)

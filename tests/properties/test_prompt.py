@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from chat.core.accumulator import fold
 from chat.core.chunks import Chunk
+from chat.core.context_policy import PRESETS, ContextPolicy, truncate
 from chat.core.language_model import (
     AssistantMessage,
     FileContent,
@@ -15,7 +16,7 @@ from chat.core.language_model import (
     ToolMessage,
     UserMessage,
 )
-from chat.core.prompt import to_model_messages, truncate
+from chat.core.prompt import to_model_messages, with_last_calls
 from tests.properties.chunk_strategies import streams, ui_messages
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
@@ -85,3 +86,12 @@ def test_any_streams_cut_anywhere_make_a_valid_request(turns: list[list[Chunk]])
 def test_truncation_loses_no_message_and_no_part(history: list[JSONObject]) -> None:
     cut = truncate(history)
     assert [len(message["parts"]) for message in cut] == [len(message["parts"]) for message in history]
+
+
+@given(ui_messages, st.sampled_from([*PRESETS.values(), ContextPolicy(max_messages=3, kept_messages=2)]))
+def test_every_policy_makes_a_valid_request_and_changes_nothing(
+    history: list[JSONObject], policy: ContextPolicy
+) -> None:
+    before = dump(history)
+    check_is_valid(to_model_messages(with_last_calls(history, policy), policy=policy))
+    assert dump(history) == before

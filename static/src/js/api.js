@@ -64,7 +64,7 @@ export class Api {
     if (cursor) query.set("cursor", cursor);
     return this.request("GET", `/instances?${query}`, undefined, options);
   };
-  createInstance = (agent, name, title) => this.request("POST", "/instances", { agent, name, title });
+  createInstance = (agent, name, title) => this.request("POST", "/instances", { agent, name, title, title_is_provisional: true });
   instance = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}`);
   changeInstance = (id, change) => this.request("PATCH", `/instances/${encodeURIComponent(id)}`, change);
   deleteInstance = (id) => this.request("DELETE", `/instances/${encodeURIComponent(id)}`);

@@ -5,7 +5,10 @@ import { newId } from "./ids.js";
 import { mergeTranscript } from "./path.js";
 import { Transcript } from "./transcript.js";
 
-/** Events of the transcript, and "spoken-end" ({outcome}: an answer has ended), "reconnected", "session" and "session-failed" (a summary). */
+/**
+ * Events of the transcript, "spoken-end" ({outcome}: an answer has ended), "titled" ({id, title}: of any conversation),
+ * "reconnected", "session" and "session-failed" (a summary).
+ */
 export class Conversation extends Transcript {
   #acked = new Set();
   #probe = "";
@@ -62,6 +65,8 @@ export class Conversation extends Transcript {
         return this.emit("session", frame);
       case "cf_agent_session_error":
         return this.emit("session-failed", frame.error);
+      case "think_conversation":
+        return this.emit("titled", { id: frame.id, title: frame.title });
     }
   }
 

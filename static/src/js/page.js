@@ -92,6 +92,7 @@ export class Page {
     conversation.on("status", () => this.#onStatus());
     conversation.on("messages", () => this.#onMessages());
     conversation.on("message", (id) => this.#speak(id));
+    conversation.on("titled", ({ id, title }) => this.#onTitled(id, title));
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
     this.outbox.on("change", () => this.#onStatus());
     this.summaries = new Summaries(this.api, conversation, (text, how) => this.#say(text, how));
@@ -111,7 +112,7 @@ export class Page {
 
   #attach(conversation) {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new AgentSocket(`${scheme}//${location.host}${this.boot.urls.agents}${pathOf(conversation.instance)}?_pk=${newId("tab")}`);
+    const socket = new AgentSocket(`${scheme}//${location.host}${this.boot.urls.agents}${pathOf(conversation.instance)}?_list=1&_pk=${newId("tab")}`);
     socket.on("open", () => this.outbox?.flush());
     conversation.attach(socket);
     if (conversation === this.conversation) this.connection.watch(socket);
@@ -311,6 +312,12 @@ export class Page {
     const id = this.conversation?.instance.id;
     const item = id && this.sidebar.find(id);
     if (item) this.conversation.instance.title = item.title;
+    this.#drawTitle();
+  }
+
+  #onTitled(id, title) {
+    this.sidebar.patch(id, { title });
+    if (this.conversation.instance.id === id) this.conversation.instance.title = title;
     this.#drawTitle();
   }
 

@@ -17,8 +17,10 @@ from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat import attachments, tokens
+from chat.agents import Assistant
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.log import close_logs
+from sessions_app.compacting import add_compaction
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
@@ -39,6 +41,7 @@ class Hers:
     submission: Turn
     file: Attachment
     call: ToolCallRecord
+    compaction_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -48,6 +51,7 @@ class Hers:
             "running_id": self.running.id,
             "submission_id": self.submission.id,
             "file_id": self.file.id,
+            "compaction_id": self.compaction_id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
             "call_id": self.call.call_id,
@@ -86,6 +90,17 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
+    ("POST", "/api/v1/instances/{instance_id}/compact"): {"instructions": "mine"},
+    ("GET", "/api/v1/instances/{instance_id}/compactions"): None,
+    ("GET", "/api/v1/sessions/{session_id}/compactions"): None,
+    ("GET", "/api/v1/compactions/{compaction_id}"): None,
+    ("PATCH", "/api/v1/compactions/{compaction_id}"): {"summary": "mine"},
+    ("POST", "/api/v1/compactions/{compaction_id}/undo"): None,
+    ("GET", "/api/v1/instances/{instance_id}/config"): None,
+    ("PUT", "/api/v1/instances/{instance_id}/config"): {"config": {"tone": "rude"}},
+    ("GET", "/api/v1/instances/{instance_id}/usage"): None,
+    ("GET", "/api/v1/sessions/{session_id}/budget"): None,
+    ("PUT", "/api/v1/sessions/{session_id}/budget"): {"max_cost": "0"},
     ("GET", "/api/v1/files/{file_id}"): None,
     ("DELETE", "/api/v1/files/{file_id}"): None,
 }
@@ -96,6 +111,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances"): None,
     ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
     ("POST", "/api/v1/files"): None,
+    ("GET", "/api/v1/search"): None,
 }
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
@@ -117,7 +133,8 @@ PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own ans
 
 
 @pytest.fixture
-def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
+def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
+    monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
@@ -128,7 +145,19 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Hers:
     call = pause_call(asked, question, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
     tokens.create_token(alice, name="hers")
     submission = make_turn(instance, status="pending", trigger="program", idempotency_key="hers", started_at=None)
-    return Hers(instance=instance, turn=turn, running=running, submission=submission, file=file, call=call)
+    assert instance.session_id is not None
+    summary = add_compaction(
+        instance.session_id, first_id="alices-question", last_id="alices-answer", summary="text of alices-question"
+    )
+    return Hers(
+        instance=instance,
+        turn=turn,
+        running=running,
+        submission=submission,
+        file=file,
+        call=call,
+        compaction_id=summary.id,
+    )
 
 
 def client_of(user: User | None) -> Client:

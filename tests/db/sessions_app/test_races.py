@@ -151,7 +151,7 @@ def test_a_reader_never_sees_an_unfinished_write() -> None:
 
 def test_a_message_that_is_placed_while_the_window_is_read_is_in_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients replace their list by the window, so a message that it leaves out vanishes from the screen."""
-    for first in ("queued", "model_history"):
+    for first in ("queued", "_shown"):
         session = make_session("u: hi", "a: hello")
         services.queue_messages(session.pk, [user("next")])
         read = getattr(selectors, first)

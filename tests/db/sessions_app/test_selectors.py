@@ -68,6 +68,37 @@ def test_a_page_of_a_named_leaf_says_its_leaf() -> None:
     assert (ids(page.messages), page.leaf_id) == (["u1", "a2"], "a4")
 
 
+def around(session: Session, message_id: str, above: int, below: int) -> tuple[list[str], bool, bool, str | None]:
+    page = selectors.page_around(session.pk, message_id, above=above, below=below)
+    return ids(page.messages), page.has_more, page.has_newer, page.leaf_id
+
+
+def test_a_page_around_a_message() -> None:
+    session = long_session(4)
+    assert around(session, "u5", 1, 1) == (["a4", "u5", "a6"], True, True, "a8")
+    assert around(session, "u1", 3, 9) == (["u1", "a2", "u3", "a4", "u5", "a6", "u7", "a8"], False, False, "a8")
+    assert around(session, "a8", 0, 9) == (["a8"], True, False, "a8")
+    assert around(session, "a2", 1, 6)[1:3] == (False, False)
+    with pytest.raises(MessageNotFound):
+        around(session, "unknown", 1, 1)
+
+
+def test_a_page_around_a_message_beside_the_shown_path_goes_down_its_own_branch() -> None:
+    session = long_session(3)
+    make_message(session, "another", role="assistant", after="u3", message_id="b4")
+    make_message(session, "more", after="b4", message_id="b5")
+    services.select_leaf(session.pk, "a6")
+    assert around(session, "b4", 2, 2) == (["a2", "u3", "b4", "b5"], True, False, "b5")
+    fork = services.fork_session(session.pk, "b4")
+    assert around(fork, "u3", 1, 5) == (["a2", "u3", "b4"], True, False, "b4")
+
+
+def test_a_page_around_an_archived_message_is_given_with_what_lies_below() -> None:
+    session = long_session(3)
+    services.archive_beyond(session.pk, 2)
+    assert around(session, "u3", 5, 1) == (["u3", "a4"], False, True, "a6")
+
+
 def test_an_empty_session_has_an_empty_page() -> None:
     session = make_session()
     page = selectors.path_page(session.pk)
@@ -260,6 +291,7 @@ def test_each_selector_costs_its_queries_and_no_transaction(django_assert_num_qu
         (2, lambda: selectors.is_on_path(sid, "u5")),
         (1, lambda: selectors.count_path(sid)),
         (2, lambda: selectors.newest_leaf(sid, "u5")),
+        (3, lambda: selectors.page_around(sid, "u31", above=5, below=5)),
     ]
     for count, call in calls:
         with django_assert_num_queries(count) as captured:
@@ -273,7 +305,7 @@ def test_writing_costs_the_same_in_a_long_session() -> None:
         with CaptureQueriesContext(connection) as captured:
             services.append_messages(session.pk, [text_message("user", "next", "n1")])
         counts.append(len(captured))
-    assert counts[0] == counts[1] <= 9
+    assert counts[0] == counts[1] <= 10
 
 
 def plan_of(query: Any) -> str:

@@ -102,6 +102,7 @@ def test_an_empty_conversation_has_an_empty_page(as_alice: ApiClient, alice: Use
         "items": [],
         "queued": [],
         "has_more": False,
+        "has_newer": False,
         "leaf_id": None,
         "running": None,
         "failed": None,

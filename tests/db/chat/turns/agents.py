@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from chat.llm.scripted import ScriptedModel
 from chat.think import (
     Allow,
@@ -327,3 +329,29 @@ class Nester(Plain):
 
     async def before_turn(self, context: TurnContext) -> None:
         await self.save_messages("say: inner")
+
+
+class Titled(Plain):
+    """Has titles written by the model that answers."""
+
+    title_model = ""
+
+
+class Tone(BaseModel):
+    """How to speak."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    colour: str
+    level: int = Field(default=1, ge=1, le=5)
+
+
+class Typed(Plain):
+    """Has a configuration of a class, which its owner may change."""
+
+    config_model = Tone
+    config_access = "write"
+
+    async def configure_session(self, session: Any) -> Any:
+        SEEN.append(("config", await self.get_config()))
+        return session

@@ -25,6 +25,7 @@ from chat.core.language_model import (
 )
 from chat.core.loop import MAX_SEALS, TurnLoop, TurnPlan
 from chat.core.prompt import GO_ON_TEXT, to_model_messages
+from chat.core.room import RoomMaker
 from chat.core.turn_fold import TurnFold
 from chat.errors import ModelRejected, NetworkLost
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -124,6 +125,8 @@ class World:
         self.tools = Tools()
         self.hooks = Hooks()
         self.max_steps = max_steps
+        self.room: RoomMaker | None = None
+        self.prompt = _prompt
         self.loop: TurnLoop
 
     async def run(self, *, crash_after: int | None = None) -> JSONObject:
@@ -136,7 +139,8 @@ class World:
             model=self.model,
             resolve_model=lambda choice: self.model,
             system="",
-            prompt=_prompt,
+            prompt=self.prompt,
+            room=self.room,
             max_steps=self.max_steps,
             cut_was_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
         )

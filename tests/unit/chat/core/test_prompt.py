@@ -4,6 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
+from chat.core.context_policy import (
+    CODING,
+    LAST_CALLS,
+    READ_TIME,
+    WHOLE,
+    ContextPolicy,
+    context_policy,
+    cut_text,
+    truncate,
+)
 from chat.core.language_model import (
     AssistantMessage,
     FileContent,
@@ -20,11 +30,10 @@ from chat.core.prompt import (
     INTERRUPTED_TEXT,
     NOT_RUN_TEXT,
     NOTHING_TEXT,
-    Truncation,
-    cut_text,
     to_model_messages,
-    truncate,
+    with_last_calls,
 )
+from chat.errors import TurnConfigInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 STEP: JSONObject = {"type": "step-start"}
@@ -45,6 +54,10 @@ def assistant(*parts: JSONObject | str) -> JSONObject:
 
 def tool(call_id: str = "c", *, state: str = "output-available", **more: JSONValue) -> JSONObject:
     return {"type": "tool-add", "toolCallId": call_id, "toolName": "add", "state": state, "input": {"a": 1}, **more}
+
+
+def failed(why: str) -> JSONObject:
+    return tool(state="output-error", errorText=why)
 
 
 def said(*texts: str) -> UserMessage:
@@ -270,7 +283,7 @@ def test_lone_surrogates_are_replaced() -> None:
     assert made[2].output == "\ufffd"  # type: ignore[union-attr]  # which kind it is, is what is asserted
 
 
-def test_older_messages_are_cut_for_the_model() -> None:
+def test_a4_20_older_messages_are_cut_for_the_model() -> None:
     long = "x" * 10_001
     history = [user(long), assistant("a" * 10_000, tool(output="o" * 501)), *[user(long)] * 4]
     cut = truncate(history)
@@ -281,22 +294,118 @@ def test_older_messages_are_cut_for_the_model() -> None:
     assert len(history[0]["parts"][0]["text"]) == 10_001
 
 
-def test_older_results_that_are_no_text_are_cut_as_json() -> None:
-    policy = Truncation(keep_messages=0, max_output_chars=10)
-    big, small = tool(output={"rows": [1, 2, 3]}), tool(output={"a": 1})
-    (message,) = truncate([assistant(big, small, tool(state="output-error", errorText="e" * 11))], policy)
-    assert message["parts"][0]["output"] == '{"rows":[1... [truncated 16 chars]'
-    assert message["parts"][1]["output"] == {"a": 1}
-    assert message["parts"][2]["errorText"] == "e" * 10 + "... [truncated 11 chars]"
+def test_a4_21_older_results_that_are_no_text_stay_of_their_kind() -> None:
+    policy = ContextPolicy(keep_messages=0, max_output_chars=200)
+    rows, small = {"rows": "r" * 300, "n": 7}, {"a": 1}
+    parts = [tool(output=rows), tool(output=["x" * 60] * 9), tool(output=small), failed("e" * 201)]
+    (message,) = truncate([assistant(*parts)], policy)
+    cut, items, same, error = message["parts"]
+    assert cut["output"]["n"] == 7
+    assert cut["output"]["rows"].endswith("... [truncated 300 chars]")
+    assert items["output"][-1].startswith("Array output truncated")
+    assert same["output"] == small
+    assert error["errorText"] == "e" * 200 + "... [truncated 201 chars]"
+    assert rows["rows"] == "r" * 300
 
 
 def test_policy_may_leave_texts_or_results_whole() -> None:
     message = assistant("x" * 20_000, tool(output="o" * 600))
-    policy = Truncation(keep_messages=0, max_output_chars=None, max_text_chars=None)
+    policy = ContextPolicy(keep_messages=0, max_output_chars=None, max_text_chars=None)
     assert truncate([message], policy) == [message]
-    assert len(to_model_messages([message], truncation=None)) == 2
+    assert len(to_model_messages([message], policy=None)) == 2
 
 
 def test_short_history_is_not_cut() -> None:
     assert cut_text("abc", 3) == "abc"
     assert truncate([user("x" * 20_000)])[0]["parts"][0]["text"] == "x" * 20_000
+
+
+def answered_by(call_id: str, output: JSONValue = "out", text: str = "done") -> JSONObject:
+    return assistant(STEP, tool(call_id, output=output), STEP, text)
+
+
+def calls_of(messages: tuple[ModelMessage, ...]) -> list[str]:
+    made = [c for m in messages if isinstance(m, AssistantMessage) for c in m.content]
+    return [c.call_id for c in made if isinstance(c, ToolCallContent)]
+
+
+def test_a1_07_last_calls_sends_calls_of_the_last_two_messages_only() -> None:
+    history = [user("a"), answered_by("c1"), user("b"), answered_by("c2"), user("c")]
+    kept = with_last_calls(history, LAST_CALLS)
+    assert to_model_messages(kept, policy=LAST_CALLS) == (
+        said("a"),
+        answered("done"),
+        said("b"),
+        answered("done"),
+        said("c"),
+    )
+    assert history[1]["parts"][1]["output"] == "out"
+
+
+def test_a1_07_a_call_whose_result_is_among_the_last_two_stays_with_it() -> None:
+    history = [user("a"), answered_by("c1"), user("b"), assistant(STEP, tool("c2", output=1))]
+    kept = with_last_calls(history, LAST_CALLS)
+    assert calls_of(to_model_messages(kept, policy=LAST_CALLS)) == ["c2"]
+
+
+def test_a1_07_a_message_of_calls_alone_is_left_out() -> None:
+    history = [user("a"), assistant(STEP, tool("c1", output=1)), user("b"), assistant("x"), user("c")]
+    kept = with_last_calls(history, LAST_CALLS)
+    assert to_model_messages(kept, policy=LAST_CALLS) == (said("a", "b"), answered("x"), said("c"))
+
+
+def test_a15_07_coding_cuts_every_output_to_8000_characters() -> None:
+    (_, _, result) = to_model_messages([user("a"), assistant(tool(output="o" * 8_001))], policy=CODING)
+    assert isinstance(result, ToolMessage)
+    assert result.output == "o" * 8_000 + "... [truncated 8001 chars]"
+    (_, _, whole) = to_model_messages([user("a"), assistant(tool(output="o" * 8_000))], policy=CODING)
+    assert isinstance(whole, ToolMessage)
+    assert whole.output == "o" * 8_000
+
+
+def talk(count: int) -> list[JSONObject]:
+    return [user(f"u{n}") if n % 2 == 0 else assistant(f"a{n}") for n in range(count)]
+
+
+def test_a15_07_coding_keeps_the_first_question_and_the_last_25_of_more_than_40() -> None:
+    assert len(to_model_messages(talk(39), policy=CODING)) == 39
+    made = to_model_messages(talk(41), policy=CODING)
+    assert made == (said("u0", "u16"), *to_model_messages(talk(41), policy=None)[17:])
+
+
+def test_a15_07_coding_parts_no_call_from_its_result() -> None:
+    steps = [part for n in range(40) for part in (STEP, tool(f"c{n}", output=n))]
+    history = [user("first"), assistant("ok"), user("go"), assistant(*steps)]
+    made = to_model_messages(history, policy=CODING)
+    assert made[0] == said("first")
+    assert isinstance(made[1], AssistantMessage)
+    assert calls_of(made) == [m.call_id for m in made if isinstance(m, ToolMessage)]
+    assert len(made) in (26, 27)
+
+
+def test_presets_are_named() -> None:
+    assert context_policy("read-time") is READ_TIME
+    own = ContextPolicy(keep_messages=1)
+    assert context_policy(own) is own
+    with pytest.raises(TurnConfigInvalid, match=r"'coding'.*not 'all'"):
+        context_policy("all")
+
+
+def test_whole_cuts_nothing() -> None:
+    history = [user("x" * 20_000), answered_by("c", output={"o": "o" * 20_000}), *[user("y")] * 5]
+    assert to_model_messages(history, policy=WHOLE) == to_model_messages(history, policy=None)
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "application/pdf", "audio/mpeg"])
+def test_b4_14_media_are_named_where_they_are_not_sent(media_type: str) -> None:
+    part: JSONObject = {"type": "file", "mediaType": media_type, "url": "/f/1", "filename": "cat"}
+    loaded = FileContent(media_type=media_type, data=b"\x89", filename="cat")
+    made = to_model_messages([user("see", part)], accepts_images=True, load_file=lambda _: loaded, sends_media=False)
+    assert made == (said("see", f"[Attached {media_type}: cat]"),)
+
+
+def test_b4_14_files_of_text_are_sent_all_the_same() -> None:
+    part: JSONObject = {"type": "file", "mediaType": "text/plain", "url": "/f/1", "filename": "notes"}
+    loaded = FileContent(media_type="text/plain", data=b"words", filename="notes")
+    (made,) = to_model_messages([user(part)], load_file=lambda _: loaded, sends_media=False)
+    assert "words" in str(made)

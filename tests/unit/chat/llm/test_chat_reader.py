@@ -182,6 +182,9 @@ def test_usage_after_the_finish_counts() -> None:
 def test_usage_is_read_from_every_spelling() -> None:
     assert read_usage({"input_tokens": 5, "output_tokens": 3}) == Usage(input_tokens=5, output_tokens=3)
     assert read_usage({"prompt_tokens": 5, "prompt_cache_hit_tokens": 4}) == Usage(input_tokens=5, cached_tokens=4)
+    assert read_usage({"completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3}}) == Usage(
+        output_tokens=5, reasoning_tokens=3
+    )
     assert read_usage({"prompt_tokens": "many", "completion_tokens": None}) == Usage()
     assert read_usage([1]) == Usage()
 

@@ -1,0 +1,60 @@
+"""Ask for a compaction: a fiber in the lane of the instance's turns, so that it comes after those that wait already."""
+
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from chat import policy
+from chat.instance_rows import hold_instance
+from chat.models import AgentInstance
+from chat.registry import get_agent_class
+from chat.turns.under_way import lane_of
+from fibers.core.states import FiberStatus
+from fibers.models import Fiber
+from fibers.services import start_fiber
+from sessions_app.models import CompactionTrigger
+
+COMPACT_FIBER: Final = "chat.compact"
+MAX_INSTRUCTIONS: Final = 2000
+
+
+@transaction.atomic
+def request_compaction(instance: AgentInstance, *, instructions: str = "", user_id: Any = None) -> str:
+    """Have the current session compacted, behind the turns that are accepted already. Returns the fiber's id.
+
+    Durability: committed when this returns. One that waits already is enough for all who ask.
+    Errors: `AgentNotFound` for an agent that is not served any more; `QuotaExceeded`.
+    """
+    get_agent_class(instance.agent)
+    hold_instance(instance)
+    asked_already = _under_way(instance.pk).filter(status=FiberStatus.PENDING).values_list("pk", "payload")
+    for fiber_id, payload in asked_already:
+        if isinstance(payload, dict) and payload["trigger"] == CompactionTrigger.MANUAL:
+            return str(fiber_id)
+    policy.check_admission(instance)
+    asked = {"instructions": instructions[:MAX_INSTRUCTIONS], "user_id": user_id}
+    return start_compaction(
+        instance.pk, instance.session_id or "", CompactionTrigger.MANUAL, instance.owner_id, **asked
+    )
+
+
+def start_compaction(instance_id: str, session_id: str, trigger: CompactionTrigger, owner_id: Any, **asked: Any) -> str:
+    """Start the fiber, in the caller's transaction. Returns its id."""
+    fiber = start_fiber(
+        COMPACT_FIBER,
+        {"instance_id": instance_id, "session_id": session_id, "trigger": trigger.value, **asked},
+        lane=lane_of(instance_id),
+        owner_id=owner_id,
+        metadata={"instance_id": instance_id},
+    )
+    return str(fiber.pk)
+
+
+def compactions_under_way(instance_id: str) -> list[str]:
+    """Ids of the fibers that wait for or do a compaction. One query."""
+    return list(_under_way(instance_id).values_list("pk", flat=True))
+
+
+def _under_way(instance_id: str) -> QuerySet[Fiber]:
+    return Fiber.objects.live_in(lane_of(instance_id)).filter(name=COMPACT_FIBER)

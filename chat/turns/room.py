@@ -1,0 +1,108 @@
+"""Room in the model's context for a turn under way: measured by what is known of the model, made by a compaction.
+
+Whatever goes wrong here leaves the conversation and the turn as they were: the error that the turn then ends with is
+the provider's own.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from chat.conf import chat_settings
+from chat.core.language_model import LanguageModel, ModelRequest, Usage
+from chat.core.overflow import Count, Formula, Limits, counted, estimate_request, overflows, usable_tokens
+from chat.llm.registry import limits_of
+from chat.think import Think
+from chat.turns.prompting import Prompt
+from sessions_app import selectors
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONObject
+
+logger = logging.getLogger(__name__)
+
+MIN_TAIL_TOKENS: Final = 2_000
+MAX_TAIL_TOKENS: Final = 15_000
+TAIL_SHARE: Final = 4
+"""What stays as it is at the end: a quarter of what fits, within these bounds."""
+
+LEAST_TAIL_TOKENS: Final = 1
+"""What stays when there was nothing beyond that: the last messages alone, whatever they take."""
+
+Compact: TypeAlias = Callable[[int | None], Awaitable[bool]]
+"""Summarise the path of the turn but for its last so many tokens; `None` leaves that open.
+
+False when there is nothing to summarise. Errors: `ThinkError`.
+"""
+
+ReadAgain: TypeAlias = Callable[[], Awaitable[list[JSONObject]]]
+"""Read the history of the turn anew."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnRoom:
+    """The loop's `RoomMaker` for one turn."""
+
+    agent: Think
+    session_id: str
+    prompt: Prompt
+    compact: Compact
+    read_again: ReadAgain
+
+    def is_full(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
+        """Ask the formula, of what was counted and of what is about to be sent. Nothing known: not full."""
+        limits = limits_of(model)
+        if not limits.context_tokens:
+            return False
+        is_counted = usage is not None and _overflows(counted(usage), limits)
+        return is_counted or _overflows(Count(input_tokens=estimate_request(request)), limits)
+
+    async def make_room(self, model: LanguageModel, *, was_refused: bool) -> bool:
+        """Leave the pictures out of what was refused, and summarise. False where it is switched off."""
+        if not await db(auto_compaction_is_on, self.agent, self.session_id):
+            return False
+        is_lighter = was_refused and self.prompt.drop_media()
+        return await self._is_shorter(model, was_refused=was_refused) or is_lighter
+
+    def resume(self, *, was_refused: bool) -> None:
+        """A compaction is in what was read already; that pictures are left out is not."""
+        if was_refused:
+            self.prompt.drop_media()
+
+    async def _is_shorter(self, model: LanguageModel, *, was_refused: bool) -> bool:
+        if not self.prompt.follows_history:
+            return False
+        try:
+            # What was refused has to become shorter, even where by count all of it might stay.
+            is_shorter = await self.compact(_tail_tokens(model)) or (
+                was_refused and await self.compact(LEAST_TAIL_TOKENS)
+            )
+            if is_shorter:
+                self.prompt.history[:] = await self.read_again()
+        except ThinkError as error:
+            extra = {"action": "overflow_compaction_failed", "session_id": self.session_id, "code": error.code}
+            logger.warning("no room was made", extra={**extra, "model": model.name})
+            return False
+        return is_shorter
+
+
+def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
+    """Whether this conversation is summarised without being asked: the session says, else the class, else the site."""
+    chosen = selectors.auto_compaction(session_id)
+    if chosen is None:
+        chosen = agent.auto_compaction
+    return chat_settings.auto_compaction if chosen is None else chosen
+
+
+def _tail_tokens(model: LanguageModel) -> int | None:
+    usable = usable_tokens(limits_of(model), _formula(), reserved_tokens=chat_settings.reserved_tokens)
+    return min(MAX_TAIL_TOKENS, max(MIN_TAIL_TOKENS, usable // TAIL_SHARE)) if usable else None
+
+
+def _overflows(count: Count, limits: Limits) -> bool:
+    return overflows(count, limits, _formula(), reserved_tokens=chat_settings.reserved_tokens)
+
+
+def _formula() -> Formula:
+    return Formula(chat_settings.overflow_formula)

@@ -1,0 +1,98 @@
+"""Which matches come first, and what of them is shown. Pure: the databases only say what matches."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sessions_app.core.search_query import Phrase
+from sessions_app.core.words import Word, words_of
+
+SNIPPET_CHARS: Final = 240
+_LEAD_CHARS: Final = 60
+_SATURATION: Final = 1.2  # the two constants of BM25: how soon another occurrence stops to count,
+_LENGTH_WEIGHT: Final = 0.75  # and how much a long text loses
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A row that matches and its words, as they are indexed."""
+
+    row_id: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A stretch of a text and what of it matches, as ranges of the stretch."""
+
+    text: str
+    highlights: tuple[tuple[int, int], ...]
+
+
+def rank(matches: Sequence[Match], phrases: Sequence[Phrase]) -> list[tuple[float, int]]:
+    """Order matches by BM25, best first and newest first among equals. Gives scores and row ids.
+
+    How rare a phrase is, is counted among the matches themselves.
+    """
+    if not matches:
+        return []
+    padded = [f" {match.words} " for match in matches]
+    average = sum(map(len, padded)) / len(padded)
+    scores = [0.0] * len(padded)
+    weights = [_SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * len(text) / average) for text in padded]
+    for phrase in phrases:
+        needle = f" {' '.join(phrase)} "
+        counts = [text.count(needle) for text in padded]
+        having = sum(map(bool, counts))
+        rarity = math.log(1 + (len(padded) - having + 0.5) / (having + 0.5))
+        for index, count in enumerate(counts):
+            if count:
+                scores[index] += rarity * count * (_SATURATION + 1) / (count + weights[index])
+    return sorted(((scores[at], match.row_id) for at, match in enumerate(matches)), reverse=True)
+
+
+def snippet(text: str, phrases: Sequence[Phrase]) -> Snippet:
+    """Cut the stretch around the first match; without a match the beginning."""
+    stretch: list[Word] = []
+    ranges: list[tuple[int, int]] = []
+    limit = len(text)
+    longest = max(map(len, phrases), default=1)
+    for word in words_of(text):
+        if word.start >= limit:
+            break
+        stretch = [*stretch[-longest + 1 :], word] if longest > 1 else [word]
+        for phrase in phrases:
+            if tuple(each.stem for each in stretch[-len(phrase) :]) == phrase:
+                ranges.append((stretch[-len(phrase)].start, word.end))
+                limit = min(limit, _start(text, ranges[0][0]) + SNIPPET_CHARS)
+    start = _start(text, ranges[0][0]) if ranges else 0
+    end = _end(text, start)
+    inside = _merged([(low - start, high - start) for low, high in ranges if high <= end])
+    return Snippet(text[start:end], tuple(inside))
+
+
+def _start(text: str, first: int) -> int:
+    """Where a stretch begins that shows some of what stands before a match: at a word."""
+    if first <= _LEAD_CHARS:
+        return 0
+    space = text.find(" ", first - _LEAD_CHARS, first)
+    return first - _LEAD_CHARS if space < 0 else space + 1
+
+
+def _end(text: str, start: int) -> int:
+    end = start + SNIPPET_CHARS
+    if end >= len(text):
+        return len(text)
+    space = text.rfind(" ", start + SNIPPET_CHARS - _LEAD_CHARS, end)
+    return end if space < 0 else space
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return merged

@@ -1,0 +1,97 @@
+"""What a database must do for the search, and which of the two does it here.
+
+A search back end stores nothing itself: it keeps a full-text index over a table of `IndexedText` and turns a query into
+SQL. Ranking, snippets and paging are the same for all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+from django.db import connection, connections
+
+from sessions_app.core.ranking import Match
+from sessions_app.core.search_query import Query
+from sessions_app.models import EntryWords, IndexedText, MessageWords
+from sessions_app.search import postgres, sqlite
+
+TABLES: Final = {
+    MessageWords._meta.db_table: "think_sessions_message",
+    EntryWords._meta.db_table: "think_sessions_contextentry",
+}
+"""The tables of words, and the table whose rows each one is about."""
+
+Sql: TypeAlias = tuple[str, list[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """Where is looked: rows with one tag of each group, and besides them those that the SQL `also` names."""
+
+    tags: Sequence[Sequence[str]]
+    also: Sql | None = None
+    newest: int | None = None  # nothing above this id
+
+
+class Engine(Protocol):
+    """A full-text index of one kind of database."""
+
+    def install(self, table: str, about: str) -> list[str]:
+        """Statements that make the index over a table and keep it in step, and do nothing where it is there."""
+        ...
+
+    def remove(self, table: str, about: str) -> list[str]:
+        """Statements that take back what `install` made."""
+        ...
+
+    def select(self, table: str, query: Query, tags: Sequence[Sequence[str]]) -> Sql:
+        """SQL up to its WHERE that gives `id` and `words` of what matches; more conditions may follow."""
+        ...
+
+    def newest(self, table: str, found: Sql, limit: int) -> Sql:
+        """SQL for the newest of what such a SQL finds, newest first."""
+        ...
+
+    @property
+    def row_id(self) -> str:
+        """What the id is called in the conditions of `select`."""
+        ...
+
+
+def engine() -> Engine:
+    """The index of the database that is used."""
+    return postgres.PostgresIndex() if connection.vendor == "postgresql" else sqlite.SqliteIndex()
+
+
+def mend_index(using: str, **_: object) -> None:
+    """After migrations: see to it that the index is still kept in step."""
+    if connections[using].vendor == "sqlite":
+        sqlite.mend_triggers(connections[using], TABLES)
+
+
+def newest_matches(model: type[IndexedText], query: Query, within: Within, limit: int) -> list[Match]:
+    """The newest rows that match, newest first. One query, two where the place names further rows."""
+    found = _matches(model, query, within.tags, _bounds(within), limit)
+    if within.also is None:
+        return found
+    sql, params = within.also
+    condition, bound = _bounds(within)
+    # The sign keeps the database from looking the words up row by row: what matches is the shorter list.
+    also = _matches(model, query, (), (f"{condition} AND +{engine().row_id} IN ({sql})", [*bound, *params]), limit)
+    merged = {match.row_id: match for match in [*found, *also]}
+    return sorted(merged.values(), key=lambda match: -match.row_id)[:limit]
+
+
+def _bounds(within: Within) -> Sql:
+    return ("", []) if within.newest is None else (f" AND {engine().row_id} <= %s", [within.newest])
+
+
+def _matches(
+    model: type[IndexedText], query: Query, tags: Sequence[Sequence[str]], condition: Sql, limit: int
+) -> list[Match]:
+    index, table = engine(), model._meta.db_table
+    sql, params = index.select(table, query, tags)
+    more, bound = condition
+    with connection.cursor() as cursor:
+        cursor.execute(*index.newest(table, (sql + more, [*params, *bound]), limit))
+        return [Match(row_id, words) for row_id, words in cursor.fetchall()]

@@ -1,0 +1,50 @@
+"""What sockets hear of a session that is compacted."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+
+from chat.core.server_frames import parse_server
+from chat.core.side_frames import SessionError, SessionPhase
+from chat.doorbell import group_of, ring
+from chat.instance_rows import key_of
+from chat.models import AgentInstance
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_sockets_at_the_end import frames_until
+from thinkproject.kernel.jsonvalue import dump
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+async def socket(alice: User, talk: AgentInstance) -> AsyncIterator[Any]:
+    made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
+    connected, _ = await made.connect(timeout=5)
+    assert connected
+    yield made
+    await made.disconnect()
+
+
+async def test_a4_19_clients_are_told_of_a_compaction(socket: Any, talk: AgentInstance) -> None:
+    await frames_until(socket, "cf_agent_mcp_servers")
+    group = group_of(key_of(talk))
+    event = {"type": "session.phase", "session_id": talk.session_id, "threshold": None}
+    ring(group, {**event, "phase": "compacting", "tokens": 90})
+    ring(group, {"type": "session.failed", "session_id": talk.session_id, "error": "No summary."})
+    ring(group, {**event, "phase": "idle", "tokens": 40, "compacted": {"tokensBefore": 90, "compactionId": "cmp_1"}})
+    begun = (await frames_until(socket, "cf_agent_session"))[-1]
+    failed = (await frames_until(socket, "cf_agent_session_error"))[-1]
+    over = (await frames_until(socket, "cf_agent_session"))[-1]
+    assert begun == {
+        "type": "cf_agent_session",
+        "phase": "compacting",
+        "tokenEstimate": 90,
+        "tokenThreshold": None,
+    }
+    assert failed == {"type": "cf_agent_session_error", "error": "No summary."}
+    assert over["compacted"] == {"tokensBefore": 90, "compactionId": "cmp_1"}
+    assert isinstance(parse_server(dump(begun)), SessionPhase)
+    assert isinstance(parse_server(dump(failed)), SessionError)

@@ -1,0 +1,249 @@
+"""Compaction of an agent's session: by threshold, by hand, and what goes wrong on the way."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from chat.doorbell import group_of
+from chat.instance_rows import find_instance
+from chat.llm.scripted import ScriptedModel
+from chat.models import AgentInstance
+from chat.turns import compacting
+from chat.turns.admission import clear_instance
+from chat.turns.compact_queue import COMPACT_FIBER, request_compaction
+from fibers.models import Fiber
+from fibers.testing import crash_after, run_until_idle
+from sessions_app import selectors
+from sessions_app.compacting import CompactionView, compactions, undo_compaction
+from sessions_app.models import Compaction, Message, Session
+from thinkproject.kernel.aio import db
+
+from .agents import SEEN
+from .compact_agents import SUMMARIES, ByModel
+from .conftest import MakeRoom, Room
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[dict[str, Any]]:
+    """Bells of sessions, in order."""
+    settings.THINK_TURNS_PER_MINUTE = 0
+    SUMMARIES.clear()
+    heard: list[dict[str, Any]] = []
+    monkeypatch.setattr(compacting, "ring", lambda group, event: heard.append({"group": group, **event}))
+    return heard
+
+
+async def instance_of(room: Room) -> AgentInstance:
+    instance = await db(find_instance, room.key)
+    assert instance is not None
+    return instance
+
+
+async def session_of(room: Room) -> str:
+    return str((await instance_of(room)).session_id)
+
+
+async def stored(room: Room) -> list[CompactionView]:
+    return await db(compactions, await session_of(room))
+
+
+async def read(room: Room) -> list[str]:
+    found = await db(selectors.model_history, await session_of(room))
+    return ["".join(part.get("text", "") for part in message.parts) for message in found]
+
+
+async def ask(room: Room, instructions: str = "") -> str:
+    instance = await instance_of(room)
+    return await db(lambda: request_compaction(instance, instructions=instructions, user_id=room.key.owner_id))
+
+
+async def test_c6_21_threshold(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+    room = make_room("own-compaction")
+    await room.say("say: a rather long answer, of more than ten tokens in all")
+    [made] = await stored(room)
+    assert (made.summary, made.trigger) == ("own summary", "auto")
+    assert await read(room) == ["own summary", "a rather long answer, of more than ten tokens in all"]
+    assert [(bell["type"], bell.get("phase")) for bell in rung] == [
+        ("session.phase", "compacting"),
+        ("session.phase", "idle"),
+    ]
+    assert rung[1]["compacted"] == {"tokensBefore": made.tokens_before, "compactionId": made.id}
+    assert (rung[1]["threshold"], rung[1]["tokens"]) == (10, made.tokens_after)
+    assert rung[0]["group"] == group_of(room.key)
+
+
+@pytest.mark.parametrize("agent", ["high-threshold", "no-threshold", "plain"])
+async def test_c6_21_below_or_without_a_threshold_nothing_runs(make_room: MakeRoom, agent: str) -> None:
+    room = make_room(agent)
+    await room.say("say: a rather long answer, of more than ten tokens in all")
+    assert await stored(room) == []
+    assert not await db(Fiber.objects.filter(name=COMPACT_FIBER).exists)
+
+
+async def test_c6_21_switched_off_in_the_session(make_room: MakeRoom) -> None:
+    room = make_room("own-compaction")
+    SUMMARIES["next"] = RuntimeError("not yet")
+    await room.say("say: a rather long answer, of more than ten tokens in all")
+    await db(lambda: Session.objects.update(auto_compaction=False))
+    SUMMARIES.clear()
+    await room.say("say: and another one")
+    assert await stored(room) == []
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("no summary today"), "", 7])
+async def test_c6_22_compaction_failure_is_not_fatal(
+    make_room: MakeRoom, rung: list[dict[str, Any]], failure: Any
+) -> None:
+    """A22: the turn is stored, the handler is told, and what the handler raises harms nobody."""
+    room = make_room("own-compaction")
+    SUMMARIES["next"] = failure
+    turn = await room.say("say: a rather long answer, of more than ten tokens in all")
+    assert (turn.fiber.status, turn.error_text) == ("completed", "")
+    assert await stored(room) == []
+    assert not await db(Compaction.objects.exists)
+    assert [kind for kind, _ in SEEN if kind == "error"] == ["error"]
+    assert [bell["type"] for bell in rung] == ["session.phase", "session.failed", "session.phase"]
+    SUMMARIES.clear()
+    again = await room.say("say: it goes on")
+    assert again.fiber.status == "completed"
+    assert len(await stored(room)) == 1
+
+
+async def test_a4_29_by_hand_it_comes_after_the_turns_that_wait(make_room: MakeRoom) -> None:
+    room = make_room("by-model")
+    for number in range(3):
+        await room.say(f"say: answer {number}")
+    await room.admit("say: waiting")
+    first = await ask(room, "Keep the numbers.")
+    assert await ask(room) == first  # one that waits is enough
+    later = await room.admit("say: sent meanwhile")
+    await run_until_idle(skip_delays=True)
+    assert (await room.turn(later.turn.pk)).fiber.status == "completed"
+    [made] = await stored(room)
+    assert (made.summary, made.trigger, made.model_name) == ("the model's summary", "manual", "scripted/small")
+    assert await read(room) == [
+        "say: answer 0",
+        "answer 0",
+        "say: answer 1",
+        "the model's summary",
+        "say: waiting",
+        "waiting",
+        "say: sent meanwhile",
+        "sent meanwhile",
+    ]
+    prompt = ByModel.compaction_model.requests[-1]["messages"][-1]["content"]
+    assert "Keep the numbers." in str(prompt)
+    assert "answer 2" in str(prompt)
+    assert await db(lambda: Fiber.objects.get(pk=first).result) == {"compaction_id": made.id}
+    assert (await db(lambda: Compaction.objects.get().created_by_id)) == room.key.owner_id
+
+
+async def test_a4_29_what_models_are_sent_is_what_is_read(make_room: MakeRoom) -> None:
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    before = await db(lambda: list(Message.objects.order_by("pk").values_list("pk", "content", "parent_id")))
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    await room.say("say: next")
+    sent = [str(message["content"]) for message in room.model.requests[-1]["messages"]]
+    assert any("the model's summary" in text for text in sent)
+    assert not any("answer 2" in text for text in sent)
+    after = await db(lambda: list(Message.objects.order_by("pk").values_list("pk", "content", "parent_id")))
+    assert after[: len(before)] == before
+    [made] = await stored(room)
+    await db(undo_compaction, made.id)
+    await room.say("say: after undoing")
+    assert any("answer 2" in str(message["content"]) for message in room.model.requests[-1]["messages"])
+
+
+async def test_a4_29_a_failure_by_hand_is_told(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+    room = make_room("no-threshold")
+    await room.say("say: one")
+    SUMMARIES["next"] = ""
+    fiber_id = await ask(room)
+    await run_until_idle(skip_delays=True)
+    fiber = await db(lambda: Fiber.objects.get(pk=fiber_id))
+    assert fiber.status == "failed"
+    assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == ["The summary came back empty."]
+
+
+async def test_a4_29_with_nothing_to_do_nothing_is_stored(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+    room = make_room("by-model")
+    await room.say("say: one")
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    assert await stored(room) == []
+    assert rung[-1]["phase"] == "idle"
+
+
+async def test_a_summary_that_takes_too_long_has_failed(
+    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
+) -> None:
+    settings.THINK_COMPACTION_SECONDS = 0.05
+    monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("hang\nsay: never"))
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == [
+        "The summary took longer than 0.05 s."
+    ]
+    assert (await room.say("say: it goes on")).fiber.status == "completed"
+
+
+async def test_a_crash_after_the_write_makes_no_second_summary(make_room: MakeRoom) -> None:
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    await ask(room)
+    with crash_after("compacted"):
+        await run_until_idle(skip_delays=True)
+    assert len(await stored(room)) == 1
+
+
+async def test_clearing_takes_a_waiting_compaction_away(make_room: MakeRoom) -> None:
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    fiber_id = await ask(room)
+    await db(clear_instance, room.key)
+    await run_until_idle(skip_delays=True)
+    assert (await db(lambda: Fiber.objects.get(pk=fiber_id).status)) == "cancelled"
+    assert await stored(room) == []
+
+
+async def test_a_model_with_a_small_context_gets_smaller_pieces(
+    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ScriptedModel("context overflow above 4000 characters\nsay: small summary")
+    monkeypatch.setattr(ByModel, "compaction_model", small)
+    settings.THINK_COMPACTION_INPUT_TOKENS = 4000
+    room = make_room("by-model")
+    for number in range(8):
+        await room.say(f"stream 150 words\nsay: {number}")
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    assert [made.summary for made in await stored(room)] == ["small summary"]
+    assert len(small.requests) > 2
+
+
+async def test_what_a_summary_takes_is_counted_on_the_session(
+    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.THINK_PRICES = {"scripted/small": {"input": "1", "output": "2"}}
+    model = ScriptedModel("usage 1000 100\nsay: counted", name="scripted/small")
+    monkeypatch.setattr(ByModel, "compaction_model", model)
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    before = await db(lambda: Session.objects.get())
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    after = await db(lambda: Session.objects.get())
+    assert (after.input_tokens - before.input_tokens, after.output_tokens - before.output_tokens) == (1000, 100)
+    assert after.cost - before.cost == Decimal("0.0012")

@@ -1,0 +1,131 @@
+"""Both overflow formulas at their boundaries, and the estimate of a request."""
+
+import pytest
+
+from chat.core.language_model import (
+    AssistantMessage,
+    FileContent,
+    ModelRequest,
+    ReasoningContent,
+    TextContent,
+    ToolCallContent,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
+from chat.core.overflow import (
+    Count,
+    Formula,
+    Limits,
+    counted,
+    estimate_request,
+    overflows,
+    overflows_v1,
+    overflows_v2,
+    usable_tokens,
+)
+from sessions_app.core.tokens import length_over_four
+
+SMALL = Limits(context_tokens=100_000, output_tokens=5_000)
+LARGE = Limits(context_tokens=200_000, output_tokens=64_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("a", 0),
+        ("ab", 1),
+        ("abc", 1),
+        ("a" * 10, 3),
+        ("hello world", 3),
+        ("\U0001f600", 1),
+        ("\U0001f600a", 1),
+    ],
+)
+def test_b4_01_token_estimate(text: str, tokens: int) -> None:
+    assert length_over_four(text) == tokens
+
+
+def test_b4_02_the_formula_of_the_report() -> None:
+    reported = Count(input_tokens=100_000, cache_read_tokens=5_000, output_tokens=10_000)
+    assert overflows_v1(reported, SMALL)
+    assert usable_tokens(SMALL, Formula.V1) == 95_000
+    assert not overflows_v1(Count(input_tokens=80_000, cache_read_tokens=5_000, output_tokens=10_000), SMALL)
+    assert overflows_v1(Count(input_tokens=80_000, cache_read_tokens=5_000, output_tokens=10_001), SMALL)
+
+
+def test_b4_02_an_answer_counts_32000_at_most() -> None:
+    assert usable_tokens(LARGE, Formula.V1) == 200_000 - 32_000
+    assert usable_tokens(Limits(context_tokens=200_000), Formula.V1) == 200_000 - 32_000
+
+
+def test_b4_02_unknown_or_switched_off_is_no_overflow() -> None:
+    much = Count(input_tokens=10**9)
+    assert not overflows_v1(much, Limits())
+    assert not overflows_v1(much, SMALL, is_on=False)
+    assert overflows_v1(much, SMALL)
+
+
+def test_b4_03_the_formula_of_today_at_its_boundaries() -> None:
+    usable = usable_tokens(LARGE)
+    assert usable == 200_000 - 32_000 - 20_000
+    assert not overflows_v2(Count(total_tokens=usable - 1), LARGE)
+    assert overflows_v2(Count(total_tokens=usable), LARGE)
+    parts = Count(input_tokens=usable - 3, output_tokens=1, cache_read_tokens=1, cache_write_tokens=1)
+    assert overflows_v2(parts, LARGE)
+    assert not overflows_v2(Count(input_tokens=usable - 3, output_tokens=1, cache_read_tokens=1), LARGE)
+
+
+def test_b4_03_a_declared_input_limit_counts_alone() -> None:
+    limits = Limits(context_tokens=400_000, input_tokens=272_000, output_tokens=128_000)
+    assert usable_tokens(limits) == 272_000 - 20_000
+    assert usable_tokens(limits, reserved_tokens=1_000) == 271_000
+
+
+def test_b4_03_the_reserve_is_no_longer_than_the_answer() -> None:
+    assert usable_tokens(SMALL) == 100_000 - 5_000 - 5_000
+
+
+def test_b4_03_unknown_or_switched_off_is_no_overflow() -> None:
+    much = Count(total_tokens=10**9)
+    assert not overflows_v2(much, Limits(input_tokens=5, output_tokens=5))
+    assert not overflows_v2(much, LARGE, is_on=False)
+    assert overflows_v2(much, LARGE)
+
+
+def test_numbers_that_leave_nothing_decide_nothing() -> None:
+    tiny = Limits(context_tokens=4_096)
+    assert usable_tokens(tiny) == usable_tokens(tiny, Formula.V1) == 0
+    assert not overflows(Count(total_tokens=4_000), tiny, Formula.V2)
+    assert not overflows(Count(input_tokens=4_000), tiny, Formula.V1)
+
+
+def test_the_formula_is_chosen() -> None:
+    between = Count(input_tokens=90_000)
+    assert overflows(between, SMALL, Formula.V2)
+    assert not overflows(between, SMALL, Formula.V1)
+
+
+def test_cached_tokens_are_counted_once() -> None:
+    count = counted(Usage(input_tokens=100, cached_tokens=40, output_tokens=7, reasoning_tokens=3))
+    assert (count.input_tokens, count.cache_read_tokens, count.output_tokens) == (60, 40, 7)
+
+
+def test_everything_that_is_sent_is_estimated() -> None:
+    picture = FileContent(media_type="image/png", data=b"\x89" * 4000)
+    call = ToolCallContent(call_id="c", tool_name="add", input={"a": "x" * 400})
+    request = ModelRequest(
+        system="s" * 400,
+        messages=(
+            UserMessage(content=(TextContent(text="u" * 400), picture)),
+            AssistantMessage(content=(ReasoningContent(text="r" * 400), TextContent(text="t" * 400), call)),
+            ToolMessage(call_id="c", tool_name="add", output="o" * 400),
+            ToolMessage(call_id="d", tool_name="add", output={"rows": "o" * 400}),
+        ),
+        tools=(ToolSpec(name="add", description="d" * 400, input_schema={"type": "object", "title": "n" * 400}),),
+    )
+    total = estimate_request(request)
+    assert 900 < total < 900 + 4 * 4 + 40
+    assert estimate_request(request, len) > 3600

@@ -1,0 +1,59 @@
+"""Which matches come first, and what of them is shown."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions_app.core.ranking import SNIPPET_CHARS, Match, rank, snippet
+from sessions_app.core.search_query import parse_query
+from sessions_app.core.words import indexed_words
+
+
+def order(query: str, *texts: str) -> list[int]:
+    matches = [Match(number, indexed_words(text)) for number, text in enumerate(texts)]
+    return [row_id for _, row_id in rank(matches, parse_query(query).phrases)]
+
+
+def marked(text: str, query: str) -> list[str]:
+    shown = snippet(text, parse_query(query).phrases)
+    return [shown.text[low:high] for low, high in shown.highlights]
+
+
+def test_more_often_comes_first() -> None:
+    assert order("bike", "a bike is here", "bike and bike", "a house is here") == [1, 0, 2]
+
+
+def test_in_less_text_comes_first() -> None:
+    assert order("bike", "a bike " + "and much else " * 9, "a bike") == [1, 0]
+
+
+def test_the_rarer_word_counts_more() -> None:
+    assert order("red OR bike", "red door", "red book", "red bird", "old bike")[0] == 3
+
+
+def test_equals_come_newest_first() -> None:
+    assert order("bike", "a bike", "a bike", "a bike") == [2, 1, 0]
+
+
+def test_a_snippet_shows_what_matches() -> None:
+    assert marked("The Bikes and a bike-shed", "bike") == ["Bikes", "bike"]
+    assert marked("A red bike, a red door", '"red bike"') == ["red bike"]
+    assert marked("Wir fahren nach 東京都", "東京") == ["東京"]
+    assert marked("Nothing here", "bike") == []
+
+
+def test_a_snippet_of_a_long_text_begins_shortly_before_the_first_match() -> None:
+    text = "lead " * 500 + "the bike is red" + " trail" * 500
+    shown = snippet(text, parse_query("bike").phrases)
+    assert [shown.text[low:high] for low, high in shown.highlights] == ["bike"]
+    assert len(shown.text) <= SNIPPET_CHARS
+    assert shown.text.startswith("lead")
+    assert shown.text.endswith("trail")
+
+
+@given(st.text(), st.text())
+def test_highlights_lie_in_the_snippet_and_in_order(text: str, query: str) -> None:
+    shown = snippet(text, parse_query(query).phrases)
+    assert shown.text in text
+    edges = [edge for pair in shown.highlights for edge in pair]
+    assert edges == sorted(edges)
+    assert all(0 <= low < high <= len(shown.text) for low, high in shown.highlights)
