@@ -16,6 +16,8 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sessions_app.context.blocks import SessionContext
+
 ConfigAccess: TypeAlias = Literal["private", "read", "write"]
 """What clients may do with a configuration."""
 
@@ -72,6 +74,10 @@ class Host(Protocol):
 
 class ChatHost(Host, HasPorts, Protocol):
     """What a chat agent can reach in addition."""
+
+    async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":
+        """Open the context of a session and keep it for this object; without one that one, or the current session's."""
+        ...
 
 
 class Connection(Protocol):

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from chat.think import Think, Tool, tool
+from chat.think import SessionSetup, Think, Tool, tool
 
 SYSTEM_PROMPT = """\
 You are a helpful assistant. Answer plainly and briefly, in the language of the question. Use Markdown where it helps:
@@ -32,9 +32,11 @@ class Assistant(Think):
         """Let configuration choose."""
         return "default"
 
-    def get_system_prompt(self) -> str:
-        """Give a short and stable prompt, which a small model on the CPU has to read only once."""
-        return SYSTEM_PROMPT
+    def configure_session(self, session: SessionSetup) -> SessionSetup:
+        """Begin with a short and stable text, which a small model on the CPU has to read only once; then remember."""
+        return session.with_context("instructions", provider=SYSTEM_PROMPT.strip()).with_memory(
+            description="What you know about this person. Keep only what they want you to remember.", max_tokens=500
+        )
 
     def get_tools(self) -> list[Tool]:
         """Offer one harmless tool."""

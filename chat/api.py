@@ -11,8 +11,10 @@ from ninja.parser import Parser
 from chat import (
     api_calls,
     api_compactions,
+    api_context,
     api_files,
     api_instances,
+    api_memory,
     api_search,
     api_settings,
     api_stream,
@@ -59,6 +61,8 @@ def build_router() -> Router:
     router.add_router("", api_stream.router)
     router.add_router("", api_submissions.router)
     router.add_router("", api_files.router)
+    router.add_router("", api_context.router)
+    router.add_router("", api_memory.router)
     router.add_router("", api_compactions.router)
     router.add_router("", api_search.router)
     router.add_router("", api_settings.router)

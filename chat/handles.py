@@ -13,10 +13,11 @@ from typing import Any, Protocol
 from chat import live
 from chat.addresses import MAX_HOPS, is_name
 from chat.agent import Agent, InstanceKey
+from chat.context_verbs import ContextVerbs
 from chat.errors import AgentNotFound, TurnFailed
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
 from chat.instance_config import load_config, save_config
-from chat.making import ChatDatabaseHost
+from chat.making import ChatDatabaseHost, context_of
 from chat.registry import is_served
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.intake import Program
@@ -60,6 +61,11 @@ class AgentHandle(TurnVerbs, SubmissionVerbs):
     @property
     def _ports(self) -> HasPorts:
         return ChatDatabaseHost(self.key)
+
+    @property
+    def context(self) -> ContextVerbs:
+        """The context blocks of the conversation, to read and write."""
+        return context_of(self.key)
 
     def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
         """Give a sub-agent of this instance, made by its first message. Code of the server asks no `sub_agents`.

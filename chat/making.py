@@ -1,14 +1,32 @@
 """Make an agent object: the class of an address, and the host through which it reaches the product."""
 
 from chat.agent import Agent, InstanceKey
+from chat.context_verbs import ContextVerbs
+from chat.errors import TurnConflict
 from chat.host import DatabaseHost
+from chat.instance_rows import ensure_instance
 from chat.registry import get_agent_class
+from chat.session_context import open_context
 from chat.submissions import DatabaseSubmissions
+from chat.think import Think
 from chat.turn_port import DatabaseTurns
+from chat.turns.calling import observe
+from sessions_app.context.blocks import SessionContext
+from thinkproject.kernel.aio import db
 
 
 class ChatDatabaseHost(DatabaseHost):
     """The host of agents that chat."""
+
+    _context: SessionContext | None = None  # of the turn that the agent object serves
+
+    async def open_context(self, agent: Agent, session_id: str | None = None) -> SessionContext:
+        """Open the context of a turn's session and keep it; without one that one, or the current session's of now."""
+        if not isinstance(agent, Think):
+            raise TurnConflict(f"Agent {self.key.agent!r} does not chat.")
+        if session_id is not None and (self._context is None or self._context.session_id != session_id):
+            self._context = await open_context(agent, session_id)
+        return self._context or await open_context(agent, await db(_current_session, self.key))
 
     @property
     def turns(self) -> DatabaseTurns:
@@ -19,6 +37,24 @@ class ChatDatabaseHost(DatabaseHost):
     def submissions(self) -> DatabaseSubmissions:
         """Work that was handed in."""
         return DatabaseSubmissions(self.key)
+
+
+def context_of(key: InstanceKey) -> ContextVerbs:
+    """Give the context verbs of an instance to server code."""
+
+    async def opened() -> SessionContext:
+        host = ChatDatabaseHost(key)
+        agent = get_agent_class(key.agent)(host, key)
+        await observe(agent, "on_start")
+        return await host.open_context(agent)
+
+    return ContextVerbs(opened)
+
+
+def _current_session(key: InstanceKey) -> str:
+    session_id = ensure_instance(key).session_id
+    assert session_id is not None
+    return session_id
 
 
 def make_agent(key: InstanceKey) -> Agent:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from chat.agent import Agent, ChatHost, Connection, InstanceKey
+from chat.context_verbs import ContextVerbs
 from chat.core.context_policy import ContextPolicy
 from chat.core.hooks import (
     Allow,
@@ -52,6 +53,8 @@ from chat.core.session_setup import SessionSetup
 from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
 from chat.verbs import HasPorts, SavedTurn, Submission, SubmissionVerbs, TurnVerbs
+from sessions_app.core.context_blocks import Block as ContextBlock
+from sessions_app.core.context_blocks import StoredSearch, StoredSkills, StoredText
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 
@@ -66,6 +69,7 @@ __all__ = [
     "ChatResponse",
     "ChunkContext",
     "Connection",
+    "ContextBlock",
     "ContextPolicy",
     "InstanceKey",
     "LanguageModel",
@@ -82,6 +86,9 @@ __all__ = [
     "StepContext",
     "StepRecord",
     "StopCondition",
+    "StoredSearch",
+    "StoredSkills",
+    "StoredText",
     "Submission",
     "Substitute",
     "TextContent",
@@ -156,6 +163,11 @@ class Think(TurnVerbs, SubmissionVerbs, Agent, abstract=True):
     def _ports(self) -> HasPorts:
         return self.host
 
+    @property
+    def context(self) -> ContextVerbs:
+        """The context blocks of this conversation, to read and write: see `ContextVerbs`."""
+        return ContextVerbs(lambda: self.host.open_context(self))
+
     # Getters
 
     def get_model(self) -> Any:
@@ -186,9 +198,10 @@ class Think(TurnVerbs, SubmissionVerbs, Agent, abstract=True):
         return None
 
     def configure_session(self, session: SessionSetup) -> Any:
-        """Configure the session and return it, for instance `session.with_cached_prompt()`. Identity by default.
+        """Configure the session and return it, for instance `session.with_memory().with_cached_prompt()`.
 
-        Runs once an attempt, before the system prompt is made. `get_config()` works inside.
+        Runs once an attempt, before the system prompt is made, and where code opens `context` outside of a turn.
+        `get_config()` works inside. Identity by default.
         """
         return session
 

@@ -3,6 +3,7 @@
 ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
                   CompactionNotFound · CompactionInvalid · CompactionFailed · BudgetInvalid · CursorInvalid
+                  BlockNotFound · BlockExists · BlockNotWritable · BlockTooLarge · EntryNotFound · ContextInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -62,14 +63,50 @@ class CompactionInvalid(SessionError, Invalid):
     code = "compaction_invalid"
 
 
-class CompactionFailed(SessionError):
-    """The conversation could not be compacted. Nothing of it was changed."""
+class BlockNotFound(SessionError, NotFound):
+    """There is no such context block."""
 
-    code = "compaction_failed"
-    http_status = 502
+    code = "block_not_found"
+
+
+class BlockExists(SessionError, Conflict):
+    """There is a context block of this label already."""
+
+    code = "block_exists"
+
+
+class BlockNotWritable(SessionError, Conflict):
+    """This context block cannot be written in this way."""
+
+    code = "block_not_writable"
+
+
+class BlockTooLarge(SessionError, Invalid):
+    """The text does not fit into its context block."""
+
+    code = "block_too_large"
+
+
+class EntryNotFound(SessionError, NotFound):
+    """There is no such entry in this context block."""
+
+    code = "entry_not_found"
+
+
+class ContextInvalid(SessionError, Invalid):
+    """A context block, a key or a text is not what was expected."""
+
+    code = "context_invalid"
 
 
 class CursorInvalid(SessionError, Invalid):
     """The cursor is not one of ours."""
 
     code = "cursor_invalid"
+
+
+class CompactionFailed(SessionError):
+    """The conversation could not be compacted. Nothing of it was changed."""
+
+    code = "compaction_failed"
+    http_status = 502

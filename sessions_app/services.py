@@ -247,12 +247,13 @@ def delete_message(session_id: str, message_id: str) -> None:
 def clear_session(session_id: str) -> None:
     """Remove every message, queued ones too; the session stays, empty. What a fork reaches is kept for the fork.
 
+    What was loaded and the kept prompt are forgotten as well; what is remembered in context blocks stays.
     **Errors:** `SessionNotFound`.
     """
     with writing(session_id) as writer:
         session = Session.objects.filter(pk=session_id)
         fork_point = session.values_list("forked_from_id", flat=True).get()
-        session.update(active_leaf=None, forked_from=None, archived_depth=0, system_prompt=None)
+        session.update(active_leaf=None, forked_from=None, archived_depth=0, system_prompt=None, loaded_keys=[])
         Message.objects.needed_by_others(session_id).update(session=None)
         Message.objects.filter(session_id=session_id).erase()
         forget_compactions(session_id)

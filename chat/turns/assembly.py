@@ -1,6 +1,7 @@
 """Assembly: a fresh agent object, its model, its tools in the documented order, its context. The one such place.
 
-Order of tools, later wins: those of clients, `get_tools()`, then the tools that `before_turn` adds for this turn.
+Order of tools, later wins: those of clients, `get_tools()`, those of the session's context blocks, then the tools that
+`before_turn` adds for this turn.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from chat.core.session_setup import SessionSetup
 from chat.errors import AttachmentNotFound
 from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
-from chat.turns.calling import decide, decide_as, is_overridden, observe
+from chat.turns.calling import decide, decide_as, developers_code, is_overridden, observe
 from chat.turns.client_tools import to_tools
 from chat.turns.compacting import compact_session
 from chat.turns.costs import price_calls
@@ -29,12 +30,12 @@ from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts, read_history
 from chat.turns.prompting import Prompt
 from chat.turns.room import TurnRoom
-from chat.turns.session_setup import configured_session
-from chat.turns.system_prompt import system_prompt
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.tool import Tool
 from tools_app.core.toolset import Toolset
+from tools_app.session_tools import ReadMessages, session_tools, skill_reader
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
 NOTHING_SAID: Final[JSONObject] = {"parts": []}
@@ -71,16 +72,15 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
     base_model = _guarded(agent, choice)
     history = await _history(agent, facts)
     files = await _files(history, facts.key.owner_id)
-    policy = context_policy(agent.context_policy)
-    setup = await configured_session(agent)
-    system = await system_prompt(agent, facts.session_id, setup)
+    session = await _open_session(agent, facts.session_id)
+    sends = partial(Prompt, history, files=files, policy=context_policy(agent.context_policy), reads=session.reads)
     # A client's tool never takes the place of one of ours: the model would be told what we never said.
-    offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"))
+    offered = Toolset(to_tools(facts.client_tools), await decide(agent, "get_tools"), session.tools)
     context = TurnContext(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
-        system=system,
-        messages=Prompt(history, base_model, files, policy)(NOTHING_SAID),
+        system=session.system,
+        messages=sends(base_model)(NOTHING_SAID),
         tools={tool.name: tool for tool in offered},
         model=base_model,
         continuation=facts.is_continuation,
@@ -88,11 +88,11 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         attempt=attempt,
     )
     config = await decide_as(agent, "before_turn", TurnConfig, context) or TurnConfig()
-    overrides = read_overrides(config, system=system, offered=offered)
+    overrides = read_overrides(config, system=session.system, offered=offered)
     seconds, toolset = config.stall_timeout_seconds, overrides.toolset
     chosen = choice if config.model is None else config.model
     model = base_model if config.model is None and seconds is None else _guarded(agent, chosen, seconds)
-    prompt = Prompt(history, model, files, policy, config.messages)
+    prompt = sends(model, override=config.messages)
     plan = TurnPlan(
         request_id=facts.request_id,
         assistant_id=facts.assistant_id,
@@ -119,13 +119,33 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         options=_options(facts, plan, toolset, tuple(context.messages if config.messages is None else config.messages)),
         prompt=prompt,
         history=history,
-        setup=setup,
+        setup=session.setup,
         timeout_seconds=config.timeout_seconds,
     )
 
 
 def _specs(toolset: Toolset) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """What the session of a turn brings: its choices, the prompt, tools, and how its messages are read."""
+
+    setup: SessionSetup
+    system: str
+    tools: list[Tool]
+    reads: ReadMessages
+
+
+async def _open_session(agent: Think, session_id: str) -> _Session:
+    context = await agent.host.open_context(agent, session_id)
+    assert isinstance(context.setup, SessionSetup), "contexts of agents are opened with one"
+    state = await context.state()
+    with developers_code("configure_session"):  # the blocks' providers are the agent's own
+        system = await context.system_prompt(state)
+    tools, reads = session_tools(context, state), skill_reader(context, state)
+    return _Session(setup=context.setup, system=system, tools=tools, reads=reads)
 
 
 def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:

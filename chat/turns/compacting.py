@@ -31,9 +31,8 @@ from sessions_app.core.tokens import TokenCounter, counter_named, estimate_messa
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import CompactionFailed
 from sessions_app.models import CompactionTrigger
-from sessions_app.selectors import frozen_prompt
 from sessions_app.usage import SessionUsage, add_usage
-from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.aio import user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -173,8 +172,9 @@ class _Work:
     async def when_full(self, history: Sequence[JSONObject]) -> CompactionResult | None:
         """Compact what has outgrown the threshold; another compaction may have come before this one."""
         with _failing():
-            frozen = await db(frozen_prompt, self.session_id)
-            system = str(await decide(self.agent, "get_system_prompt")) if frozen is None else frozen
+            context = await self.agent.host.open_context(self.agent, self.session_id)
+            with developers_code("configure_session"):
+                system = await context.system_prompt()
             with developers_code("token_counter"):
                 is_due = await user_code(is_full, self.setup, system, history)
         return await self.compact(history) if is_due else None

@@ -1,5 +1,6 @@
 """Ask an agent how its session is configured."""
 
+from chat.context_verbs import configuring
 from chat.core.session_setup import SessionSetup
 from chat.think import Think
 from chat.turns.calling import decide
@@ -8,5 +9,6 @@ from chat.turns.calling import decide
 async def configured_session(agent: Think) -> SessionSetup:
     """What `configure_session` chose. Errors: `AgentCodeFailed` when the agent's own code raises."""
     setup = SessionSetup()
-    configured = await decide(agent, "configure_session", setup)
+    with configuring():
+        configured = await decide(agent, "configure_session", setup)
     return configured if isinstance(configured, SessionSetup) else setup

@@ -20,7 +20,11 @@ from chat import attachments, tokens
 from chat.agents import Assistant
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.log import close_logs
+from chat.think import SessionSetup, StoredSkills
 from sessions_app.compacting import add_compaction
+from sessions_app.context import rows
+from sessions_app.context.changes import Holder
+from sessions_app.core.context_blocks import Entry
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
@@ -55,9 +59,13 @@ class Hers:
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
             "call_id": self.call.call_id,
+            # The block that a path is about: one of entries where it goes on to these.
+            "label}/entries": "skills/entries",
+            "label": "memory",
+            "key": "tea",
         }
         for name, value in ids.items():
-            text = text.replace("{" + name + "}", str(value))
+            text = text.replace("{" + name + ("" if "}" in name else "}"), str(value))
         return text
 
 
@@ -90,6 +98,14 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
+    ("GET", "/api/v1/sessions/{session_id}/context"): None,
+    ("POST", "/api/v1/sessions/{session_id}/prompt"): None,
+    ("PUT", "/api/v1/sessions/{session_id}/context/{label}"): {"content": "Taken"},
+    ("DELETE", "/api/v1/sessions/{session_id}/context/{label}"): None,
+    ("GET", "/api/v1/sessions/{session_id}/context/{label}/entries"): None,
+    ("PUT", "/api/v1/sessions/{session_id}/context/{label}/entries/{key}"): {"content": "Taken"},
+    ("DELETE", "/api/v1/sessions/{session_id}/context/{label}/entries/{key}"): None,
+    ("GET", "/api/v1/sessions/{session_id}/changes"): None,
     ("POST", "/api/v1/instances/{instance_id}/compact"): {"instructions": "mine"},
     ("GET", "/api/v1/instances/{instance_id}/compactions"): None,
     ("GET", "/api/v1/sessions/{session_id}/compactions"): None,
@@ -112,7 +128,16 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
     ("POST", "/api/v1/files"): None,
     ("GET", "/api/v1/search"): None,
+    ("GET", "/api/v1/memory"): None,
+    ("PUT", "/api/v1/memory/{label}"): {"content": "mine"},
+    ("DELETE", "/api/v1/memory/{label}"): None,
+    ("GET", "/api/v1/memory/{label}/entries"): None,
+    ("PUT", "/api/v1/memory/{label}/entries/{key}"): {"content": "mine"},
+    ("DELETE", "/api/v1/memory/{label}/entries/{key}"): None,
+    ("GET", "/api/v1/memory-changes"): None,
 }
+# Async operations whose parts run on threads of their own
+ASYNC = ("/stream", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}")
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
 PUBLIC = {
@@ -132,11 +157,29 @@ BY_NAME = {
 PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
 
 
+@pytest.fixture(autouse=True)
+def _skills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent has a block of entries besides those that it comes with."""
+    plain = Assistant.configure_session
+
+    def configure_session(agent: Assistant, session: SessionSetup) -> SessionSetup:
+        return plain(agent, session).with_context("skills", provider=StoredSkills())
+
+    monkeypatch.setattr(Assistant, "configure_session", configure_session)
+
+
+def remember(holder: Holder) -> None:
+    rows.write_text(holder, "memory", lambda _held: SECRET)
+    rows.put_entry(holder, "skills", Entry(key="tea", content=SECRET))
+
+
 @pytest.fixture
 def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
+    remember(Holder(owner_id=alice.pk))
     monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
+    remember(Holder(session_id=instance.session_id))
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
     attachments.claim(alice.pk, [file.id], instance)
     running = make_turn(instance, status="running")
@@ -198,7 +241,7 @@ async def _follow(client: Client, path: str) -> Streamed:
 def rows_of(operations: Iterable[tuple[str, str]]) -> list[Any]:
     """Parameters of a test. An async operation asks the database on threads of its own, so its rows are committed."""
     crosses = [pytest.mark.django_db(transaction=True)]
-    return [pytest.param(*row, marks=crosses if row[1].endswith("/stream") else []) for row in sorted(operations)]
+    return [pytest.param(*row, marks=crosses if row[1].endswith(ASYNC) else []) for row in sorted(operations)]
 
 
 def routes(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]:
@@ -278,7 +321,7 @@ def test_alice_herself_may(hers: Hers, alice: User, method: str, path: str) -> N
 def test_lists_and_new_things_are_ones_own(hers: Hers, bob: User, method: str, path: str) -> None:
     client = client_of(bob)
     before = all_rows()
-    reply = call(client, method, path, OWN[method, path])
+    reply = call(client, method, hers.fill(path), OWN[method, path])
     text = reply.content.decode()
     for trace in (hers.instance.id, hers.turn.id, hers.file.id, "Private", SECRET):
         assert trace not in text

@@ -1,0 +1,115 @@
+"""The history of what models read: who changed it, and when. Rows are only added."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Q
+
+from sessions_app.models import ContextChange
+
+MAX_PAGE: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class By:
+    """Who changes something. `via`: model, code, api or admin; the user is known for the last two."""
+
+    via: str = "code"
+    user_id: int | None = None
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a person did it, who expects to see it at once."""
+        return self.via in {"api", "admin"}
+
+
+CODE: Final = By()
+MODEL: Final = By(via="model")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Whose something is: one session's, or one user's and then in all of that user's sessions."""
+
+    session_id: str | None = None
+    owner_id: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.session_id is None) == (self.owner_id is None):
+            raise ValueError("a block belongs to a session or to a user")
+
+    @property
+    def row(self) -> dict[str, object]:
+        """Columns that name the holder, in a row and in a filter."""
+        return {"session_id": self.session_id, "owner_id": self.owner_id}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change, read."""
+
+    id: int
+    subject: str
+    action: str
+    before: str
+    after: str
+    via: str
+    actor_id: int | None
+    created_at: datetime
+
+
+def note_change(holder: Holder, subject: str, action: str, *, before: str = "", after: str = "", by: By = CODE) -> None:
+    """Add a row to the history, in the transaction of the change."""
+    ContextChange.objects.create(
+        **holder.row, subject=subject, action=action, before=before, after=after, actor_id=by.user_id, via=by.via
+    )
+
+
+def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str, str]], *, by: By = CODE) -> None:
+    """Add a row for each of many entries (key and content) that are deleted, in one statement."""
+    ContextChange.objects.bulk_create(
+        [
+            ContextChange(
+                **holder.row,
+                subject=entry_subject(label, key),
+                action="delete",
+                before=content,
+                actor_id=by.user_id,
+                via=by.via,
+            )
+            for key, content in entries
+        ]
+    )
+
+
+def list_changes(holder: Holder, *, subject: str = "", before_id: int | None = None, limit: int = 50) -> list[Change]:
+    """The newest changes, newest first; of one subject only, or those before one that is known. One query."""
+    rows = ContextChange.objects.filter(**holder.row)
+    if subject:
+        rows = rows.filter(subject=subject)
+    if before_id is not None:
+        rows = rows.filter(pk__lt=before_id)
+    columns = ("pk", "subject", "action", "before", "after", "via", "actor_id", "created_at")
+    found = rows.order_by("-pk").values_list(*columns)[: min(max(limit, 1), MAX_PAGE)]
+    return [
+        Change(id=pk, subject=subject, action=action, before=old, after=new, via=via, actor_id=actor, created_at=at)
+        for pk, subject, action, old, new, via, actor, at in found
+    ]
+
+
+def erase_texts(holder: Holder, label: str) -> int:
+    """Take the texts out of a block's history, its entries included; who did what and when stays. Returns how many."""
+    of_block = Q(subject=block_subject(label)) | Q(subject__startswith=entry_subject(label, ""))
+    return ContextChange.objects.filter(of_block, **holder.row).update(before="", after="")
+
+
+def block_subject(label: str) -> str:
+    """How the history calls a block."""
+    return f"block:{label}"
+
+
+def entry_subject(label: str, key: str) -> str:
+    """How the history calls an entry."""
+    return f"entry:{label}/{key}"

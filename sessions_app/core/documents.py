@@ -1,0 +1,69 @@
+"""Documents that describe themselves: a head of `key: value` lines between two lines of `---`, then the text. Pure."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+HEAD_CHARS: Final = 8192  # a head is looked for in these
+_FENCE: Final = "---"
+_FIELD: Final = re.compile(r"(?P<name>[A-Za-z][\w-]*)\s*:\s*(?P<value>.*)")
+_FOLDED: Final = {">", "|", ">-", "|-", ">+", "|+"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document: what its head says of it, and its text."""
+
+    name: str
+    description: str
+    text: str
+
+
+def read_document(source: str, *, name: str) -> Document:
+    """Read a document. Without a head it has the given name, and its first line of words is the description."""
+    head, text = _split(source.removeprefix("\ufeff").replace("\r\n", "\n"))
+    fields = _fields(head)
+    return Document(
+        name=fields.get("name") or name, description=fields.get("description") or _first_words(text), text=text
+    )
+
+
+def _split(source: str) -> tuple[list[str], str]:
+    lines = source.split("\n")
+    if lines[0].rstrip() != _FENCE:
+        return [], source
+    for number, line in enumerate(lines[1:], 1):
+        if line.rstrip() == _FENCE:
+            return lines[1:number], "\n".join(lines[number + 1 :]).lstrip("\n")
+    return [], source
+
+
+def _fields(head: list[str]) -> dict[str, str]:
+    """Simple fields of a head. A line that is indented goes on with the one above; anything else is passed over."""
+    fields: dict[str, str] = {}
+    current = ""
+    for line in head:
+        if line[:1].isspace():
+            if current and line.strip():
+                fields[current] = f"{fields[current]} {line.strip()}".strip()
+            continue
+        found = _FIELD.match(line)
+        current = found["name"].lower() if found else ""
+        if found:
+            value = found["value"].strip()
+            fields[current] = "" if value in _FOLDED else _unquoted(value)
+    return fields
+
+
+def _unquoted(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value
+
+
+def _first_words(text: str) -> str:
+    for line in text.split("\n"):
+        words = line.strip().lstrip("#").strip()
+        if words:
+            return words[:200]
+    return ""
