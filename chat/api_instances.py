@@ -201,6 +201,7 @@ def _encode(view: transcripts.Transcript) -> TranscriptOut:
         leaf_id=view.leaf_id,
         running=_running(view.running) if view.running else None,
         failed=TurnOut(**asdict(view.failed)) if view.failed else None,
+        compacting=view.compacting,
     )
 
 

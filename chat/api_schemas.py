@@ -217,7 +217,10 @@ class RunningTurnOut(TurnOut):
 
 
 class TranscriptOut(Schema):
-    """A page of the path, root first; then what waits in the queue. `has_newer`: the path goes on below the page."""
+    """A page of the path, root first; then what waits in the queue. `has_newer`: the path goes on below the page.
+
+    `compacting`: whether a summary of older messages is `waiting` for its place or `running`.
+    """
 
     items: list[MessageOut]
     queued: list[MessageOut]
@@ -226,6 +229,7 @@ class TranscriptOut(Schema):
     leaf_id: str | None
     running: RunningTurnOut | None
     failed: TurnOut | None
+    compacting: Literal["", "waiting", "running"]
 
 
 class LeafIn(Input):

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
+from chat.turns.compact_queue import Compacting, compaction_state
 from chat.turns.status import TurnStatus, turn_status
 from chat.turns.under_way import turns_under_way
 from fibers.core.states import TERMINAL
@@ -101,6 +102,7 @@ class Transcript:
     leaf_id: str | None
     running: TurnView | None
     failed: TurnView | None
+    compacting: Compacting = ""  # a summary is on its way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +142,7 @@ def transcript(instance: AgentInstance, page_of: PageOf | None = None, *, limit:
         leaf_id=page.leaf_id,
         running=running,
         failed=failed,
+        compacting=compaction_state(instance.id),
     )
 
 

@@ -1,6 +1,6 @@
 """Ask for a compaction: a fiber in the lane of the instance's turns, so that it comes after those that wait already."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -17,6 +17,8 @@ from sessions_app.models import CompactionTrigger
 
 COMPACT_FIBER: Final = "chat.compact"
 MAX_INSTRUCTIONS: Final = 2000
+
+Compacting: TypeAlias = Literal["", "waiting", "running"]
 
 
 @transaction.atomic
@@ -54,6 +56,14 @@ def start_compaction(instance_id: str, session_id: str, trigger: CompactionTrigg
 def compactions_under_way(instance_id: str) -> list[str]:
     """Ids of the fibers that wait for or do a compaction. One query."""
     return list(_under_way(instance_id).values_list("pk", flat=True))
+
+
+def compaction_state(instance_id: str) -> Compacting:
+    """How a compaction stands that was asked for or is due; empty for none. One query."""
+    statuses = set(_under_way(instance_id).values_list("status", flat=True))
+    if not statuses:
+        return ""
+    return "running" if FiberStatus.RUNNING in statuses else "waiting"
 
 
 def _under_way(instance_id: str) -> QuerySet[Fiber]:

@@ -6,8 +6,6 @@ import { h, setText } from "./dom.js";
 import { ChangeList } from "./change_list.js";
 import { editor } from "./editor.js";
 
-const kindWord = (block) => (block.is_skill ? "loadable" : block.is_searchable ? "searchable" : block.writable ? "writable" : "readonly");
-
 export class BlockCard {
   /** `store`: a `Remembered`. `changed()` is called when something else is stored than before. */
   constructor(store, changed) {
@@ -17,7 +15,7 @@ export class BlockCard {
     this.words = h("p", { class: "muted" });
     this.body = h("div", { class: "block-body" });
     this.buttons = h("p", { class: "block-buttons" });
-    this.changes = new ChangeList(store, `block:${store.label}`, (text) => this.#store(text));
+    this.changes = new ChangeList(store, `block:${store.label}`, { restore: (text) => this.#store(text), current: () => this.block.content });
     this.element = h("article", { class: "block" }, this.title, this.facts, this.words, this.body, this.buttons, this.changes.element);
   }
 
@@ -38,7 +36,7 @@ export class BlockCard {
   }
 
   #factsOf(block, isPlain) {
-    const what = block.isElsewhere ? "not read by this agent" : kindOf({ ...block, kind: kindWord(block), of: "" });
+    const what = block.isElsewhere ? "not read by this agent" : kindOf({ ...block, of: "" });
     return [what, isPlain ? usageOf(block) : "", block.entry_count ? several(block.entry_count, "entry").replace(/entrys$/, "entries") : ""].filter(Boolean).join(" · ");
   }
 

@@ -8,9 +8,9 @@ import { whoDid } from "./remembered.js";
 export class ChangeList {
   #next = null;
 
-  /** `restore(text)` stores an earlier text and resolves to what went wrong. */
-  constructor(store, subject, restore) {
-    Object.assign(this, { store, subject, restore });
+  /** `restore(text)` stores an earlier text and resolves to what went wrong. `current()` is the text of now. */
+  constructor(store, subject, { restore, current }) {
+    Object.assign(this, { store, subject, restore, current });
     this.list = h("ol", { class: "changes" });
     this.more = h("button", { type: "button", class: "quiet", text: "Show more", hidden: true, onclick: () => this.#load() });
     this.element = h("details", { class: "history" }, h("summary", {}, "History", h("span", { class: "visually-hidden", text: ` of ${store.label}` })), this.list, this.more);
@@ -41,7 +41,7 @@ export class ChangeList {
   #row(change) {
     const when = h("time", { class: "muted", datetime: change.created_at, title: fullTime(change.created_at), text: timeLabel(change.created_at) });
     const was = change.action === "delete" ? change.before : change.after;
-    const back = was && h("button", { type: "button", class: "quiet", "aria-label": `Set the text of ${timeLabel(change.created_at)} again`, text: "Set this text again", onclick: () => this.#restore(was) });
+    const back = was && was !== this.current() && h("button", { type: "button", class: "quiet", "aria-label": `Set the text of ${timeLabel(change.created_at)} again`, text: "Set this text again", onclick: () => this.#restore(was) });
     return h("li", {}, h("p", {}, `${whoDid(change)} `, when), was ? h("p", { class: "block-text", dir: "auto", text: was }) : null, back ? h("p", {}, back) : null);
   }
 

@@ -36,10 +36,23 @@ export function usageOf(block) {
   return `${count(block.tokens)} of ${several(block.max_tokens, "token")}, ${percent(block.tokens / block.max_tokens)}`;
 }
 
+/** What a block is, in the word that the model is told. */
+export const kindWord = (block) => (block.is_skill ? "loadable" : block.is_searchable ? "searchable" : block.writable ? "writable" : "readonly");
+
 const KINDS = { writable: "the model can write", readonly: "read only", loadable: "documents to load", searchable: "searchable" };
 const WHOSE = { user: "yours, in all conversations", session: "of this conversation", agent: "of the agent" };
 
-export const kindOf = (block) => [KINDS[block.kind] ?? block.kind, WHOSE[block.of]].filter(Boolean).join(", ");
+export const kindOf = (block) => [KINDS[kindWord(block)], WHOSE[block.of]].filter(Boolean).join(", ");
+
+const POLICIES = {
+  "read-time": "Of older messages long texts and tool results are shortened for the model. What is stored stays whole.",
+  "last-calls": "The model sees tool calls of the last two messages only. What is stored stays whole.",
+  coding: "Long tool results are shortened, and of very many messages the first and the last are sent. What is stored stays whole.",
+  prune: "Old tool results are let go once they take much room.",
+};
+
+/** What becomes of the messages on their way to the model; empty when nothing does. */
+export const policyText = (context) => (context.policy === "" ? "The agent has its own rule for what of the messages is sent." : (POLICIES[context.policy] ?? ""));
 
 /** What is not sent of the conversation, in a sentence; empty when everything is. */
 export function leftOut(tail) {

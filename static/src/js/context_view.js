@@ -1,6 +1,6 @@
 // What the next model call will contain: how much, of what, and each piece in full. Asked of the server, never guessed here.
 
-import { count, fullness, kindOf, leftOut, percent, piecesOf, several, usageOf } from "./context_facts.js";
+import { count, fullness, kindOf, leftOut, percent, piecesOf, policyText, several, usageOf } from "./context_facts.js";
 import { h, iconButton } from "./dom.js";
 import { money } from "./format.js";
 
@@ -149,14 +149,15 @@ function summaryNodes(summaries) {
   );
 }
 
-function tailNodes({ tail, policy }) {
+function tailNodes(context) {
+  const { tail } = context;
   const nodes = [];
   if (!tail.message_count) nodes.push(h("p", { class: "muted", text: "None." }));
   else nodes.push(h("p", { class: "muted", text: tail.message_count === 1 ? "One message:" : `${several(tail.message_count, "message")}, from this one on:` }), h("blockquote", { dir: "auto", text: tail.first_text || "(no text)" }));
   const rest = leftOut(tail);
   if (rest) nodes.push(h("p", { class: "muted", text: rest }));
   if (tail.queued_count) nodes.push(h("p", { class: "muted", text: `${several(tail.queued_count, "message")} still waiting ${tail.queued_count === 1 ? "is" : "are"} not counted.` }));
-  if (policy) nodes.push(h("p", { class: "muted", text: policy }));
+  if (policyText(context)) nodes.push(h("p", { class: "muted", text: policyText(context) }));
   return nodes;
 }
 

@@ -8,6 +8,7 @@ export function fromPage(raw) {
     hasMore: raw.has_more === true,
     leafId: raw.leaf_id ?? null,
     failed: raw.failed ? fromFailure(raw.failed) : null,
+    compacting: raw.compacting ?? "",
     running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id } : null,
   };
 }

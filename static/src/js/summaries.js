@@ -5,7 +5,7 @@ export class Summaries {
   /** `say(text, {isNotice})` tells the person. */
   constructor(api, conversation, say) {
     Object.assign(this, { api, conversation, say, asked: null });
-    Object.assign(conversation, { compactions: [], compacting: "", compactionError: "" });
+    Object.assign(conversation, { compactions: [], compactionError: "" }); // how one stands is in the page: `compacting`
     conversation.on("session", (frame) => this.#onPhase(frame));
     conversation.on("session-failed", (text) => this.#onFailed(text));
     conversation.on("reconnected", () => this.read());
@@ -16,7 +16,7 @@ export class Summaries {
   async ask(instructions) {
     if (!this.conversation.instance.id) return this.say("There is nothing to summarise yet.", { isNotice: true });
     this.asked = { instructions };
-    this.#set({ compacting: "asked", compactionError: "" });
+    this.#set({ compacting: "waiting", compactionError: "" });
     try {
       await this.api.compact(this.conversation.instance.id, instructions);
     } catch (error) {
@@ -69,6 +69,7 @@ export class Summaries {
     if (compacted) this.say("Older messages were summarised.");
     this.asked = conversation.compactionError ? this.asked : null;
     this.#set({ compacting: "" });
+    this.conversation.refreshSoon(); // a page that was read before may still say otherwise
     this.read();
   }
 

@@ -89,6 +89,8 @@ export class Transcript extends Emitter {
     mergeNewest(this, page, running?.message ?? null);
     this.queued = page.queued;
     this.leafId = page.leafId;
+    const isMakingRoom = running && this.compacting === "running"; // inside a turn there is nothing that the page could tell
+    this.compacting = page.compacting || (isMakingRoom ? "running" : "");
     if (running) this.running = running;
     else if (!live || live.isDone || !this.socket || this.socket.state !== "open") this.running = null;
     else if (live && !page.running) this.#forgetWhenOver(live);
