@@ -1,5 +1,6 @@
 """Ask for a compaction: a fiber in the lane of the instance's turns, so that it comes after those that wait already."""
 
+from collections.abc import Iterable
 from typing import Any, Final, Literal, TypeAlias
 
 from django.db import transaction
@@ -58,9 +59,9 @@ def compactions_under_way(instance_id: str) -> list[str]:
     return list(_under_way(instance_id).values_list("pk", flat=True))
 
 
-def compaction_state(instance_id: str) -> Compacting:
-    """How a compaction stands that was asked for or is due; empty for none. One query."""
-    statuses = set(_under_way(instance_id).values_list("status", flat=True))
+def compaction_state(under_way: Iterable[tuple[str, str]]) -> Compacting:
+    """How a compaction stands among the fibers of an instance, given by name and status; empty for none."""
+    statuses = {status for name, status in under_way if name == COMPACT_FIBER}
     if not statuses:
         return ""
     return "running" if FiberStatus.RUNNING in statuses else "waiting"
