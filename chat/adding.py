@@ -8,8 +8,8 @@ from django.db import transaction
 from chat import attachments
 from chat.agent import InstanceKey
 from chat.doorbell import group_of, ring_on_commit
-from chat.errors import TurnConflict
-from chat.instance_rows import ensure_instance, lock_instance
+from chat.errors import InputInvalid, TurnConflict
+from chat.instance_rows import ensure_instance, ensure_session, hold_instance, lock_instance
 from chat.models import AgentInstance, Turn
 from chat.registry import get_agent_class
 from chat.think import Think
@@ -42,19 +42,44 @@ def add_messages(
     prepared = [message for message, _ in taken]
     with transaction.atomic():
         instance = lock_instance(ensure_instance(key))
-        assert instance.session_id is not None
+        session_id = ensure_session(instance)
         if instance.owner_id is not None:
             attachments.bind(instance.owner_id, [file_id for _, ids in taken for file_id in ids], instance)
-        known = selectors.find_messages(instance.session_id, [message["id"] for message in prepared])
+        known = selectors.find_messages(session_id, [message["id"] for message in prepared])
         new = [message for message in prepared if message["id"] not in known]
         turn = _running(instance) if parent is Leaf.ACTIVE else None
-        append_messages(instance.session_id, new, after=parent, turn_id="" if turn is None else turn.pk)
+        append_messages(session_id, new, after=parent, turn_id="" if turn is None else turn.pk)
         if is_upsert:
             for message in prepared:
                 if message["id"] in known:
-                    update_message(instance.session_id, message["id"], _with_content(message))
+                    update_message(session_id, message["id"], _with_content(message))
         ring_on_commit(group_of(key), {"type": "transcript.changed"})
     return list(dict.fromkeys(message["id"] for message in prepared))
+
+
+def edit_answer(key: InstanceKey, message_id: str, message: JSONObject, *, shows: bool) -> tuple[str, str | None]:
+    """Put another answer beside one, as its sibling; returns its id and the end of the path that is shown now.
+
+    With `shows` the path goes on from it; else what is shown stays, unless the old answer ended the path. Nothing that
+    follows the old one is moved or lost. Told to clients on commit. Errors: `InputInvalid` for a message that is no
+    answer in its place, `MessageInvalid`, `TurnConflict`.
+    """
+    if not issubclass(get_agent_class(key.agent), Think):
+        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+    taken, file_ids = _take(key.owner_id, {**message, "id": new_id("msg"), "role": "assistant"})
+    with transaction.atomic():
+        instance = ensure_instance(key)
+        hold_instance(instance)
+        session_id = ensure_session(instance)
+        target = selectors.get_message(session_id, message_id)
+        if target is None or target.role != "assistant" or not target.placed:
+            raise InputInvalid(f"There is no answer {message_id!r} in this conversation.")
+        if instance.owner_id is not None:
+            attachments.bind(instance.owner_id, file_ids, instance)
+        is_last = selectors.leaf_id(session_id) == target.id
+        append_messages(session_id, [taken], after=target.parent_id, shows=shows or is_last)
+        ring_on_commit(group_of(key), {"type": "transcript.changed"})
+        return taken["id"], selectors.leaf_id(session_id)
 
 
 def _take(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:

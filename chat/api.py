@@ -17,6 +17,7 @@ from chat import (
     api_memory,
     api_preview,
     api_search,
+    api_sessions,
     api_settings,
     api_stream,
     api_submissions,
@@ -57,6 +58,7 @@ def build_router() -> Router:
     """All operations below `/api/v1/`."""
     router = Router(auth=[TokenAuth(), SessionAuth()])
     router.add_router("", api_instances.router)
+    router.add_router("", api_sessions.router)
     router.add_router("", api_turns.router)
     router.add_router("", api_calls.router)
     router.add_router("", api_stream.router)

@@ -8,7 +8,7 @@ from ninja import Query, Router, Schema, Status
 from pydantic import StringConstraints
 
 from chat import instances, transcripts
-from chat.adding import add_messages
+from chat.adding import add_messages, edit_answer
 from chat.api_auth import caller_of
 from chat.api_schemas import (
     AddedMessageIn,
@@ -17,6 +17,7 @@ from chat.api_schemas import (
     InstanceOut,
     InstancePageOut,
     InstancePatch,
+    InstancesQuery,
     LeafIn,
     LeafOut,
     MessageOut,
@@ -24,10 +25,10 @@ from chat.api_schemas import (
     MessagesOut,
     ModelOut,
     RunningTurnOut,
-    SessionOut,
     TranscriptOut,
     TurnOut,
 )
+from chat.api_schemas_sessions import EditedAnswerIn, EditedAnswerOut
 from chat.auth import open_agent, open_instance, open_session
 from chat.errors import InputInvalid
 from chat.instance_rows import key_of
@@ -71,12 +72,20 @@ def model(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names
 
 @router.get("/instances", response=InstancePageOut, operation_id="list_instances", tags=["conversations"])
 def instance_list(
-    request: HttpRequest, agent: Text = "", search: Text = "", cursor: Text = "", limit: Limit = 50, parent: Text = ""
+    request: HttpRequest, wanted: Annotated[InstancesQuery, Query()], cursor: Text = "", limit: Limit = 50
 ) -> object:
-    """Your conversations, newest activity first; with `parent` the sub-agents of that one instead."""
-    user_id = caller_of(request).user.pk
-    parent_id = _opened(request, parent).id if parent else None
-    return instances.instance_page(user_id, agent=agent, search=search, cursor=cursor, limit=limit, parent_id=parent_id)
+    """Your conversations, newest activity first; with `parent` the sub-agents of that one instead.
+
+    Archived ones are listed with `archived=true` alone; `pinned` narrows to those that are pinned, or are not.
+    """
+    chosen = instances.InstanceFilter(
+        agent=wanted.agent,
+        search=wanted.search,
+        parent_id=_opened(request, wanted.parent).id if wanted.parent else None,
+        is_archived=wanted.archived,
+        is_pinned=wanted.pinned,
+    )
+    return instances.instance_page(caller_of(request).user.pk, chosen, cursor=cursor, limit=limit)
 
 
 @router.post("/instances", response={201: InstanceOut}, operation_id="create_instance", tags=["conversations"])
@@ -95,10 +104,14 @@ def instance_detail(request: HttpRequest, instance_id: str) -> object:
 
 @router.patch("/instances/{instance_id}", response=InstanceOut, operation_id="update_instance", tags=["conversations"])
 def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch) -> object:
-    """Rename a conversation, or note that you have seen it."""
+    """Rename a conversation, pin it, put it away or restore it, or note that you have seen it."""
     instance = _opened(request, instance_id)
     if data.title is not None:
         instances.rename_instance(instance, data.title)
+    if data.pinned is not None:
+        instances.pin_instance(instance, is_pinned=data.pinned)
+    if data.archived is not None:
+        instances.archive_instance(instance, is_archived=data.archived)
     if data.seen:
         instances.mark_seen(instance)
     return instances.instance_summary(instance.id)
@@ -140,6 +153,20 @@ def message_add(request: HttpRequest, instance_id: str, data: MessagesIn) -> obj
     return Status(201, MessagesOut(ids=add_messages(key_of(_opened(request, instance_id)), messages, parent=parent)))
 
 
+@router.post(
+    "/instances/{instance_id}/messages/{message_id}/edit",
+    response={201: EditedAnswerOut},
+    operation_id="edit_answer",
+    tags=["conversations"],
+)
+def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: EditedAnswerIn) -> object:
+    """Put another text beside an answer, and go on from it if wanted. Both stay; nothing after the old one is lost."""
+    key = key_of(_opened(request, instance_id))
+    message = _added(AddedMessageIn(role="assistant", parts=data.parts))
+    new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here)
+    return Status(201, EditedAnswerOut(message_id=new_id, leaf_id=leaf_id))
+
+
 @router.put("/instances/{instance_id}/leaf", response=LeafOut, operation_id="select_leaf", tags=["conversations"])
 def leaf_select(request: HttpRequest, instance_id: str, data: LeafIn) -> LeafOut:
     """Show another sibling: the newest path below the message becomes the one that is shown."""
@@ -153,17 +180,6 @@ def instance_clear(request: HttpRequest, instance_id: str) -> object:
     """Forget the messages of a conversation and keep the conversation. A running turn is cancelled."""
     clear_instance(key_of(_opened(request, instance_id)))
     return Status(204, None)
-
-
-@router.get(
-    "/instances/{instance_id}/sessions",
-    response=list[SessionOut],
-    operation_id="list_sessions",
-    tags=["conversations"],
-)
-def session_list(request: HttpRequest, instance_id: str) -> object:
-    """Histories inside a conversation, newest first. Most agents keep one."""
-    return transcripts.session_views(_opened(request, instance_id))
 
 
 @router.get(

@@ -15,6 +15,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"
 Amount = Annotated[Decimal, PlainSerializer(lambda value: f"{value.normalize():f}", return_type=str)]
 """An exact amount, as a text: `"0.0056"`."""
 
+Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 Title = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 
 
@@ -68,11 +69,25 @@ class InstancePatch(Input):
     """What may change. `seen`: the owner looks at it now."""
 
     title: Title | None = None
+    pinned: bool | None = None
+    archived: bool | None = None
     seen: Literal[True] | None = None
+
+
+class InstancesQuery(Schema):
+    """Which conversations are listed."""
+
+    agent: Text = ""
+    search: Text = ""
+    parent: Text = ""
+    archived: bool = False
+    pinned: bool | None = None
 
 
 class InstanceOut(Schema):
     """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
+
+    `session_id`: its current history; `keeps_sessions`: its agent keeps several.
 
     `path` is what stands behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents.
     """
@@ -84,6 +99,10 @@ class InstanceOut(Schema):
     title: str
     active_at: datetime
     created_at: datetime
+    pinned_at: datetime | None
+    archived_at: datetime | None
+    session_id: str | None
+    keeps_sessions: bool
     is_running: bool
     is_unread: bool
     is_read_only: bool
@@ -299,9 +318,10 @@ class TurnIn(Input):
     `submit-message`: a new `message`, below `parent_id` (null: a new beginning) or, without one, at the end.
     `edit-message`: a new `message` beside the user message `message_id`.
     `regenerate-message`: another answer, beside the answer `message_id` or below the user message.
+    `continue`: go on from the end of the shown path, for instance from an answer that was edited.
     """
 
-    trigger: Literal["submit-message", "regenerate-message", "edit-message"] = "submit-message"
+    trigger: Literal["submit-message", "regenerate-message", "edit-message", "continue"] = "submit-message"
     message: MessageIn | None = None
     parent_id: Id | None = None
     message_id: Id | None = None
@@ -313,23 +333,6 @@ class CancelOut(Schema):
     """Whether there was something to cancel."""
 
     cancelled: bool
-
-
-class SessionOut(Schema):
-    """A history inside a conversation. `is_current`: the one that turns go to."""
-
-    id: str
-    name: str
-    is_current: bool
-    created_at: datetime
-    updated_at: datetime
-    model_name: str
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cost: Amount
-    max_cost: Amount | None
 
 
 class UsageOut(Schema):

@@ -14,7 +14,7 @@ from chat.auth import open_instance, open_turn
 from chat.errors import InputInvalid
 from chat.instance_rows import key_of
 from chat.turns.admission import TurnRequest, admit, cancel_turn
-from chat.turns.intake import Edit, Intake, Regenerate, Submit
+from chat.turns.intake import Continue, Edit, Intake, Regenerate, Submit
 from thinkproject.kernel.jsonvalue import JSONObject
 
 router = Router(tags=["turns"])
@@ -92,6 +92,12 @@ def _intake(data: TurnIn) -> Intake:
             return Edit(message_id=_target(data), message=_message(data))
         case "regenerate-message":
             return Regenerate(message_id=_target(data))
+        case "continue":
+            if data.message is not None or data.message_id is not None:
+                raise InputInvalid(
+                    "A turn of trigger 'continue' goes on from the end of what is shown, without a message."
+                )
+            return Continue()
 
 
 def _target(data: TurnIn) -> str:

@@ -139,6 +139,9 @@ def adopt_files(owner_id: int, message: JSONObject) -> tuple[JSONObject, list[st
     return {**message, "parts": adopted}, ids
 
 
+_SHARED = Q(instance=None, claimed_at__isnull=False)
+
+
 def claim(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) -> None:
     """Bind files to a conversation, inside the transaction that admits the message. Safe to call twice.
 
@@ -150,14 +153,22 @@ def claim(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance)
 
 
 def bind(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) -> None:
-    """Do as `claim` for files that nobody attached: the originals of large messages."""
+    """Do as `claim` for files that nobody attached: the originals of large messages. Shared files stay shared."""
     wanted = set(attachment_ids)
     if not wanted:
         return
     rows = Attachment.objects.filter(pk__in=wanted, owner_id=owner_id)
-    count = rows.filter(Q(instance=None) | Q(instance=instance)).update(instance=instance, claimed_at=timezone.now())
+    free = Q(instance=None, claimed_at=None) | Q(instance=instance)
+    count = rows.filter(free).update(instance=instance, claimed_at=timezone.now())
+    if count != len(wanted):
+        count += rows.filter(_SHARED).count()
     if count != len(wanted):
         raise AttachmentInvalid("A file of this message does not exist or belongs to another conversation.")
+
+
+def share_files_of(instance_id: str) -> None:
+    """Let the files of a conversation outlive it: a fork of it shows them too. They stay their owner's."""
+    Attachment.objects.filter(instance_id=instance_id).update(instance=None)
 
 
 def load_for_model(url: str, owner_id: int | None) -> FileContent:

@@ -8,15 +8,15 @@ from chat import live
 from chat.agent import InstanceKey
 from chat.core import frames, side_frames
 from chat.core.side_frames import Compacted, SessionPhase
-from chat.delivery import Delivery
 from chat.instances import title_of
-from chat.live import Snapshot, TurnRef
+from chat.live import TurnRef
 from chat.models import TurnTrigger
+from chat.session_follower import SessionFollower
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
-class InstanceBells:
+class InstanceBells(SessionFollower):
     """Mixin of the consumer, which supplies what the handlers need."""
 
     key: InstanceKey
@@ -24,11 +24,6 @@ class InstanceBells:
     user_id: int
     follows_list: bool
     state_version: int
-    delivery: Delivery | None
-
-    async def snapshot(self) -> Snapshot:
-        """Read the instance as it is now."""
-        raise NotImplementedError
 
     async def send_text(self, text: str) -> None:
         """Send one frame."""
@@ -47,7 +42,7 @@ class InstanceBells:
         if self.delivery is None or event["origin"] == self.channel_name:
             return
         turn = await db(live.find_turn, self.key, turn_id=event["turn_id"])
-        if turn is not None:
+        if turn is not None and await self.follows(turn):
             await self._hear(turn)
 
     async def _hear(self, turn: TurnRef) -> None:
@@ -59,7 +54,7 @@ class InstanceBells:
         assert self.delivery is not None
         if self.delivery.heard.up_to < position - 1:
             for turn in await db(live.turns_after, self.key, self.delivery.heard.up_to):
-                if turn.position < position:
+                if turn.position < position and turn.session_id == self.session_id:
                     await self._show(turn)
             self.delivery.heard.add_up_to(position - 1)
 
@@ -79,6 +74,9 @@ class InstanceBells:
 
     async def turn_recovering(self, event: JSONObject) -> None:
         """A turn that a crash cut goes on."""
+        turn = await db(live.find_turn, self.key, request_id=event["request_id"])
+        if turn is not None and turn.session_id != self.session_id:
+            return
         await self.send_text(frames.recovering(event["recovering"], event["request_id"]))
 
     async def chat_cleared(self, event: JSONObject) -> None:

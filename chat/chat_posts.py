@@ -93,7 +93,7 @@ def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playbac
 
 def stop_turns(instance: AgentInstance | None) -> int:
     """Stop what runs or waits in this conversation; what was said is kept. Returns how many turns that were."""
-    return 0 if instance is None else len(cancel_all(instance))
+    return 0 if instance is None else len(cancel_all(instance, session_id=instance.session_id))
 
 
 def _under_way(instance: AgentInstance) -> list[Turn]:

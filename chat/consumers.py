@@ -96,6 +96,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         await outbox.end_what_was_left(snapshot.failed)
         self.delivery.heard.add_up_to(snapshot.last_position)
         self.state_version = snapshot.state_version
+        self.session_id = snapshot.session_id
         for turn in snapshot.turns:
             self.delivery.tell(turn)
         connections.add(self)  # not before it is known what was heard: a look would tell the whole history

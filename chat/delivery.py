@@ -7,7 +7,7 @@ What is sent, and when it must not be, is the outbox's.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 
@@ -150,6 +150,29 @@ class Delivery:
         if is_own and turns:
             await self.outbox.transcript()
 
+    async def follow(self, turns: Sequence[TurnRef], *, last_position: int) -> None:
+        """Another session is the current one: end here what was told of the former, show the path, tell its turns.
+
+        The turns that are left go on by themselves; a client that comes back to their session gets them from their
+        beginning.
+        """
+        kept = {turn.turn_id for turn in turns}
+        left = sorted((t for t in self._turns.values() if t.turn_id not in kept), key=lambda turn: turn.position)
+        current = self._current
+        self.outbox.clear(left, back=turns)
+        for turn in left:
+            self._forget(turn)
+        self._restart.set()
+        self._ended -= kept
+        self.heard.add_up_to(last_position)
+        await self.outbox.actions(self._handshake.left(turn.request_id for turn in left))
+        for turn in left:
+            has_begun = turn is current and await self.outbox.has_begun(turn)
+            await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
+        await self.outbox.transcript()
+        for turn in turns:
+            self.tell(turn)
+
     def _forget(self, turn: TurnRef) -> None:
         self._turns.pop(turn.position, None)
         self._ended.add(turn.turn_id)
@@ -216,7 +239,7 @@ class Delivery:
 
     async def _serve_content(self, turn: TurnRef) -> None:
         if not self._handshake.may_get_live(turn.request_id):
-            await self._wait_for_ack(turn)
+            await _wait(self._is_over(turn), self._changed)
             return
         is_replay = turn.request_id in self._acknowledged
         if is_replay:
@@ -229,7 +252,7 @@ class Delivery:
                     is_held = partial(self._is_held, turn)
                     await self.outbox.chunks(turn, event, is_replay=is_replay, is_held=is_held)
                     if is_held():
-                        await self._wait_for_ack(turn)
+                        await _wait(self._is_over(turn), self._changed)
                         return
                 elif isinstance(event, Reset):
                     is_replay = True  # from the beginning: a client begins a replayed message afresh
@@ -243,14 +266,6 @@ class Delivery:
         A client's own request goes on: clients do not acknowledge what they never stopped listening to.
         """
         return turn.request_id not in self._own and not self._handshake.may_get_live(turn.request_id)
-
-    async def _wait_for_ack(self, turn: TurnRef) -> None:
-        """Send nothing until the turn ends. An acknowledgement cancels this and starts over with a replay."""
-        is_over = self._is_over(turn)
-        while not await is_over():
-            self._changed.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), POLL_SECONDS)
 
     def _is_over(self, turn: TurnRef) -> Callable[[], Awaitable[bool]]:
         async def is_over() -> bool:
@@ -266,3 +281,11 @@ class Delivery:
         await self.outbox.end(ended)
         view = (await self.outbox.snapshot()).view()
         await self.outbox.actions(self._handshake.settled(turn.request_id, view))
+
+
+async def _wait(is_over: Callable[[], Awaitable[bool]], changed: asyncio.Event) -> None:
+    """Send nothing until a turn ends. An acknowledgement cancels this and starts over with a replay."""
+    while not await is_over():
+        changed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(changed.wait(), POLL_SECONDS)

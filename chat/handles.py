@@ -19,6 +19,7 @@ from chat.following import call_back, deliver, how_it_ended, refuse_nesting, sto
 from chat.instance_config import load_config, save_config
 from chat.making import ChatDatabaseHost, context_of
 from chat.registry import is_served
+from chat.session_verbs import SessionVerbs
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.intake import Program
 from chat.turns.persistence import response_key
@@ -52,7 +53,7 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnVerbs, SubmissionVerbs):
+class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
     """One instance, with the verbs of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:

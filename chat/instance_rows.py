@@ -93,6 +93,15 @@ def _make_instance(key: InstanceKey, title: str, title_is_provisional: bool) -> 
     return instance
 
 
+def ensure_session(instance: AgentInstance) -> str:
+    """Id of the current session; where there is none, a new one. Inside a transaction that holds the row."""
+    if instance.session_id is None:
+        instance.session = create_session(owner_id=instance.owner_id, scope=instance.pk)
+        AgentInstance.objects.filter(pk=instance.pk).update(session=instance.session)
+    assert instance.session_id is not None
+    return instance.session_id
+
+
 def _hold_lineage(parent: AgentInstance | None) -> None:
     """Lock the rows above a new one, root first, so that none of them is deleted without it. `InstanceNotFound`."""
     if parent is not None:

@@ -18,6 +18,7 @@ from chat.auth import OpenedAgent
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.instance_rows import ensure_instance, key_of, path_of
+from chat.kept_sessions import keeps_sessions
 from chat.models import AgentInstance, StreamSegment, Turn
 from chat.registry import is_served
 from chat.turns.admission import cancel_all, stopping
@@ -44,6 +45,10 @@ class InstanceSummary:
     title: str
     active_at: datetime
     created_at: datetime
+    pinned_at: datetime | None
+    archived_at: datetime | None
+    session_id: str | None  # the current history
+    keeps_sessions: bool  # its agent keeps several
     is_running: bool
     is_unread: bool  # an answer ended after the owner last looked
     is_read_only: bool  # its agent is not served any more
@@ -94,6 +99,16 @@ def title_of(instance_id: str, owner_id: int) -> str | None:
     return rows.values_list("title", flat=True).first()
 
 
+def pin_instance(instance: AgentInstance, *, is_pinned: bool) -> None:
+    """Keep the conversation at hand, or no longer. Recency stays as it is."""
+    AgentInstance.objects.filter(pk=instance.pk).update(pinned_at=timezone.now() if is_pinned else None)
+
+
+def archive_instance(instance: AgentInstance, *, is_archived: bool) -> None:
+    """Put the conversation away, or restore it. It can be read, found by its id, and continued all the same."""
+    AgentInstance.objects.filter(pk=instance.pk).update(archived_at=timezone.now() if is_archived else None)
+
+
 def mark_seen(instance: AgentInstance) -> None:
     """Note that the owner looks at the conversation now."""
     AgentInstance.objects.filter(pk=instance.pk).update(seen_at=timezone.now())
@@ -130,20 +145,40 @@ def show_message(instance: AgentInstance, message_id: str) -> str:
     return leaf_id
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceFilter:
+    """Which conversations a list shows. Without `parent_id` the roots, with it what lies right below that instance."""
+
+    agent: str = ""
+    search: str = ""
+    parent_id: str | None = None
+    is_archived: bool = False
+    is_pinned: bool | None = None  # None: whether or not
+
+    def rows_of(self, owner_id: int) -> QuerySet[AgentInstance]:
+        """The user's rows that it lets through."""
+        rows = AgentInstance.objects.filter(owner_id=owner_id, parent_id=self.parent_id)
+        rows = rows.filter(archived_at__isnull=not self.is_archived)
+        if self.is_pinned is not None:
+            rows = rows.filter(pinned_at__isnull=not self.is_pinned)
+        if self.agent:
+            rows = rows.filter(agent=self.agent)
+        if self.search:
+            rows = rows.filter(Q(title__icontains=self.search) | Q(name__icontains=self.search))
+        return rows
+
+
+_EVERYTHING = InstanceFilter()
+
+
 def instance_page(
-    owner_id: int, *, agent: str = "", search: str = "", cursor: str = "", limit: int = 50, parent_id: str | None = None
+    owner_id: int, wanted: InstanceFilter = _EVERYTHING, *, cursor: str = "", limit: int = 50
 ) -> InstancePage:
     """The user's conversations, newest activity first, with what a list shows. One query, no count.
 
-    Without `parent_id` these are the roots, with it the sub-agents right below that instance.
-
     Shape: `cursor` is the former page's `next_cursor`. Errors: `InputInvalid` for a cursor that is none.
     """
-    rows = AgentInstance.objects.filter(owner_id=owner_id, parent_id=parent_id, archived_at=None)
-    if agent:
-        rows = rows.filter(agent=agent)
-    if search:
-        rows = rows.filter(Q(title__icontains=search) | Q(name__icontains=search))
+    rows = wanted.rows_of(owner_id)
     if cursor:
         active_at, last_id = _decode_cursor(cursor)
         rows = rows.filter(active_at__lte=active_at).filter(Q(active_at__lt=active_at) | Q(id__gt=last_id))
@@ -184,6 +219,10 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         title=row.title,
         active_at=row.active_at,
         created_at=row.created_at,
+        pinned_at=row.pinned_at,
+        archived_at=row.archived_at,
+        session_id=row.session_id,
+        keeps_sessions=keeps_sessions(row.agent),
         is_running=getattr(row, "live_status", None) is not None,
         is_unread=is_unread,
         is_read_only=not is_served(row.agent),

@@ -22,6 +22,7 @@ class TurnRef:
     """A turn as connections handle it."""
 
     turn_id: str
+    session_id: str
     request_id: str
     position: int
     generation: int  # of the conversation; a clear begins the next one
@@ -47,7 +48,7 @@ class Snapshot:
     instance_id: str | None
     session_id: str | None
     last_position: int = 0  # of the newest turn
-    turns: tuple[TurnRef, ...] = ()  # not ended, in order
+    turns: tuple[TurnRef, ...] = ()  # of the current session, not ended, in order
     failed: TurnRef | None = None
     state: JSONValue = None
     state_version: int = 0  # 0: none was ever stored
@@ -94,7 +95,7 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
     instance = find_instance(key)
     if instance is None:
         return Snapshot(instance_id=None, session_id=None)
-    under_way = [turn_ref(turn) for turn in turns_under_way(instance.pk)]
+    under_way = [turn_ref(turn) for turn in turns_under_way(instance.pk) if turn.session_id == instance.session_id]
     return Snapshot(
         instance_id=instance.pk,
         session_id=instance.session_id,
@@ -107,8 +108,9 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
 
 
 def unseen_failure(instance: AgentInstance, user_id: int) -> TurnRef | None:
-    """The last turn of the conversation, if it failed and this user has not seen that."""
-    last = Turn.objects.filter(instance=instance).select_related("fiber").order_by("-position").first()
+    """The last turn of the current session, if it failed and this user has not seen that."""
+    turns = Turn.objects.filter(instance=instance, session_id=instance.session_id).select_related("fiber")
+    last = turns.order_by("-position").first()
     if last is None or last.generation != instance.generation:  # a clear came since
         return None
     ref = turn_ref(last)
@@ -131,9 +133,14 @@ def find_turn(key: InstanceKey, *, request_id: str = "", turn_id: str = "") -> T
 
 
 def turns_after(key: InstanceKey, position: int) -> list[TurnRef]:
-    """Read the turns that were accepted after a position, ended ones too; none from before the last clear."""
+    """Read the turns of the current session that were accepted after a position, ended ones too.
+
+    None from before the last clear.
+    """
     instance = find_instance(key)
-    rows = Turn.objects.filter(instance=instance, generation=instance.generation) if instance else Turn.objects.none()
+    if instance is None:
+        return []
+    rows = Turn.objects.filter(instance=instance, session_id=instance.session_id, generation=instance.generation)
     return [turn_ref(turn) for turn in rows.filter(position__gt=position).select_related("fiber").order_by("position")]
 
 
@@ -220,6 +227,7 @@ def turn_ref(turn: Turn) -> TurnRef:
     status = turn_status(turn.fiber.status, turn.fiber.reason)
     return TurnRef(
         turn_id=turn.pk,
+        session_id=turn.session_id,
         request_id=turn.request_id,
         position=turn.position,
         generation=turn.generation,

@@ -5,6 +5,7 @@ from chat.context_verbs import ContextVerbs
 from chat.errors import TurnConflict
 from chat.host import DatabaseHost
 from chat.instance_rows import ensure_instance
+from chat.kept_sessions import DatabaseHistory, DatabaseSessions
 from chat.registry import get_agent_class
 from chat.session_context import open_context
 from chat.submissions import DatabaseSubmissions
@@ -32,6 +33,16 @@ class ChatDatabaseHost(DatabaseHost):
     def turns(self) -> DatabaseTurns:
         """Turns of this conversation."""
         return DatabaseTurns(self.key)
+
+    @property
+    def sessions(self) -> DatabaseSessions:
+        """Histories of this instance."""
+        return DatabaseSessions(self.key)
+
+    @property
+    def history(self) -> DatabaseHistory:
+        """The current one of them."""
+        return DatabaseHistory(self.key)
 
     @property
     def submissions(self) -> DatabaseSubmissions:

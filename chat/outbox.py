@@ -4,7 +4,7 @@ Chunks come from the log, the transcript and the end from the rows; nothing here
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from chat import live
 from chat.agent import InstanceKey
@@ -53,11 +53,15 @@ class Outbox:
         """Whether the turn was cleared away: one more chunk would bring its message back for good."""
         return turn_id in self._cleared
 
-    def clear(self, turns: list[TurnRef]) -> None:
-        """The conversation was cleared, and these turns with it."""
+    def clear(self, turns: Sequence[TurnRef], *, back: Sequence[TurnRef] = ()) -> None:
+        """The conversation was cleared, or another session is followed, and these turns are told no more.
+
+        `back`: turns of the session that is followed now, which may have been told before.
+        """
         self._clears += 1
         self.version = None  # the client has emptied its list by itself, or is about to
         self._cleared.update(turn.turn_id for turn in turns)
+        self._cleared.difference_update(turn.turn_id for turn in back)
 
     async def cleared(self) -> None:
         """Say that somebody cleared the conversation."""

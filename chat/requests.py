@@ -14,6 +14,7 @@ from chat.core.hooks import ChatErrorContext
 from chat.core.intent import REGENERATE
 from chat.delivery import Delivery
 from chat.errors import TurnDropped
+from chat.live import TurnRef
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.calling import reworded
 from chat.turns.continuing import reply_to_call
@@ -47,6 +48,10 @@ class ClientRequests:
 
     async def send_transcript(self, *, connect: bool = False) -> None:
         """Send the window of messages."""
+        raise NotImplementedError
+
+    async def follows(self, turn: TurnRef) -> bool:
+        """Whether a turn is of the session that this connection follows."""
         raise NotImplementedError
 
     async def hear_before(self, position: int) -> None:
@@ -92,8 +97,11 @@ class ClientRequests:
             if turn.is_final and not self.delivery.is_delivering(turn):
                 await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
             return
-        await self.hear_before(turn.position)
-        await self.delivery.accepted(turn)
+        if await self.follows(turn):
+            await self.hear_before(turn.position)
+            await self.delivery.accepted(turn)
+        else:  # another session became current right after: it is answered there, and not to this client
+            await self.send_text(frames.done(frame.id, TurnStatus.SKIPPED))
 
     async def answer_call(self, frame: frames.ToolResult | frames.ToolApproval) -> None:
         """Take an answer to a call. A late, second or strange one changes nothing; its sender is told what holds."""
@@ -116,8 +124,9 @@ class ClientRequests:
             await self.delivery.outbox.message_updated(late.session_id, late.assistant_id)
         if replied.turn is not None:
             turn = live.turn_ref(replied.turn)
-            await self.hear_before(turn.position)
-            await self.delivery.accepted(turn)
+            if await self.follows(turn):
+                await self.hear_before(turn.position)
+                await self.delivery.accepted(turn)
         elif replied.refusal:
             await self.send_text(frames.error(new_id("req"), replied.refusal, continuation=True))
 

@@ -19,6 +19,7 @@ from chat.streams.cold import prunable_segments, prune_segments
 from fibers.core.states import FiberStatus
 from fibers.models import FiberStep
 from fibers.recovery import sweep
+from sessions_app.importing import prune_unfinished
 from sessions_app.services import prune_unreached
 
 BATCH = 1_000
@@ -57,6 +58,7 @@ POLICIES = (
     Policy(name="tokens", count=partial(tokens.prune_tokens, dry_run=True), prune=tokens.prune_tokens),
     Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),
+    Policy(name="imports", count=lambda: None, prune=prune_unfinished),
     Policy(name="fibers", count=lambda: None, prune=lambda: sweep().pruned),
 )
 

@@ -52,6 +52,7 @@ from chat.core.language_model import (
 from chat.core.session_setup import SessionSetup
 from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
+from chat.session_verbs import KeptSession, SessionVerbs
 from chat.verbs import HasPorts, SavedTurn, Submission, SubmissionVerbs, TurnVerbs
 from sessions_app.core.context_blocks import Block as ContextBlock
 from sessions_app.core.context_blocks import StoredSearch, StoredSkills, StoredText
@@ -72,6 +73,7 @@ __all__ = [
     "ContextBlock",
     "ContextPolicy",
     "InstanceKey",
+    "KeptSession",
     "LanguageModel",
     "ModelChoice",
     "ModelMessage",
@@ -114,7 +116,7 @@ USE_LOOP = object()
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
-class Think(TurnVerbs, SubmissionVerbs, Agent, abstract=True):
+class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 
     max_steps: ClassVar[int] = 10
@@ -130,6 +132,10 @@ class Think(TurnVerbs, SubmissionVerbs, Agent, abstract=True):
 
     chat_recovery: ClassVar[bool] = True
     """Whether turns that a crash cut go on by themselves. Turns are durable either way."""
+
+    keeps_sessions: ClassVar[bool] = False
+    """Whether an instance keeps several histories, of which one is current. Most agents keep one: a conversation of its
+    own for each matter is another instance."""
 
     max_persisted_messages: ClassVar[int | None] = None
     """Archive the oldest messages of the shown path beyond this count. Off by default."""

@@ -17,7 +17,6 @@ from fibers.core.states import TERMINAL
 from fibers.models import FiberStep
 from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
-from sessions_app.models import Session
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.selectors import call_durations
 
@@ -54,24 +53,6 @@ class StepView:
     attempt: int
     created_at: datetime
     summary: JSONObject
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionView:
-    """A history inside a conversation."""
-
-    id: str
-    name: str
-    is_current: bool
-    created_at: datetime
-    updated_at: datetime
-    model_name: str
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cost: Decimal
-    max_cost: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,28 +142,6 @@ def _page(session_id: str, page_of: PageOf, limit: int) -> selectors.Page:
         page = selectors.page_around(session_id, page_of.after, above=0, below=limit)
         return replace(page, messages=page.messages[1:], has_more=True)
     return selectors.path_page(session_id, before=page_of.before, limit=limit)
-
-
-def session_views(instance: AgentInstance) -> list[SessionView]:
-    """Histories inside the conversation, newest first."""
-    rows = Session.objects.filter(scope=instance.id).order_by("-updated_at", "id")[:200]
-    return [
-        SessionView(
-            id=row.id,
-            name=row.name,
-            is_current=row.id == instance.session_id,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            model_name=row.model_name,
-            input_tokens=row.input_tokens,
-            output_tokens=row.output_tokens,
-            reasoning_tokens=row.reasoning_tokens,
-            cached_tokens=row.cached_tokens,
-            cost=row.cost,
-            max_cost=row.max_cost,
-        )
-        for row in rows
-    ]
 
 
 def turn_view_of(turn_id: str) -> TurnView:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
 from chat.errors import InputInvalid
+from chat.session_verbs import HistoryPort, SessionsPort
 from sessions_app.core.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -115,6 +116,16 @@ class SubmissionsPort(Protocol):
 
 class HasPorts(Protocol):
     """What the verbs need of a host."""
+
+    @property
+    def sessions(self) -> SessionsPort:
+        """Histories of this instance."""
+        ...
+
+    @property
+    def history(self) -> HistoryPort:
+        """The current one of them."""
+        ...
 
     @property
     def turns(self) -> TurnsPort:

@@ -87,6 +87,8 @@ class Connections:
 async def _tell(consumer: "AgentConsumer", counts: Counts) -> None:
     """Tell one connection what it has not heard of."""
     delivery = consumer.delivery
+    if delivery is not None and consumer.session_id is not None and consumer.session_id != counts.session_id:
+        await consumer.follow_current()
     if delivery is not None and delivery.heard.up_to < counts.turns:
         await consumer.look(counts.turns)
     if consumer.state_version < counts.states:

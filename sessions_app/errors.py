@@ -4,6 +4,7 @@ ThinkError
 └─ SessionError   SessionNotFound · MessageNotFound · MessageInvalid · MessageShared · TokenCounterUnknown
                   CompactionNotFound · CompactionInvalid · CompactionFailed · BudgetInvalid · CursorInvalid
                   BlockNotFound · BlockExists · BlockNotWritable · BlockTooLarge · EntryNotFound · ContextInvalid
+                  ExportInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
@@ -110,3 +111,9 @@ class CompactionFailed(SessionError):
 
     code = "compaction_failed"
     http_status = 502
+
+
+class ExportInvalid(SessionError, Invalid):
+    """What should be imported is not an export of a conversation."""
+
+    code = "export_invalid"

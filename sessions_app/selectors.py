@@ -292,11 +292,16 @@ def end_of_turn(session_id: str, turn_id: str, *, below: str | None, besides: st
     return last if below is None or is_on_path(session_id, below, last) else below
 
 
-def count_path(session_id: str) -> int:
-    """How many messages the shown path has, without archived ones. Costs one row: the depth of the leaf says it."""
+def count_path(session_id: str, leaf: str | Leaf = Leaf.ACTIVE) -> int:
+    """How many messages a path has, without archived ones. Costs one row: the depth of the leaf says it.
+
+    **Errors:** `MessageNotFound` for an unknown leaf.
+    """
     session = Session.objects.filter(pk=session_id)
     depth, floor = session.values_list("active_leaf__depth", "archived_depth").first() or (None, 0)
-    return 0 if depth is None else depth + 1 - floor
+    if not isinstance(leaf, Leaf):
+        depth = _placed(session_id, leaf).depth
+    return 0 if depth is None else max(depth + 1 - floor, 0)
 
 
 def leaf_id(session_id: str) -> str | None:

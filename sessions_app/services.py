@@ -19,6 +19,7 @@ from sessions_app.core.parts import pending_calls
 from sessions_app.core.pruning import merge_calls
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
+from sessions_app.forking import take_along
 from sessions_app.models import Message, Session
 from sessions_app.selectors import count_path
 from sessions_app.writing import After, Writer, prepare, writing
@@ -31,6 +32,7 @@ __all__ = [
     "clear_session",
     "create_session",
     "delete_message",
+    "delete_messages",
     "delete_session",
     "fork_session",
     "freeze_prompt",
@@ -46,11 +48,27 @@ __all__ = [
 ]
 
 NAME_CHARS = 200
+SOURCE_CHARS = 64
 
 
-def create_session(*, owner_id: int | None = None, scope: str = "", name: str = "") -> Session:
-    """Make an empty session. `scope` is the caller's and opaque here."""
-    return Session.objects.create(owner_id=owner_id, scope=scope, name=_clean_name(name))
+def create_session(
+    *,
+    owner_id: int | None = None,
+    scope: str = "",
+    name: str = "",
+    parent_id: str | None = None,
+    source: str = "",
+    model_name: str = "",
+) -> Session:
+    """Make an empty session. `scope` and `source` are the caller's and opaque here; `parent_id` is a link, no fork."""
+    return Session.objects.create(
+        owner_id=owner_id,
+        scope=scope,
+        name=_clean_name(name),
+        parent_id=parent_id,
+        source=source[:SOURCE_CHARS],
+        model_name=model_name[:NAME_CHARS],
+    )
 
 
 def rename_session(session_id: str, name: str) -> None:
@@ -122,8 +140,11 @@ def append_messages(
     after: After = Leaf.ACTIVE,
     turn_id: str = "",
     spill: Spill | None = None,
+    shows: bool = True,
 ) -> list[str]:
     """Add messages to the tree at once, each below the one before it, and show the path to the last. Safe to repeat.
+
+    With `shows=False` the shown path stays as it is.
 
     Returns the ids of all in order. One that is in the tree already keeps its place: of a user the content stays too,
     of an assistant it is replaced. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
@@ -142,7 +163,7 @@ def append_messages(
                 parent = row
             elif message["role"] == Role.ASSISTANT:
                 _rewrite(writer, row, message)
-        if parent is not shown:
+        if shows and parent is not shown:
             writer.show(parent)
     return list(dict.fromkeys(message["id"] for message in prepared))
 
@@ -207,8 +228,9 @@ def select_leaf(session_id: str, message_id: str) -> str:
 def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str | None = None) -> Session:
     """Make a session that goes on from a message of this one. Its path up to there is shared, not copied.
 
-    A message with an open tool call is copied all the same: its answer in one session is none in the other.
-    **Errors:** `SessionNotFound`, `MessageNotFound`.
+    A message with an open tool call is copied all the same: its answer in one session is none in the other. Compactions
+    that lie on the shared path come along, and what the session remembers. **Errors:** `SessionNotFound`,
+    `MessageNotFound`.
     """
     with writing(session_id) as writer:
         row = writer.placed(message_id, whole=True)
@@ -221,7 +243,13 @@ def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str
             forked_from=row,
             active_leaf=row,
             archived_depth=min(origin.archived_depth, row.depth),
+            source=origin.source,
+            model_name=origin.model_name,
+            loaded_keys=origin.loaded_keys,
+            max_cost=origin.max_cost,
+            auto_compaction=origin.auto_compaction,
         )
+        take_along(origin.pk, fork.pk, row)
     if pending_calls(to_ui(row.message_id, row.role, row.content)):
         with writing(fork.pk) as writer:
             writer.own(row)
@@ -234,18 +262,32 @@ def delete_message(session_id: str, message_id: str) -> None:
 
     **Errors:** `MessageNotFound`; `MessageShared` when a fork reaches it or, in a fork, when the origin owns it.
     """
+    delete_messages(session_id, [message_id])
+
+
+def delete_messages(session_id: str, ids: Sequence[str]) -> None:
+    """Delete messages, all of them or none; what hangs below one moves up to its parent, nothing else is lost.
+
+    Closing a gap costs a few statements for each of them and the rows below it.
+    **Errors:** `MessageNotFound`; `MessageShared` when a fork reaches one or, in a fork, when the origin owns one.
+    """
     with writing(session_id) as writer:
-        row = writer.find([message_id]).get(message_id)
-        if row is None:
-            raise MessageNotFound(f"Message {message_id!r} is not in this session.")
-        if row.placed_at is not None:
-            writer.take_out(row)
-        Message.objects.filter(pk=row.pk).erase()
-        writer.changed = True
+        found = writer.find(ids)
+        for message_id in ids:
+            if message_id not in found:
+                raise MessageNotFound(f"Message {message_id!r} is not in this session.")
+        for row in found.values():
+            row.refresh_from_db(fields=["parent", "depth", "placed_at"])  # the one before may have moved it
+            if row.placed_at is not None:
+                writer.take_out(row)
+            Message.objects.filter(pk=row.pk).erase()
+            writer.changed = True
 
 
 def clear_session(session_id: str) -> None:
-    """Remove every message, queued ones too; the session stays, empty. What a fork reaches is kept for the fork.
+    """Remove every message, queued ones and compactions too; the session stays, empty.
+
+    What a fork reaches is kept for the fork.
 
     What was loaded and the kept prompt are forgotten as well; what is remembered in context blocks stays.
     **Errors:** `SessionNotFound`.

@@ -224,6 +224,15 @@ class Handshake:
         self._waits_for_answers = False
         return [SendNone()] if was_parked else []
 
+    def left(self, request_ids: Iterable[str]) -> list[Action]:
+        """Forget the requests of a session that is not followed any more; they may come back with it."""
+        gone = set(request_ids)
+        self._offered -= gone
+        self._acknowledged -= gone
+        was_parked, self._is_parked = self._is_parked, False
+        self._waits_for_answers = False
+        return [SendNone()] if was_parked else []
+
     def _offer(self, request_id: str, probe_id: str | None = None) -> Action:
         self._is_parked = self._waits_for_answers = False
         # Clients acknowledge an id once a socket: closing the gate again would starve them.

@@ -14,7 +14,7 @@ from chat import attachments, policy
 from chat.agent import InstanceKey
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import InputInvalid, TurnConflict
-from chat.instance_rows import ensure_instance, key_of, lock_instance
+from chat.instance_rows import ensure_instance, ensure_session, key_of, lock_instance
 from chat.models import AgentInstance, Turn, new_turn_id
 from chat.registry import get_agent_class
 from chat.think import Think
@@ -98,11 +98,11 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
         present = _find_accepted(instance, request)
         if present is not None:
             return Admission(turn=present, is_new=False)
-        assert instance.session_id is not None
+        session_id = ensure_session(instance)
         remember_client_tools(instance, request.client_tools)
         if not _speaks_later(request):
             settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
-        placement = resolve(instance.session_id, request.intake)
+        placement = resolve(session_id, request.intake)
         overlap = decide_overlap(instance, request.intake, placement)
         if (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
             attachments.bind(instance.owner_id, file_ids, instance)
@@ -177,13 +177,14 @@ def _write_turn(
             **({slots.AWAITS: True} if request.awaits_input else {}),
         },
     )
-    assert instance.session_id is not None
+    # What goes on by itself stays in its session, whichever is current by now.
+    session_id = ensure_session(instance) if parent is None else parent.session_id
     if placement.new_messages:
-        queue_messages(instance.session_id, list(placement.new_messages), turn_id=turn_id)
+        queue_messages(session_id, list(placement.new_messages), turn_id=turn_id)
     return Turn.objects.create(
         id=turn_id,
         instance=instance,
-        session_id=instance.session_id,
+        session_id=session_id,
         fiber=fiber,
         parent=parent,
         position=instance.turn_count,
@@ -239,14 +240,20 @@ def cancel_turn(turn_id: str) -> bool:
     return cancelled
 
 
-def cancel_all(instance: AgentInstance, *, queued_reason: str = "stopped") -> Sequence[Turn]:
-    """Stop every turn and compaction of an instance that has not ended. `queued_reason`: of turns that never began."""
-    turns = list(turns_under_way(instance.pk).select_related("fiber", "instance"))
+def cancel_all(
+    instance: AgentInstance, *, queued_reason: str = "stopped", session_id: str | None = None
+) -> Sequence[Turn]:
+    """Stop every turn and compaction of an instance, or of one of its sessions, that has not ended.
+
+    `queued_reason` is for those that never began.
+    """
+    under_way = turns_under_way(instance.pk).select_related("fiber", "instance")
+    turns = list(under_way if session_id is None else under_way.filter(session_id=session_id))
     for turn in turns:
         reason = queued_reason if turn.started_at is None else "stopped"
         if cancel_fiber(turn.fiber_id, reason=reason):
             _ring_settled(turn)
-    for fiber_id in compactions_under_way(instance.pk):
+    for fiber_id in compactions_under_way(instance.pk, session_id):
         cancel_fiber(fiber_id, reason="stopped")
     return turns
 
@@ -254,29 +261,49 @@ def cancel_all(instance: AgentInstance, *, queued_reason: str = "stopped") -> Se
 def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
     """Empty the current session: stop the running turn, skip the queued ones, forget the messages.
 
-    A turn of the old generation writes nothing afterwards, whatever it was doing. Returns the new generation.
+    A turn of the old generation writes nothing afterwards, whatever it was doing. Returns the new generation. Other
+    sessions of the instance are left alone, and where none is current nothing is cleared.
     """
-    with stopping(key, queued_reason=SKIPPED_REASON) as instance:
-        assert instance.session_id is not None
-        pass_by(instance, Actor(user_id=key.owner_id, via="clear"), statuses=OPEN)
+    with stopping(key, queued_reason=SKIPPED_REASON, session_of=_current) as instance:
         remember_client_tools(instance, ())
         AgentInstance.objects.filter(pk=instance.pk).update(last_body={})
-        clear_session(instance.session_id)
+        if instance.session_id is not None:
+            actor = Actor(user_id=key.owner_id, via="clear")
+            pass_by(instance, actor, session_id=instance.session_id, statuses=OPEN)
+            clear_session(instance.session_id)
         cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         ring_on_commit(group_of(key), cleared)
     return instance.generation
 
 
+def _current(instance: AgentInstance) -> str:
+    return instance.session_id or ""
+
+
+def _every(_instance: AgentInstance) -> None:
+    return None
+
+
 @contextmanager
-def stopping(key: InstanceKey, *, queued_reason: str = "stopped") -> Iterator[AgentInstance]:
+def stopping(
+    key: InstanceKey,
+    *,
+    queued_reason: str = "stopped",
+    session_of: Callable[[AgentInstance], str | None] = _every,
+) -> Iterator[AgentInstance]:
     """Open a transaction in which every turn of the instance is stopped and none can begin or end.
 
+    `session_of` names the one session whose turns are stopped; those of others go on afterwards as if nothing had been.
     Errors: `TurnConflict` when turns are admitted again and again meanwhile.
     """
     with _holding(key, _live_fibers, tries=STOP_TRIES) as instance:
         instance.generation += 1
         instance.save(update_fields=["generation"])
-        cancel_all(instance, queued_reason=queued_reason)
+        session_id = session_of(instance)
+        if session_id is not None:
+            others = turns_under_way(instance.pk).exclude(session_id=session_id).values_list("pk", flat=True)
+            Turn.objects.filter(pk__in=list(others)).update(generation=instance.generation)
+        cancel_all(instance, queued_reason=queued_reason, session_id=session_id)
         yield instance
 
 

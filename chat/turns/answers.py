@@ -172,8 +172,10 @@ def answered_meanwhile(turn_id: str) -> Callable[[JSONObject], JSONObject]:
     return with_answers(calls_of(turn_id))
 
 
-def pass_by(instance: AgentInstance, actor: Actor, *, statuses: Collection[CallStatus] = ANSWERABLE) -> None:
-    """Settle what is open in finished turns, since the conversation goes on without the answers.
+def pass_by(
+    instance: AgentInstance, actor: Actor, *, session_id: str | None, statuses: Collection[CallStatus] = ANSWERABLE
+) -> None:
+    """Settle what is open in finished turns of a session, since it goes on without the answers.
 
     Questions are denied, calls of clients fail, approved calls that nobody ran say so. Inside a transaction that holds
     the instance's row.
@@ -181,7 +183,8 @@ def pass_by(instance: AgentInstance, actor: Actor, *, statuses: Collection[CallS
     by_turn: dict[str, list[ToolCallRecord]] = {}
     for row in open_calls(instance.pk).filter(status__in=statuses):
         by_turn.setdefault(row.turn_id, []).append(row)
-    for turn in Turn.objects.filter(pk__in=by_turn, finished_at__isnull=False) if by_turn else ():
+    ended = Turn.objects.filter(pk__in=by_turn, session_id=session_id, finished_at__isnull=False)
+    for turn in ended if by_turn else ():
         for row in by_turn[turn.pk]:
             abandon_call(row, _passed_text(row), ApprovalEventKind.SUPERSEDED, actor)
         show_answers(instance, turn, by_turn[turn.pk])
@@ -204,7 +207,7 @@ def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> 
             )
             answer(instance, reply, actor)
     if rows:
-        pass_by(instance, actor)
+        pass_by(instance, actor, session_id=instance.session_id)
 
 
 def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:
@@ -231,9 +234,12 @@ def _passed_text(row: ToolCallRecord) -> str:
 
 
 def has_pending_interaction(key: InstanceKey) -> bool:
-    """Whether a client or a person still owes an answer in this conversation. Two queries."""
+    """Whether a client or a person still owes an answer in the current session. Two queries."""
     instance = find_instance(key)
-    return instance is not None and open_calls(instance.pk).filter(status__in=ANSWERABLE).exists()
+    if instance is None or instance.session_id is None:
+        return False
+    turns = Turn.objects.filter(session_id=instance.session_id)
+    return open_calls(instance.pk).filter(status__in=ANSWERABLE, turn_id__in=turns.values("pk")).exists()
 
 
 def pending_calls(instance: AgentInstance) -> list[ToolCallRecord]:

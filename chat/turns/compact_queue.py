@@ -33,7 +33,9 @@ def request_compaction(instance: AgentInstance, *, instructions: str = "", user_
     hold_instance(instance)
     asked_already = _under_way(instance.pk).filter(status=FiberStatus.PENDING).values_list("pk", "payload")
     for fiber_id, payload in asked_already:
-        if isinstance(payload, dict) and payload["trigger"] == CompactionTrigger.MANUAL:
+        if not isinstance(payload, dict) or payload["session_id"] != (instance.session_id or ""):
+            continue
+        if payload["trigger"] == CompactionTrigger.MANUAL:
             return str(fiber_id)
     policy.check_admission(instance)
     asked = {"instructions": instructions[:MAX_INSTRUCTIONS], "user_id": user_id}
@@ -54,9 +56,10 @@ def start_compaction(instance_id: str, session_id: str, trigger: CompactionTrigg
     return str(fiber.pk)
 
 
-def compactions_under_way(instance_id: str) -> list[str]:
-    """Ids of the fibers that wait for or do a compaction. One query."""
-    return list(_under_way(instance_id).values_list("pk", flat=True))
+def compactions_under_way(instance_id: str, session_id: str | None = None) -> list[str]:
+    """Ids of the fibers that wait for or do a compaction, of one session or of all. One query."""
+    found = _under_way(instance_id).values_list("pk", "payload")
+    return [str(pk) for pk, payload in found if session_id in (None, (payload or {}).get("session_id"))]
 
 
 def compaction_state(under_way: Iterable[tuple[str, str]]) -> Compacting:

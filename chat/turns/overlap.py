@@ -66,8 +66,9 @@ def _policy_of(agent: str) -> ConcurrencyPolicy:
 
 
 def _under_way(instance: AgentInstance) -> list[Turn]:
-    """Turns that run or wait, oldest first; after a clear nothing of before counts."""
-    turns = list(turns_under_way(instance.pk).filter(generation=instance.generation))
+    """Turns of the current session that run or wait, oldest first; after a clear nothing of before counts."""
+    under_way = turns_under_way(instance.pk)
+    turns = list(under_way.filter(generation=instance.generation, session_id=instance.session_id))
     for turn in turns:
         turn.instance = instance
     return turns

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
 from chat.agent import InstanceKey
@@ -66,7 +66,7 @@ class TurnFacts:
     request_id: str
     key: InstanceKey
     session_id: str
-    generation: int
+    generation: int  # at its begin; one of the instance's other sessions may be cleared since
     trigger: TurnTrigger
     assistant_id: str
     leaf_id: str | None  # the message that the answer hangs below
@@ -94,7 +94,7 @@ def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None)
     history = None
     if recorded is None:
         with context.fenced():
-            is_over = not holds_generation(turn.instance_id, turn.generation) or _is_left(turn)
+            is_over = not holds_generation(turn.instance_id, turn.pk) or _is_left(turn)
             if is_over:
                 end_unrun(context.payload)
             else:
@@ -152,7 +152,8 @@ def _is_left(turn: Turn) -> bool:
 def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
     runs_approved = turn.trigger == TurnTrigger.CONTINUE
-    pass_by(turn.instance, TURN, statuses=ANSWERABLE if runs_approved else OPEN)
+    statuses = ANSWERABLE if runs_approved else OPEN
+    pass_by(turn.instance, TURN, session_id=turn.session_id, statuses=statuses)
     enter_messages(turn)
     left_behind = _left_behind(turn)
     if left_behind:
@@ -186,9 +187,14 @@ def _left_behind(turn: Turn) -> list[str]:
     return [message_id for message_id, turn_id in waiting.items() if turn_id in ended]
 
 
-def holds_generation(instance_id: str, generation: int) -> bool:
-    """Whether no clear came since the admission. Locks the row, so none can come before this transaction commits."""
-    rows = AgentInstance.objects.filter(pk=instance_id, generation=generation)
+def holds_generation(instance_id: str, turn_id: str) -> bool:
+    """Whether no clear came since the admission. Locks the row, so none can come before this transaction commits.
+
+    The turn's generation is read, not remembered: where another session is cleared, this one's turns get the new one.
+    Whoever does that holds the turn's fiber, as we do, so the two never overlap.
+    """
+    turn = Turn.objects.filter(pk=turn_id, generation=OuterRef("generation"))
+    rows = AgentInstance.objects.filter(Exists(turn), pk=instance_id)
     return rows.update(generation=F("generation")) == 1
 
 
@@ -241,7 +247,7 @@ def store_answer(facts: TurnFacts, message: JSONObject, original_ids: Sequence[s
 
     `original_ids` names the attachments that hold what the message lost. Safe to call twice.
     """
-    if not has_content(message) or not holds_generation(facts.key.instance_id, facts.generation):
+    if not has_content(message) or not holds_generation(facts.key.instance_id, facts.turn_id):
         return False
     answered = answered_meanwhile(facts.turn_id)(message)
     place = selectors.end_of_turn(facts.session_id, facts.turn_id, below=facts.leaf_id, besides=facts.assistant_id)

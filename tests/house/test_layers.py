@@ -58,3 +58,35 @@ def _own_nodes(function: ast.AST) -> list[ast.AST]:
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found += [child, *_own_nodes(child)]
     return found
+
+
+_ALONE = """
+import sys
+import django
+from django.conf import settings
+
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "sessions_app.apps.SessionsConfig"],
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    USE_TZ=True,
+    DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
+)
+django.setup()
+from django.core.management import call_command
+
+call_command("migrate", verbosity=0)
+from sessions_app.manager import SessionManager
+
+sessions = SessionManager(scope="mine")
+question = sessions.create("First").append("hi")
+copy = sessions.import_session(sessions.export(sessions.current_id))
+print([m.parts[0]["text"] for m in sessions.fork(copy.id, question).history()])
+print([name for name in ("chat", "fibers", "tools_app", "celery", "channels") if name in sys.modules])
+"""
+
+
+def test_sessions_stand_alone() -> None:
+    """In a project that has nothing else of ours, `SessionManager` makes, copies and forks conversations."""
+    done = subprocess.run([sys.executable, "-c", _ALONE], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["['hi']", "[]"]

@@ -59,6 +59,7 @@ class Hers:
             "compaction_id": self.compaction_id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
+            "message_id": "alices-answer",
             "call_id": self.call.call_id,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
@@ -69,8 +70,30 @@ class Hers:
             text = text.replace("{" + name + ("" if "}" in name else "}"), str(value))
         return text
 
+    def filled(self, body: Any) -> Any:
+        """The same in a body."""
+        return json.loads(self.fill(json.dumps(body))) if isinstance(body, dict) else body
+
 
 HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hi"}]}}
+
+EXPORT = b"""{"kind": "session", "format": "think-session", "version": 1, "leaf": null}
+{"kind": "end", "messages": 0}"""
+UPLOAD = b"\r\n".join(
+    [
+        b"--edge",
+        b'Content-Disposition: form-data; name="file"; filename="x.jsonl"',
+        b"Content-Type: application/octet-stream",
+        b"",
+        EXPORT,
+        b"--edge",
+        b'Content-Disposition: form-data; name="agent"',
+        b"",
+        b"assistant",
+        b"--edge--",
+        b"",
+    ]
+)
 
 # (method, path of the API): body, for operations on one thing of somebody's
 GUARDED: dict[tuple[str, str], Any] = {
@@ -82,6 +105,14 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("PUT", "/api/v1/instances/{instance_id}/leaf"): {"message_id": "alices-question"},
     ("POST", "/api/v1/instances/{instance_id}/clear"): None,
     ("GET", "/api/v1/instances/{instance_id}/sessions"): None,
+    ("POST", "/api/v1/instances/{instance_id}/sessions"): {"name": "Taken"},
+    ("PUT", "/api/v1/instances/{instance_id}/session"): {"session_id": "{session_id}"},
+    ("PATCH", "/api/v1/sessions/{session_id}"): {"name": "Taken", "pinned": True, "archived": True},
+    ("DELETE", "/api/v1/sessions/{session_id}"): None,
+    ("GET", "/api/v1/sessions/{session_id}/export"): None,
+    ("POST", "/api/v1/instances/{instance_id}/imports"): UPLOAD,
+    ("POST", "/api/v1/instances/{instance_id}/fork"): {"message_id": "alices-question"},
+    ("POST", "/api/v1/instances/{instance_id}/messages/{message_id}/edit"): {"parts": HELLO["message"]["parts"]},
     ("GET", "/api/v1/sessions/{session_id}/messages"): None,
     ("POST", "/api/v1/instances/{instance_id}/turns"): HELLO,
     ("GET", "/api/v1/instances/{instance_id}/turns"): None,
@@ -129,6 +160,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances"): None,
     ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
     ("POST", "/api/v1/files"): None,
+    ("POST", "/api/v1/imports"): UPLOAD,
     ("GET", "/api/v1/search"): None,
     ("GET", "/api/v1/memory"): None,
     ("PUT", "/api/v1/memory/{label}"): {"content": "mine"},
@@ -139,7 +171,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/memory-changes"): None,
 }
 # Async operations whose parts run on threads of their own
-ASYNC = ("/stream", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}")
+ASYNC = ("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}")
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
 PUBLIC = {
@@ -173,6 +205,12 @@ def _skills(monkeypatch: pytest.MonkeyPatch) -> None:
 def remember(holder: Holder) -> None:
     rows.write_text(holder, "memory", lambda _held: SECRET)
     rows.put_entry(holder, "skills", Entry(key="tea", content=SECRET))
+
+
+@pytest.fixture(autouse=True)
+def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that operations on histories are possible at all."""
+    monkeypatch.setattr(Assistant, "keeps_sessions", True)
 
 
 @pytest.fixture
@@ -228,8 +266,10 @@ class Streamed:
 
 
 def call(client: Client, method: str, path: str, body: Any) -> Any:
-    if path.endswith("/stream"):
+    if path.endswith(ASYNC):
         return async_to_sync(_follow)(client, path)
+    if isinstance(body, bytes):
+        return client.generic(method, path, body, content_type="multipart/form-data; boundary=edge")
     data = b"" if body is None else json.dumps(body).encode()
     return client.generic(method, path, data, content_type="application/json")
 
@@ -293,7 +333,7 @@ def test_every_route_has_a_row() -> None:
 def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, method: str, path: str) -> None:
     client = client_of(bob)
     before = all_rows()
-    reply = call(client, method, hers.fill(path), GUARDED[method, path])
+    reply = call(client, method, hers.fill(path), hers.filled(GUARDED[method, path]))
     assert reply.status_code == 404
     assert all_rows() == before
     assert SECRET not in reply.content.decode()
@@ -305,21 +345,21 @@ def test_superusers_get_no_way_round(hers: Hers, bob: User, method: str, path: s
     User.objects.filter(pk=bob.pk).update(**{power: True})
     client = client_of(bob)
     before = all_rows()
-    assert call(client, method, hers.fill(path), GUARDED[method, path]).status_code == 404
+    assert call(client, method, hers.fill(path), hers.filled(GUARDED[method, path])).status_code == 404
     assert all_rows() == before
 
 
 @pytest.mark.parametrize(("method", "path"), rows_of(GUARDED | OWN))
 def test_nobody_gets_and_changes_nothing(hers: Hers, method: str, path: str) -> None:
     before = all_rows()
-    reply = call(client_of(None), method, hers.fill(path), (GUARDED | OWN)[method, path])
+    reply = call(client_of(None), method, hers.fill(path), hers.filled((GUARDED | OWN)[method, path]))
     assert (reply.status_code, reply["Content-Type"]) == (401, "application/problem+json")
     assert all_rows() == before
 
 
 @pytest.mark.parametrize(("method", "path"), rows_of(GUARDED))
 def test_alice_herself_may(hers: Hers, alice: User, method: str, path: str) -> None:
-    assert call(client_of(alice), method, hers.fill(path), GUARDED[method, path]).status_code < 400
+    assert call(client_of(alice), method, hers.fill(path), hers.filled(GUARDED[method, path])).status_code < 400
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(OWN))
@@ -338,6 +378,10 @@ HER_FILE = {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/p
 # Alice's ids below Bob's own things: the parent is his, the child is not
 NESTED = [
     ("PUT", "/leaf", {"message_id": "alices-question"}),
+    ("PUT", "/session", {"session_id": "{session_id}"}),
+    ("POST", "/fork", {"message_id": "alices-question"}),
+    ("POST", "/fork", {"message_id": "alices-question", "session_id": "{session_id}"}),
+    ("POST", "/messages/alices-answer/edit", {"parts": HELLO["message"]["parts"]}),
     ("POST", "/turns", HELLO | {"parent_id": "alices-question"}),
     ("POST", "/messages", {"messages": [HELLO["message"]], "parent_id": "alices-question"}),
     ("POST", "/messages", {"messages": [HER_FILE]}),

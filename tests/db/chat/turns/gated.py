@@ -47,6 +47,16 @@ class Gated(Plain):
         SEEN.append(("on_chat_response", response))
 
 
+class Several(Gated):
+    """Keeps several histories."""
+
+    keeps_sessions = True
+
+
+class SeveralLatest(Several):
+    message_concurrency = "latest"
+
+
 class Latest(Gated):
     message_concurrency = "latest"
 

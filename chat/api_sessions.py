@@ -1,0 +1,148 @@
+"""API operations on the histories inside a conversation, on forks of it, and on what goes out of it and comes in."""
+
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
+from typing import Annotated, Literal
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from ninja import File, Form, Router, Status
+from ninja.files import UploadedFile
+
+from chat import bringing, instances, kept_sessions
+from chat.api_auth import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.api_schemas import InstanceOut, Name, Title
+from chat.api_schemas_sessions import (
+    ForkIn,
+    ImportedOut,
+    SessionChoiceIn,
+    SessionIn,
+    SessionOut,
+    SessionPatch,
+)
+from chat.auth import open_agent, open_instance, open_session
+from chat.forking import fork_instance
+from chat.instance_rows import key_of
+from chat.models import AgentInstance
+from sessions_app import sessions
+from sessions_app.exporting import export_lines, export_markdown
+from thinkproject.kernel.aio import db
+
+router = Router(tags=["conversations"])
+LINES_A_PIECE = 64
+_EXPORT = "One JSON object a line, or with `format=markdown` the shown path to read."
+
+
+@router.get("/instances/{instance_id}/sessions", response=list[SessionOut], operation_id="list_sessions")
+def session_list(request: HttpRequest, instance_id: str) -> object:
+    """Histories inside a conversation: pinned ones first, then the newest change. Most agents keep one."""
+    return kept_sessions.kept_sessions(_opened(request, instance_id))
+
+
+@router.post("/instances/{instance_id}/sessions", response={201: SessionOut}, operation_id="create_session")
+def session_create(request: HttpRequest, instance_id: str, data: SessionIn) -> object:
+    """Begin an empty history and make it the current one, where the agent keeps several."""
+    return Status(201, kept_sessions.create_session(key_of(_opened(request, instance_id)), data.name))
+
+
+@router.put("/instances/{instance_id}/session", response=SessionOut, operation_id="switch_session")
+def session_switch(request: HttpRequest, instance_id: str, data: SessionChoiceIn) -> object:
+    """Make another history the current one. What runs in the former one goes on unseen."""
+    instance = _opened(request, instance_id)
+    kept_sessions.switch_session(key_of(instance), data.session_id)
+    instance.session_id = data.session_id
+    return kept_sessions.kept_session(instance, data.session_id)
+
+
+@router.patch("/sessions/{session_id}", response=SessionOut, operation_id="update_session")
+def session_update(request: HttpRequest, session_id: str, data: SessionPatch) -> object:
+    """Rename a history, pin it, put it away, or the reverse."""
+    instance = open_session(caller_of(request).user, session_id)
+    if data.name is not None:
+        kept_sessions.rename_session(key_of(instance), session_id, data.name)
+    if data.pinned is not None:
+        sessions.pin_session(session_id, is_pinned=data.pinned)
+    if data.archived is not None:
+        sessions.archive_session(session_id, is_archived=data.archived)
+    return kept_sessions.kept_session(instance, session_id)
+
+
+@router.delete("/sessions/{session_id}", response={204: None}, operation_id="delete_session")
+def session_delete(request: HttpRequest, session_id: str) -> object:
+    """Remove a history, where the agent keeps several. A turn that runs in it is cancelled."""
+    kept_sessions.delete_session(key_of(open_session(caller_of(request).user, session_id)), session_id)
+    return Status(204, None)
+
+
+@router.post("/instances/{instance_id}/fork", response={201: InstanceOut}, operation_id="fork_instance")
+def instance_fork(request: HttpRequest, instance_id: str, data: ForkIn) -> object:
+    """Begin a conversation that shares this one's path up to a message and goes on alone."""
+    instance = _opened(request, instance_id)
+    made = fork_instance(instance, data.message_id, session_id=data.session_id or "", title=data.title)
+    return Status(201, instances.instance_summary(made.pk))
+
+
+@router.get(
+    "/sessions/{session_id}/export",
+    operation_id="export_session",
+    description=_EXPORT,
+    auth=[AsyncTokenAuth(), AsyncSessionAuth()],
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "The history",
+                "content": {"application/x-ndjson": {}, "text/markdown": {}},
+            }
+        },
+    },
+)
+async def session_export(
+    request: HttpRequest,
+    session_id: str,
+    format: Literal["jsonl", "markdown"] = "jsonl",  # noqa: A002 - its name
+) -> StreamingHttpResponse:
+    """Write out a history with all its branches, a piece at a time."""
+    user = caller_of(request).user
+    await db(open_session, user, session_id)
+    is_lines = format == "jsonl"
+    lines = await db(export_lines if is_lines else export_markdown, session_id)
+    response = StreamingHttpResponse(
+        _pieces(lines), content_type="application/x-ndjson" if is_lines else "text/markdown; charset=utf-8"
+    )
+    name = f"{session_id}.{'jsonl' if is_lines else 'md'}"
+    response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+@router.post("/imports", response={201: ImportedOut}, operation_id="import_conversation")
+def conversation_import(
+    request: HttpRequest,
+    file: Annotated[UploadedFile, File()],
+    agent: Annotated[Name, Form()],
+    title: Annotated[Title | None, Form()] = None,
+) -> object:
+    """Make a conversation of an exported history. A file that is wrong anywhere leaves nothing."""
+    opened = open_agent(caller_of(request).user, agent, instances.new_instance_name())
+    return Status(201, bringing.bring_instance(opened, file, title=title or ""))
+
+
+@router.post("/instances/{instance_id}/imports", response={201: ImportedOut}, operation_id="import_session")
+def session_import(request: HttpRequest, instance_id: str, file: Annotated[UploadedFile, File()]) -> object:
+    """Make a history of an exported one, where the agent keeps several. The current one stays current."""
+    return Status(201, bringing.bring_session(_opened(request, instance_id), file))
+
+
+def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
+    return open_instance(caller_of(request).user, instance_id)
+
+
+async def _pieces(lines: Iterator[str]) -> AsyncIterator[bytes]:
+    """Read a piece on the database bridge whenever the client has taken the one before."""
+    while piece := await db(_next_piece, lines):
+        yield piece
+
+
+def _next_piece(lines: Iterator[str]) -> bytes:
+    return "".join(islice(lines, LINES_A_PIECE)).encode(errors="replace")

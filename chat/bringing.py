@@ -1,0 +1,73 @@
+"""Conversations that come from elsewhere: an exported history becomes one of an instance's, or an instance of its own.
+
+What a person uploads is checked like what a client sends, and messages of role system are refused: those are the
+developer's to say.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from chat.auth import OpenedAgent
+from chat.errors import InputInvalid, QuotaExceeded
+from chat.instance_rows import hold_instance, key_of
+from chat.instances import create_instance, delete_instance, rename_instance
+from chat.kept_sessions import MAX_SESSIONS, choose, keeps_sessions
+from chat.models import AgentInstance
+from sessions_app.importing import Imported, import_session, lines_of
+from sessions_app.models import Session
+from sessions_app.services import delete_session
+from thinkproject.kernel.errors import ThinkError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What came of it."""
+
+    instance_id: str
+    session_id: str
+    message_count: int
+
+
+def bring_instance(opened: OpenedAgent, file: Any, *, title: str = "") -> Brought:
+    """Make a conversation of its own. `opened` has no instance yet.
+
+    Errors: `ExportInvalid`, `QuotaExceeded`, `AgentNotFound`; then there is no new conversation.
+    """
+    instance = create_instance(opened, title=title)
+    try:
+        imported = _import(instance, file)
+    except ThinkError:
+        delete_instance(instance)
+        raise
+    with transaction.atomic():
+        hold_instance(instance)
+        former_id = instance.session_id
+        choose(instance, imported.session_id)
+        if former_id is not None:
+            delete_session(former_id)  # the empty one that a new instance begins with
+        name = Session.objects.values_list("name", flat=True).get(pk=imported.session_id)
+        if not title and name:
+            rename_instance(instance, name[:100])
+    return _brought(instance, imported)
+
+
+def bring_session(instance: AgentInstance, file: Any) -> Brought:
+    """Add a history to a conversation; the current one stays current.
+
+    Errors: `InputInvalid` when the agent does not keep several, `ExportInvalid`, `QuotaExceeded`.
+    """
+    if not keeps_sessions(instance.agent):
+        raise InputInvalid(f"Agent {instance.agent!r} keeps one history; import it as a conversation of its own.")
+    if Session.objects.filter(scope=instance.pk)[MAX_SESSIONS - 1 : MAX_SESSIONS].exists():
+        raise QuotaExceeded(f"A conversation keeps {MAX_SESSIONS} histories; delete some first.")
+    return _brought(instance, _import(instance, file))
+
+
+def _import(instance: AgentInstance, file: Any) -> Imported:
+    return import_session(lines_of(file), owner_id=key_of(instance).owner_id, scope=instance.pk, accepts_system=False)
+
+
+def _brought(instance: AgentInstance, imported: Imported) -> Brought:
+    return Brought(instance_id=instance.pk, session_id=imported.session_id, message_count=imported.message_count)

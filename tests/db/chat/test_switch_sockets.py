@@ -1,0 +1,127 @@
+"""Sockets follow the current history: its list, its turns, and no chunk of another."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+
+from chat import watch
+from chat.agent import InstanceKey
+from chat.handles import AgentHandle
+from chat.llm.scripted import ScriptedModel
+from chat.testing import worker
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_overlap_sockets import submit
+from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.turns.agents import MODELS, SEEN
+from tests.db.chat.turns.gated import gate, reached
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Connect = Callable[[], Awaitable[Any]]
+
+
+@pytest.fixture(autouse=True)
+def _model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 1_000.0)  # what is not told by its bell is not told at all
+    SEEN.clear()
+    MODELS["current"] = ScriptedModel("say: yes")
+
+
+@pytest.fixture
+def handle(alice: User) -> AgentHandle:
+    return AgentHandle(InstanceKey(owner_id=alice.pk, agent="several", name="one"))
+
+
+@pytest.fixture
+async def connect(alice: User) -> AsyncIterator[Connect]:
+    opened: list[Any] = []
+    cookie = await sync_to_async(cookie_of)(alice)
+
+    async def go() -> Any:
+        made = connection("/agents/several/one", cookie=cookie)
+        await made.connect(timeout=5)
+        opened.append(made)
+        await frames_until(made, "cf_agent_mcp_servers")
+        return made
+
+    yield go
+    for made in opened:
+        await made.disconnect()
+
+
+async def next_list(socket: Any) -> list[str]:
+    return [message["id"] for message in (await frames_until(socket, "cf_agent_chat_messages"))[-1]["messages"]]
+
+
+async def test_switching_broadcasts_the_list(connect: Connect, handle: AgentHandle) -> None:
+    first = (await handle.create_session("one")).id
+    await handle.add_messages([{"id": "u1", "parts": [{"type": "text", "text": "hi"}]}])
+    sockets = [await connect(), await connect()]
+    await handle.create_session("two")
+    for socket in sockets:
+        assert await next_list(socket) == []
+    await handle.switch_session(first)
+    for socket in sockets:
+        assert await next_list(socket) == ["u1"]
+    await handle.delete_session(first)
+    for socket in sockets:
+        assert await next_list(socket) == []
+
+
+async def test_no_chunks_of_another_history_and_all_of_them_on_coming_back(
+    connect: Connect, handle: AgentHandle
+) -> None:
+    first = (await handle.create_session("one")).id
+    socket = await connect()
+    async with worker(), gate() as opened:
+        await submit(socket, "r1", "u1")
+        await reached()
+        second = (await handle.create_session("two")).id
+        frames = await frames_until(socket, "cf_agent_chat_messages")
+        done = next(frame for frame in frames if frame.get("done"))
+        assert (done["id"], frames[-1]["messages"]) == ("r1", [])
+        opened.set()
+        assert await handle.wait_until_stable(10)
+        await submit(socket, "r2", "u2")
+        frames = await frames_until(socket, "done")
+        assert {frame["id"] for frame in frames if frame["type"] == "cf_agent_use_chat_response"} == {"r2"}
+    await handle.switch_session(first)
+    ids = await next_list(socket)
+    while len(ids) != 2 or ids[0] != "u1":  # lists of the former end may be under way
+        ids = await next_list(socket)
+    await handle.switch_session(second)
+    assert (await next_list(socket))[0] == "u2"
+
+
+async def test_what_still_runs_is_told_from_its_beginning_on_coming_back(connect: Connect, handle: AgentHandle) -> None:
+    first = (await handle.create_session("one")).id
+    socket = await connect()
+    async with worker(), gate() as opened:
+        await submit(socket, "r1", "u1")
+        await reached()
+        await handle.create_session("two")
+        assert await next_list(socket) == []
+        await handle.switch_session(first)
+        assert await next_list(socket) == ["u1"]
+        opened.set()
+        frames = await frames_until(socket, "done")
+    bodies = [frame["body"] for frame in frames if "seq" in frame]
+    assert '"type":"start"' in bodies[0]
+    assert any("yes" in body for body in bodies)
+    assert (frames[-1]["id"], frames[-1]["outcome"]) == ("r1", "completed")
+
+
+async def test_a_lost_bell_is_noticed(connect: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.05)
+    first = (await handle.create_session("one")).id
+    await handle.add_messages([{"id": "u1", "parts": [{"type": "text", "text": "hi"}]}])
+    await handle.create_session("two")
+    socket = await connect()
+    monkeypatch.setattr("chat.kept_sessions.SWITCHED", "authority.changed")  # a bell that says something else
+    await handle.switch_session(first)
+    async with asyncio.timeout(10):
+        assert await next_list(socket) == ["u1"]

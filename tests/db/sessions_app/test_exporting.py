@@ -1,0 +1,172 @@
+"""What goes out comes in again: the tree, its compactions, what is remembered. What is wrong changes nothing."""
+
+import io
+import json
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from sessions_app import exporting, importing, services
+from sessions_app.errors import ExportInvalid, SessionNotFound
+from sessions_app.exporting import export_lines, export_markdown
+from sessions_app.importing import import_session, lines_of, prune_unfinished
+from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session
+from sessions_app.testing import make_message, make_session, text_message
+
+pytestmark = pytest.mark.django_db
+
+OPEN_CALL = {"type": "tool-pay", "toolCallId": "c", "state": "approval-requested", "input": {}, "approval": {"id": "c"}}
+
+
+@pytest.fixture
+def tree() -> Session:
+    """Two branches, a compaction, a block, an entry, odd characters, usage."""
+    session = make_session("u: one", "a: two", "u: three\u2028\ud800", "a: four", name="Tree", scope="s")
+    make_message(session, "other", role="assistant", after="u1", message_id="b2")
+    make_message(session, "beside", after=None, message_id="root2")
+    services.select_leaf(session.pk, "a4")
+    Message.objects.filter(message_id="a2").update(pruned_calls=["c1"])
+    facts = {"cost": Decimal("1.25"), "input_tokens": 7, "loaded_keys": ["skills:pdf"], "archived_depth": 2}
+    Session.objects.filter(pk=session.pk).update(**facts, system_prompt="a secret of the developer's")
+    Compaction.objects.create(session=session, first_id="u1", last_id="a2", summary="short", trigger="manual")
+    ContextBlock.objects.create(session=session, label="notes", content="remember", max_tokens=9)
+    ContextEntry.objects.create(session=session, label="docs", key="k", content="text")
+    session.refresh_from_db()
+    return session
+
+
+def test_an_export_comes_back_as_it_was(tree: Session, alice: User) -> None:
+    lines = list(export_lines(tree.pk))
+    made = import_session(lines, owner_id=alice.pk, scope="other")
+    assert made.message_count == 6
+    head, *rest = export_lines(made.session_id)
+    assert rest == lines[1:]
+    assert json.loads(head) == {**json.loads(lines[0]), "cost": "0", "input_tokens": 0}
+    row = Session.objects.get(pk=made.session_id)
+    assert (row.scope, row.owner_id, row.name, row.system_prompt) == ("other", alice.pk, "Tree", None)
+    assert "secret" not in "".join(lines)
+
+
+def test_it_streams_whatever_the_pages(tree: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = list(export_lines(tree.pk))
+    monkeypatch.setattr(exporting, "PAGE_ROWS", 2)
+    monkeypatch.setattr(importing, "BATCH", 2)
+    assert list(export_lines(tree.pk)) == whole
+    assert list(export_lines(import_session(whole).session_id))[1:] == whole[1:]
+
+
+def test_a_fork_is_exported_whole_and_without_the_origins_siblings(tree: Session) -> None:
+    fork = services.fork_session(tree.pk, "u3")
+    make_message(fork, "own", message_id="f4")
+    made = import_session(export_lines(fork.pk))
+    services.delete_session(tree.pk)
+    services.delete_session(fork.pk)
+    rows = Message.objects.filter(session_id=made.session_id).order_by("depth")
+    assert list(rows.values_list("message_id", flat=True)) == ["u1", "a2", "u3", "f4"]
+
+
+def test_what_waits_is_placed_and_open_calls_are_closed() -> None:
+    session = make_session("u: one")
+    make_message(session, role="assistant", message_id="a2", parts=[OPEN_CALL])
+    services.queue_messages(session.pk, [text_message("user", "waits", "q")])
+    made = import_session(export_lines(session.pk))
+    rows = {row.message_id: row for row in Message.objects.filter(session_id=made.session_id)}
+    assert Session.objects.get(pk=made.session_id).active_leaf == rows["q"]
+    assert rows["q"].parent_id == rows["a2"].pk
+    assert rows["a2"].content["parts"][0]["state"] == "output-error"
+
+
+def lines_with(*changed: Any) -> list[str]:
+    head = {"kind": "session", "format": "think-session", "version": 1, "leaf": None}
+    return [json.dumps(line) for line in (head, *changed)]
+
+
+STAMP = {"created_at": "2026-01-01T00:00:00+00:00"}
+HELLO = {"kind": "message", **text_message("user", "hi", "m1"), "parent": None, **STAMP}
+END = {"kind": "end", "messages": 1}
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "it was cut"),
+        (["nonsense"], "line 1: This is not JSON"),
+        (["[1]"], "Each line is a JSON object"),
+        ([json.dumps({"kind": "session", "format": "other"})], "no export of the format"),
+        ([json.dumps(HELLO)], "begins with one line"),
+        (lines_with(HELLO), "it was cut"),
+        (lines_with(HELLO, {"kind": "end", "messages": 2}), "line 3: .*2 messages, 1 were found"),
+        (lines_with(HELLO, HELLO, {"kind": "end", "messages": 2}), "'m1' comes twice"),
+        (lines_with({**HELLO, "parent": "m0"}, END), "parent 'm0' .* does not come before"),
+        (lines_with({**HELLO, "parent": 1}, END), "parent is the id"),
+        (lines_with({**HELLO, "role": "tool"}, END), "role must be"),
+        (lines_with({**HELLO, "parts": [{"type": "text"}]}, END), "line 2: Part 0"),
+        (lines_with({**HELLO, "created_at": "2026-01-01"}, END), "time zone"),
+        (lines_with({**HELLO, "created_at": "2026-13-01T00:00:00Z"}, END), "time zone"),
+        (lines_with({"kind": "compaction", **STAMP, "trigger": "magic"}, END), "'Compaction' is wrong"),
+        (lines_with({"kind": "block", "label": "x" * 65}, END), "'ContextBlock' is wrong"),
+        (lines_with({"kind": "spell"}, END), "no lines of kind 'spell'"),
+        (lines_with(HELLO, END, HELLO), "ends after 'end'"),
+        ([lines_with()[0].replace("null", '"m9"'), json.dumps(HELLO), json.dumps(END)], "leaf 'm9'"),
+        ([lines_with()[0].replace('"leaf"', '"archived_depth": "much", "leaf"'), *lines_with(HELLO, END)[1:]], "wrong"),
+        ([lines_with()[0].replace('"leaf"', '"loaded_keys": [1], "leaf"'), *lines_with(HELLO, END)[1:]], "loaded keys"),
+    ],
+)
+def test_what_is_wrong_is_said_and_changes_nothing(lines: list[str], said: str) -> None:
+    with pytest.raises(ExportInvalid, match=said):
+        import_session(lines)
+    assert not Session.objects.exists()
+    assert not Message.objects.exists()
+
+
+def test_system_messages_can_be_refused() -> None:
+    lines = lines_with({**HELLO, "role": "system"}, END)
+    with pytest.raises(ExportInvalid, match="role 'system'"):
+        import_session(lines, accepts_system=False)
+    assert import_session(lines).message_count == 1
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "MAX_LINE_BYTES", 20)
+    with pytest.raises(ExportInvalid, match="at most 20 bytes"):
+        import_session(lines_of(io.BytesIO(b"x" * 50)))
+
+
+def test_an_import_that_died_is_pruned() -> None:
+    kept = make_session(scope="import:young")
+    dead = make_session("u: hi", scope="import:old")
+    Session.objects.filter(pk=dead.pk).update(updated_at=timezone.now() - timedelta(days=2))
+    assert (prune_unfinished(), prune_unfinished()) == (1, 0)
+    assert list(Session.objects.values_list("pk", flat=True)) == [kept.pk]
+
+
+def test_markdown_is_the_shown_path(tree: Session) -> None:
+    call = {"type": "tool-add", "toolCallId": "c", "state": "output-available", "input": {"a": 1}, "output": "```"}
+    parts: list[dict[str, Any]] = [{"type": "reasoning", "text": "hm\n\nyes"}, call, {"type": "text", "text": "done"}]
+    make_message(tree, role="assistant", message_id="a5", parts=parts)
+    text = "".join(export_markdown(tree.pk))
+    assert text.startswith("# Tree\n\n## User\n\none\n\n## Assistant\n\ntwo\n\n## User")
+    assert "other" not in text
+    assert '> hm\n>\n> yes\n\n**Tool:** `add`\n\n```json\n{\n  "a": 1\n}\n```\n\n````\n```\n````\n\ndone\n\n' in text
+
+
+def test_commands_write_a_file_and_read_it(tree: Session, alice: User, tmp_path: Path) -> None:
+    file, out = tmp_path / "tree.jsonl", io.StringIO()
+    call_command("export_session", tree.pk, output=file, stderr=io.StringIO())
+    call_command("import_session", file, user="alice", scope="new", stdout=out, stderr=io.StringIO())
+    row = Session.objects.get(pk=out.getvalue().strip())
+    assert (row.owner_id, row.scope) == (alice.pk, "new")
+    shown = io.StringIO()
+    call_command("export_session", tree.pk, markdown=True, stdout=shown)
+    assert shown.getvalue().startswith("# Tree")
+    for command in (("export_session", "nope"), ("import_session", tmp_path / "none"), ("import_session", __file__)):
+        with pytest.raises(CommandError):
+            call_command(*command)
+    with pytest.raises(SessionNotFound):
+        export_markdown("nope")

@@ -1,0 +1,263 @@
+"""Sessions as code holds them, without an agent: rows A3 and C6 16 and 17 of the reference."""
+
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import User
+
+from sessions_app.core.messages import StoredMessage
+from sessions_app.errors import CompactionInvalid, MessageInvalid, MessageNotFound, SessionNotFound
+from sessions_app.handle import SessionHandle
+from sessions_app.manager import SessionManager
+from sessions_app.models import Compaction, ContextBlock, Message, Session
+from sessions_app.sessions import archive_session, pin_session
+from sessions_app.testing import history_of, text_message
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def manager() -> SessionManager:
+    return SessionManager(scope="s")
+
+
+def ids(messages: list[StoredMessage]) -> list[str]:
+    return [message.id for message in messages]
+
+
+def talk(manager: SessionManager, name: str = "talk") -> SessionHandle:
+    session = manager.create(name)
+    session.append_all(history_of("u: one", "a: two", "u: three", "a: four"))
+    return session
+
+
+def compact(session: SessionHandle, first: str, last: str, summary: str = "short") -> Compaction:
+    return Compaction.objects.create(
+        session_id=session.id, first_id=first, last_id=last, summary=summary, trigger="added"
+    )
+
+
+def test_c6_16_branches(manager: SessionManager) -> None:
+    session = manager.create()
+    session.append(text_message("user", "hi", "root"))
+    for answer in ("first", "second"):
+        session.append(text_message("assistant", answer, answer), parent="root")
+    assert ids(session.history("first")) == ["root", "first"]
+    assert ids(session.history("second")) == ["root", "second"]
+    assert ids(session.branches("root")) == ["first", "second"]
+
+
+def test_c6_17_fork(manager: SessionManager) -> None:
+    session = talk(manager)
+    fork = manager.fork(session.id, "a2", "copy")
+    assert ids(fork.history()) == ["u1", "a2"]
+    assert ids(session.history()) == ["u1", "a2", "u3", "a4"]
+    assert Message.objects.count() == 4
+
+
+def test_a3_01_a_new_session_is_the_current_one(manager: SessionManager) -> None:
+    first, second = manager.create("one"), manager.create("two", model_name="m", source="web")
+    assert manager.current_id == second.id != first.id
+    assert manager.history() == []
+    assert [(found.name, found.model_name, found.source) for found in manager.list()] == [
+        ("two", "m", "web"),
+        ("one", "", ""),
+    ]
+
+
+def test_a3_02_switch(manager: SessionManager) -> None:
+    first = talk(manager)
+    manager.create()
+    assert ids(manager.switch(first.id)) == ["u1", "a2", "u3", "a4"]
+    assert manager.current_id == first.id
+    with pytest.raises(SessionNotFound, match="There is no session 'nope'"):
+        manager.switch("nope")
+    assert manager.current_id == first.id
+
+
+def test_a3_03_the_most_recently_changed_is_listed_first(manager: SessionManager) -> None:
+    first, second = manager.create("one"), manager.create("two")
+    first.append("hi")
+    assert [found.id for found in manager.list()] == [first.id, second.id]
+    [page] = manager.list(limit=1)
+    assert [found.id for found in manager.list(after=page)] == [second.id]
+
+
+def test_pinned_ones_come_first_and_archived_ones_are_put_away(manager: SessionManager) -> None:
+    made = [manager.create(name) for name in ("a", "b", "c")]
+    pin_session(made[0].id)
+    archive_session(made[1].id)
+    assert [found.name for found in manager.list()] == ["a", "c"]
+    assert [found.name for found in manager.list(after=manager.list(limit=1)[0])] == ["c"]
+    assert [found.name for found in manager.list(is_archived=True)] == ["b"]
+    assert {found.name for found in manager.list(is_archived=None)} == {"a", "b", "c"}
+    manager.pin(made[0].id, is_pinned=False)
+    manager.archive(made[1].id, is_archived=False)
+    assert [found.name for found in manager.list()] == ["c", "b", "a"]
+
+
+def test_a3_04_deleting_the_current_session_leaves_none(manager: SessionManager) -> None:
+    kept, gone = talk(manager, "kept"), talk(manager, "gone")
+    compact(gone, "u1", "a2")
+    manager.delete(gone.id)
+    assert (manager.current_id, manager.history()) == (None, [])
+    assert [found.id for found in manager.list()] == [kept.id]
+    assert not Compaction.objects.exists()
+    with pytest.raises(SessionNotFound):
+        manager.delete(gone.id)
+
+
+def test_a3_05_rename(manager: SessionManager) -> None:
+    first, _second = manager.create("one"), manager.create("two")
+    manager.rename(first.id, "other")
+    assert [found.name for found in manager.list()] == ["other", "two"]
+    with pytest.raises(SessionNotFound):
+        manager.rename("nope", "x")
+
+
+def test_a3_06_clear(manager: SessionManager) -> None:
+    session = talk(manager)
+    compact(session, "u1", "a2")
+    Session.objects.filter(pk=session.id).update(loaded_keys=["skills:pdf"], system_prompt="frozen")
+    session.clear()
+    row = Session.objects.get(pk=session.id)
+    assert (session.history(), session.compactions(), row.loaded_keys, row.system_prompt) == ([], [], [], None)
+
+
+def test_a3_07_before_the_first_and_on_all_branches(manager: SessionManager) -> None:
+    assert (manager.current_id, manager.current, manager.history(), manager.list()) == (None, None, [], [])
+    session = talk(manager)
+    session.append(text_message("assistant", "again", "again"), parent="u3")
+    assert (session.path_length(), session.path_length("a4"), session.message_count()) == (4, 4, 5)
+    assert manager.fork(session.id, "u3").message_count() == 3
+
+
+def test_a3_08_the_current_session_survives_a_restart(manager: SessionManager) -> None:
+    first = talk(manager)
+    manager.create()
+    manager.switch(first.id)
+    assert SessionManager(scope="s").current_id == first.id
+
+
+def test_a3_09_sessions_are_isolated(manager: SessionManager, alice: User) -> None:
+    first, second = talk(manager), talk(manager)
+    first.clear()
+    assert ids(second.history()) == ["u1", "a2", "u3", "a4"]
+    for other in (SessionManager(scope="other"), SessionManager(owner_id=alice.pk)):
+        assert (other.list(), other.find(second.id), other.find("nul\0")) == ([], None, None)
+        for verb in (other.get, other.delete, other.switch, other.export):
+            with pytest.raises(SessionNotFound):
+                verb(second.id)
+    assert ids(second.history()) == ["u1", "a2", "u3", "a4"]
+
+
+def test_a3_10_deleting_messages_moves_up_what_hangs_below(manager: SessionManager) -> None:
+    session = talk(manager)
+    session.append(text_message("user", "five", "u5"))
+    session.delete_messages(["a2", "u3"])
+    assert ids(session.history()) == ["u1", "a4", "u5"]
+    assert [message.depth for message in session.history()] == [0, 1, 2]
+    with pytest.raises(MessageNotFound):
+        session.delete_messages(["a4", "nope"])
+    assert session.path_length() == 3
+
+
+def test_a3_11_where_a_message_is_appended(manager: SessionManager) -> None:
+    session = talk(manager)
+    assert session.history()[-1].id == session.leaf_id() == "a4"
+    root = session.append("elsewhere", parent=None)
+    assert ids(session.history()) == [root]
+    with pytest.raises(MessageNotFound):
+        session.append("nowhere", parent="nope")
+
+
+def test_a3_12_upsert_and_append_all(manager: SessionManager) -> None:
+    session = talk(manager)
+    assert session.append_all(["five", text_message("assistant", "six", "a6")]) == "a6"
+    session.upsert(text_message("user", "changed", "u1"), parent="a6")
+    found = session.message("u1")
+    assert found is not None
+    assert (found.parts[0]["text"], found.parent_id, session.path_length()) == ("changed", None, 6)
+    assert session.upsert(text_message("user", "new", "u7")) == session.leaf_id() == "u7"
+
+
+def test_a3_16_a_fork_is_linked_and_listed_first(manager: SessionManager) -> None:
+    session = talk(manager)
+    manager.create("later")
+    fork = manager.fork(session.id, "u3", "copy")
+    [first, *_] = manager.list()
+    assert (first.id, first.parent_id, first.name) == (fork.id, session.id, "copy")
+    session.clear()
+    assert ids(fork.history()) == ["u1", "a2", "u3"]
+
+
+def test_a3_16_a_fork_keeps_what_lies_on_the_shared_path(manager: SessionManager) -> None:
+    session = talk(manager)
+    session.append(text_message("assistant", "other", "b2"), parent="u1")
+    session.select("a4")
+    for first, last in (("u1", "a2"), ("u1", "a4"), ("u1", "b2"), ("u1", "gone")):
+        compact(session, first, last, f"{first}-{last}")
+    undone = compact(session, "u1", "a2", "undone")
+    Compaction.objects.filter(pk=undone.pk).update(undone_at=undone.created_at)
+    ContextBlock.objects.create(session_id=session.id, label="notes", content="remember")
+    fork = session.fork("u3")
+    kept = fork.compactions()
+    assert [row.summary for row in kept] == ["u1-a2"]
+    assert kept[0].created_at == session.compactions()[0].created_at
+    assert kept[0].id != session.compactions()[0].id
+    assert [message.id for message in fork.history()] == [f"compaction_{kept[0].id}", "u3"]
+    assert ContextBlock.objects.get(session_id=fork.id).content == "remember"
+    session.clear()
+    assert len(fork.compactions()) == 1
+
+
+def test_a3_17_needs_compaction_counts_only(manager: SessionManager) -> None:
+    session = talk(manager)
+    assert session.needs_compaction(3)
+    assert not session.needs_compaction(4)
+    assert not session.needs_compaction()
+
+
+def test_a3_18_compactions_are_listed_oldest_first(manager: SessionManager) -> None:
+    session = talk(manager)
+    for first, last in (("u1", "a2"), ("u3", "a4")):
+        session.add_compaction("short", first, last)
+    assert [row.last_id for row in session.compactions()] == ["a2", "a4"]
+    with pytest.raises(CompactionInvalid):
+        session.add_compaction("short", "a4", "u1")
+
+
+def test_a3_23_usage_is_added_exactly(manager: SessionManager) -> None:
+    session = manager.create()
+    for _ in range(10):
+        session.add_usage(3, 2, Decimal("0.0000000001"))
+    found = session.info()
+    assert (found.input_tokens, found.output_tokens, found.cost) == (30, 20, Decimal("0.000000001"))
+    for tokens, cost in ((-1, Decimal(0)), (1, 0.1)):
+        with pytest.raises(MessageInvalid):
+            session.add_usage(tokens, 0, cost)  # type: ignore[arg-type]  # what a caller may do all the same
+    assert session.info() == found
+
+
+def test_a3_24_compact_and_split(manager: SessionManager) -> None:
+    session = manager.create("long", model_name="m", source="cli")
+    session.append("hello")
+    new = manager.compact_and_split(session.id, "They said hello.")
+    old, made = session.info(), new.info()
+    assert (old.end_reason, old.path_length) == ("compaction", 1)
+    assert (made.name, made.parent_id, made.model_name, made.source) == ("long", session.id, "m", "cli")
+    [message] = new.history()
+    assert message.role == "assistant"
+    assert message.parts[0]["text"] == "[Context from previous session]\n\nThey said hello."
+    with pytest.raises(MessageInvalid):
+        manager.compact_and_split(new.id, "  ")
+    assert new.info().end_reason == ""
+
+
+def test_a3_25_search_finds_what_was_said_and_what_was_brought(manager: SessionManager) -> None:
+    session = talk(manager, "one")
+    brought = manager.import_session(manager.export(session.id))
+    SessionManager(scope="other").create().append("three elsewhere")
+    assert {hit.session_id for hit in manager.search("three").hits} == {session.id, brought.id}
+    assert [hit.message_id for hit in manager.search("three", session_id=brought.id).hits] == ["u3"]
+    assert manager.search('"').problem
