@@ -77,6 +77,15 @@ def test_one_that_fails_and_one_with_nothing_to_do(tab: ChatPage, live_product: 
     expect(line(tab)).to_have_count(0)
 
 
+def test_a_title_comes_by_itself_to_every_tab(open_tab: OpenTab) -> None:
+    tab, other = open_tab("/c/new?agent=keeper"), None
+    tab.ask("How do I make tea?\nsay: Making Good Tea")
+    other = open_tab("/c/new", context=tab.page.context)
+    expect(tab.page.locator("#title")).to_have_text("Making Good Tea", timeout=15_000)
+    for page in (tab, other):
+        expect(page.page.locator(".row-title")).to_have_text("Making Good Tea")
+
+
 def test_one_that_comes_by_itself(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.open("/c/" + live_product.seed("Long ago", history(60), agent="keeper"))
     tab.ask("say: Hello.")

@@ -164,6 +164,7 @@ function tailNodes(context) {
 function spentNodes(usage) {
   if (!usage) return [];
   const { total, sub_agents: below } = usage;
+  if (!total.input_tokens && !total.output_tokens) return [];
   const facts = [`${several(total.input_tokens, "token")} read, ${count(total.output_tokens)} written`, Number(total.cost) > 0 && money(total.cost)];
   const nodes = [h("h2", { text: "So far" }), h("p", { text: facts.filter(Boolean).join(" · ") })];
   if (below.session_count) nodes.push(h("p", { class: "muted", text: "Sub-agents included." }));

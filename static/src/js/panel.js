@@ -53,8 +53,8 @@ export class Panel {
     this.#keep();
     this.#cover();
     this.#draw();
-    const opener = this.#opener?.offsetParent ? this.#opener : this.elements.openers.find((button) => button.offsetParent);
-    opener?.focus();
+    const usual = this.elements.openers.toSorted((a, b) => a.dataset.panel.length - b.dataset.panel.length); // the one in the head first
+    [this.#opener, ...usual].find((button) => button?.offsetParent)?.focus();
     this.#opener = null;
   }
 

@@ -85,7 +85,9 @@ class Desk(Think):
 
 
 class Keeper(Think):
-    """Remembers in every way, and summarises what becomes long."""
+    """Remembers in every way, summarises what becomes long, and has its conversations named."""
+
+    title_model = ""
 
     def get_model(self) -> str:
         """Answer with the scripted provider."""

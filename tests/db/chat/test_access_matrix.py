@@ -217,9 +217,7 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
     remember(Holder(owner_id=alice.pk))
     monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
-    monkeypatch.setattr(
-        Assistant, "get_model", lambda _agent: ScriptedModel()
-    )  # it is not called
+    monkeypatch.setattr(Assistant, "get_model", lambda _agent: ScriptedModel())  # it is not called
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
     remember(Holder(session_id=instance.session_id))
