@@ -126,7 +126,7 @@ class ClientRequests:
             turn = live.turn_ref(replied.turn)
             if await self.follows(turn):
                 await self.hear_before(turn.position)
-                await self.delivery.accepted(turn)
+                self.delivery.tell(turn)  # not a request of its own: it asks for this one by a probe
         elif replied.refusal:
             await self.send_text(frames.error(new_id("req"), replied.refusal, continuation=True))
 

@@ -78,7 +78,9 @@ class Room:
 
     def open_two(self) -> tuple[Tab, Tab]:
         """A tab that acts and one that only looks."""
-        return self.open("first"), self.open("observer")
+        first, observer = self.open("first"), self.open("observer")
+        observer.wait_probed()
+        return first, observer
 
     def open_same_origin(self, label: str) -> Tab:
         """Open a tab whose page has the product's own origin, a cookie and no token."""
@@ -155,7 +157,10 @@ class Room:
             assert not tab.events("crash"), tab.events("crash")
             for frames in tab.by_socket():
                 check_frames(frames, tab.label)
-            check_renders(tab.seen, answers, tab.label, may_show_ghost=tab is clearer)
+            try:
+                check_renders(tab.seen, answers, tab.label, may_show_ghost=tab is clearer)
+            except AssertionError as error:
+                raise AssertionError(f"{error}\n{tab.dump()}") from None
         return stored
 
     def _wait_equal(self, deadline: float) -> list[Json]:

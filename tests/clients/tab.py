@@ -149,6 +149,13 @@ class Tab:
             what=f"{characters} characters of an answer",
         )
 
+    def wait_probed(self) -> None:
+        """Wait until the page's first question, whether something runs, is answered: from then on it only listens."""
+        deadline = time.monotonic() + 20
+        while not any("probeId" in frame for frame in self.all_received()):
+            assert time.monotonic() < deadline, f"{self.label}: nothing answered its probe.\n{self.dump()}"
+            self.page.wait_for_timeout(25)
+
     def wait_rest(self, *, seconds: float = 30) -> None:
         """Wait until nothing is under way in this tab."""
         self.wait(REST, seconds=seconds, what="rest")

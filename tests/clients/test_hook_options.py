@@ -148,6 +148,7 @@ def test_page_that_resumes_nothing(make_room: MakeRoom, context: BrowserContext,
     room.ask(tab, LONG)
     tab.wait_text(20)
     tab.reload()
+    wait_for(lambda: len(room.stored()) == 2, seconds=20, what="the stored answer")
     room.rest()
     assert sent(tab, "cf_agent_stream_resume_request") == []
 

@@ -29,7 +29,9 @@ def enter(room: Room, transport: str, label: str = "first", **query: str | int) 
 
 def look_on(room: Room) -> Tab:
     """Open a tab that only looks on: it has the hook and hears of everything."""
-    return room.open("observer", page=PAGE["hook"])
+    tab = room.open("observer", page=PAGE["hook"])
+    tab.wait_probed()
+    return tab
 
 
 def flat(messages: list[Json]) -> list[object]:

@@ -182,6 +182,22 @@ async def test_a_stream_that_goes_out_live_stops_when_it_is_offered(connect: Con
     assert [frame["type"] for frame in told] == ["cf_agent_chat_messages", RESPONSE]
 
 
+async def test_a_continuation_that_goes_out_live_stops_when_its_tab_probes(connect: Connect) -> None:
+    GATE["open"] = asyncio.Event()
+    tab = await connect()
+    [call] = open_calls(await ask(tab, "call tool where {}\nwait 0 s\ncall tool linger {}\nsay: At last."))
+    async with worker():
+        await result(tab, call)
+        while "seq" not in (await frames_until(tab, RESPONSE))[-1]:
+            pass
+        await probe(tab)
+        offer = (await frames_until(tab, RESUMING))[-1]
+        GATE["open"].set()
+        told = await frames_until(tab, "done")
+    assert [frame["type"] for frame in told] == ["cf_agent_chat_messages", RESPONSE]
+    assert told[-1]["id"] == offer["id"]
+
+
 @pytest.mark.parametrize("was_told", [True, False])
 async def test_an_answer_between_the_last_chunk_and_the_end_is_told_again(connect: Connect, was_told: bool) -> None:
     """At the end the published hooks put their own copy of the answer, without the result, in its place."""
