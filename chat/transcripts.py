@@ -275,8 +275,9 @@ class _Edge:
 def _edge(instance: AgentInstance) -> _Edge:
     """The oldest turn under way, the newest final one when that one failed, and a summary that is on its way."""
     fibers = fibers_under_way(instance.id)
-    under_way = (turn for turn in turns_under_way(instance.id) if turn.session_id == instance.session_id)
-    live = next((turn for turn in under_way if turn.finished_at is None), None) if fibers else None
+    under_way = turns_under_way(instance.id) if fibers else ()
+    here = (turn for turn in under_way if turn.session_id == instance.session_id)
+    live = next((turn for turn in here if turn.finished_at is None), None)
     turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
     final = turns.filter(fiber__status__in=TERMINAL).order_by("-position").first()
     has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
