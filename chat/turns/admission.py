@@ -248,7 +248,8 @@ def cancel_all(
     `queued_reason` is for those that never began.
     """
     under_way = turns_under_way(instance.pk).select_related("fiber", "instance")
-    turns = list(under_way if session_id is None else under_way.filter(session_id=session_id))
+    # Chosen here: asked for the session, a database would start from all turns that it ever had.
+    turns = [turn for turn in under_way if session_id in (None, turn.session_id)]
     for turn in turns:
         reason = queued_reason if turn.started_at is None else "stopped"
         if cancel_fiber(turn.fiber_id, reason=reason):

@@ -234,12 +234,16 @@ def _passed_text(row: ToolCallRecord) -> str:
 
 
 def has_pending_interaction(key: InstanceKey) -> bool:
-    """Whether a client or a person still owes an answer in the current session. Two queries."""
+    """Whether a client or a person still owes an answer in the current session. Two queries, three where one is owed."""
     instance = find_instance(key)
     if instance is None or instance.session_id is None:
         return False
-    turns = Turn.objects.filter(session_id=instance.session_id)
-    return open_calls(instance.pk).filter(status__in=ANSWERABLE, turn_id__in=turns.values("pk")).exists()
+    # From the few open calls to their turns: a session may have had very many.
+    owing = set(open_calls(instance.pk).filter(status__in=ANSWERABLE).values_list("turn_id", flat=True))
+    if not owing:
+        return False
+    elsewhere = Turn.objects.filter(pk__in=owing).exclude(session_id=instance.session_id)
+    return owing > set(elsewhere.values_list("pk", flat=True))
 
 
 def pending_calls(instance: AgentInstance) -> list[ToolCallRecord]:

@@ -264,7 +264,7 @@ class Streamed:
 
 
 def call(client: Client, method: str, path: str, body: Any) -> Any:
-    if path.endswith(ASYNC):
+    if path.endswith(("/stream", "/export")):
         return async_to_sync(_follow)(client, path)
     if isinstance(body, bytes):
         return client.generic(method, path, body, content_type="multipart/form-data; boundary=edge")
