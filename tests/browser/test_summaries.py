@@ -78,11 +78,11 @@ def test_one_that_fails_and_one_with_nothing_to_do(tab: ChatPage, live_product: 
 
 
 def test_a_title_comes_by_itself_to_every_tab(open_tab: OpenTab) -> None:
-    tab, other = open_tab("/c/new?agent=keeper"), None
+    tab = open_tab("/c/new?agent=keeper")
     tab.ask("How do I make tea?\nsay: Making Good Tea")
-    other = open_tab("/c/new", context=tab.page.context)
-    expect(tab.page.locator("#title")).to_have_text("Making Good Tea", timeout=15_000)
+    other = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
     for page in (tab, other):
+        expect(page.page.locator("#title")).to_have_text("Making Good Tea", timeout=15_000)
         expect(page.page.locator(".row-title")).to_have_text("Making Good Tea")
 
 

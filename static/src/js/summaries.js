@@ -6,17 +6,21 @@ export class Summaries {
   constructor(api, conversation, say) {
     Object.assign(this, { api, conversation, say, asked: null });
     Object.assign(conversation, { compactions: [], compactionError: "" }); // how one stands is in the page: `compacting`
+    conversation.on("messages", () => this.#onMessages());
     conversation.on("session", (frame) => this.#onPhase(frame));
     conversation.on("session-failed", (text) => this.#onFailed(text));
-    conversation.on("reconnected", () => this.read());
-    if (conversation.instance.id) this.read();
+    conversation.on("reconnected", () => {
+      conversation.isCompactionHeard = false; // what was told meanwhile is not known here
+      this.read();
+    });
+    this.read();
   }
 
   /** Have older messages summarised. */
   async ask(instructions) {
     if (!this.conversation.instance.id) return this.say("There is nothing to summarise yet.", { isNotice: true });
     this.asked = { instructions };
-    this.#set({ compacting: "waiting", compactionError: "" });
+    this.#set({ compacting: "waiting", compactionError: "", isCompactionHeard: true });
     try {
       await this.api.compact(this.conversation.instance.id, instructions);
     } catch (error) {
@@ -38,6 +42,7 @@ export class Summaries {
 
   async read() {
     const { conversation } = this;
+    if (!conversation.instance.id) return;
     try {
       const found = await this.api.compactions(conversation.instance.id);
       if (conversation.isClosed) return;
@@ -61,15 +66,23 @@ export class Summaries {
     return true;
   }
 
+  /** Another history has taken the place of the one that was shown: it has summaries of its own. */
+  #onMessages() {
+    const ids = new Set(this.conversation.messages.map((message) => message.id));
+    const isOther = this.known && ids.size > 0 && ![...ids].some((id) => this.known.has(id));
+    this.known = ids;
+    if (isOther) this.read();
+  }
+
   #onPhase({ phase, compacted }) {
     const { conversation } = this;
+    conversation.isCompactionHeard = true;
     if (phase === "compacting") return this.#set({ compacting: "running", compactionError: "" });
     const found = this.asked && conversation.compacting && !compacted && !conversation.compactionError;
     if (found) this.say("There is nothing to summarise yet.", { isNotice: true });
     if (compacted) this.say("Older messages were summarised.");
     this.asked = conversation.compactionError ? this.asked : null;
     this.#set({ compacting: "" });
-    this.conversation.refreshSoon(); // a page that was read before may still say otherwise
     this.read();
   }
 

@@ -5,6 +5,7 @@ import { fromPage, mergeNewest } from "./path.js";
 import { TurnStream } from "./stream.js";
 
 const REFRESH_PAUSE = 60;
+const COMPACTION_LOOK = 3_000;
 
 /** Events: "messages" (the list changed), "message" (id: its parts changed), "status". */
 export class Transcript extends Emitter {
@@ -24,6 +25,8 @@ export class Transcript extends Emitter {
     this.leafId = null;
     this.running = null;
     this.isRecovering = false;
+    this.compacting = ""; // "waiting" or "running": a summary is on its way
+    this.isCompactionHeard = false; // a frame told of it since the line is there: from then on frames count, pages come too late
     this.isLoaded = false;
     this.loadError = null;
     this.readAt = 0; // when the last page was asked for
@@ -89,8 +92,7 @@ export class Transcript extends Emitter {
     mergeNewest(this, page, running?.message ?? null);
     this.queued = page.queued;
     this.leafId = page.leafId;
-    const isMakingRoom = running && this.compacting === "running"; // inside a turn there is nothing that the page could tell
-    this.compacting = page.compacting || (isMakingRoom ? "running" : "");
+    if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
     if (running) this.running = running;
     else if (!live || live.isDone || !this.socket || this.socket.state !== "open") this.running = null;
     else if (live && !page.running) this.#forgetWhenOver(live);
@@ -98,6 +100,13 @@ export class Transcript extends Emitter {
     this.isLoaded = true;
     this.emit("messages");
     this.emit("status");
+  }
+
+  /** How a summary stands, where no frame has told yet. Its end may have been told before anybody here listened: look again. */
+  #takeCompacting(state) {
+    this.compacting = state;
+    clearTimeout(this.compactionTimer);
+    if (state) this.compactionTimer = setTimeout(() => this.isClosed || this.isCompactionHeard || this.refresh(), COMPACTION_LOOK);
   }
 
   /** The page was read while the turn ran: its answer comes by the stream, what has come of it stays in sight. */

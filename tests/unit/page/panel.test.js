@@ -7,6 +7,7 @@ import { linesOf } from "../../../static/src/js/overlays.js";
 import { grouped, whoDid } from "../../../static/src/js/remembered.js";
 import { statusOf } from "../../../static/src/js/status_line.js";
 import { Summaries } from "../../../static/src/js/summaries.js";
+import { Transcript } from "../../../static/src/js/transcript.js";
 
 function same(found, wanted) {
   const [a, b] = [JSON.stringify(found), JSON.stringify(wanted)];
@@ -96,11 +97,41 @@ Deno.test("a summary that is made, waited for, or failed is said", () => {
 function heard(answers = {}) {
   const listeners = {};
   const said = [];
-  const conversation = { instance: { id: "i" }, on: (name, listener) => (listeners[name] = listener), emit: () => {}, refreshSoon: () => {} };
+  const conversation = { instance: { id: "i" }, on: (name, listener) => (listeners[name] = listener), emit: () => {} };
   const api = { compactions: async () => [], compact: async () => {}, ...answers };
   const summaries = new Summaries(api, conversation, (text) => said.push(text));
   return { conversation, summaries, said, frame: (phase, more = {}) => listeners.session({ phase, ...more }), fail: (text) => listeners["session-failed"](text) };
 }
+
+Deno.test("a page tells of a summary until a frame does: a page may be older than the frame", () => {
+  const transcript = new Transcript({}, { id: "i" });
+  transcript.isClosed = true; // no look later
+  const summaries = new Summaries({ compactions: async () => [] }, transcript, () => {});
+  transcript.takePage({ compacting: "running" });
+  same(transcript.compacting, "running");
+  transcript.emit("session", { phase: "idle", compacted: { tokensBefore: 9 } });
+  transcript.takePage({ compacting: "running" }); // its row ends a moment after the word that it has ended
+  same(transcript.compacting, "");
+  transcript.emit("reconnected");
+  transcript.takePage({ compacting: "waiting" });
+  same([transcript.compacting, Boolean(summaries)], ["waiting", true]);
+  clearTimeout(transcript.compactionTimer);
+});
+
+Deno.test("summaries are read again when another history is shown, and only then", () => {
+  const reads = [];
+  const transcript = new Transcript({}, { id: "i" });
+  new Summaries({ compactions: async () => (reads.push(1), []) }, transcript, () => {});
+  const show = (...ids) => transcript.takePage({ items: ids.map((id) => ({ id, role: "user" })) });
+  show("a", "b");
+  show("a", "b", "c");
+  same(reads.length, 1);
+  show("x", "y");
+  same(reads.length, 2);
+  show();
+  show("y");
+  same(reads.length, 3);
+});
 
 Deno.test("what was asked for ends with a word: done, nothing to do, or failed", async () => {
   const done = heard();
