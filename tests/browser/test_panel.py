@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
@@ -65,14 +65,12 @@ def test_the_next_call_is_laid_open(tab: ChatPage, live_product: LiveProduct) ->
 
 
 def test_how_full_the_model_is(tab: ChatPage, live_product: LiveProduct) -> None:
-    def answer(route: Route) -> None:
-        told = route.fetch()
-        known = {"context_tokens": 4_000, "usable_tokens": 3_000, "model": f"somebody/{LONG}"}
-        route.fulfill(response=told, json={**told.json(), **known})
-
-    tab.page.route("**/instances/*/context", answer)
+    key = live_product.seed("Nearly full", history(40))
+    tab.open(f"/c/{key}")
+    told = tab.page.evaluate("async (path) => (await fetch(path)).json()", f"/api/v1/instances/{key}/context")
+    known = {"context_tokens": 4_000, "usable_tokens": 3_000, "model": f"somebody/{LONG}"}
+    tab.page.route("**/instances/*/context", lambda route: route.fulfill(json={**told, **known}))
     toggle(tab).click()
-    tab.open("/c/" + live_product.seed("Nearly full", history(40)))
     expect(panel(tab).locator(".is-tight")).to_contain_text("of 4,000 tokens")
     expect(panel(tab)).to_contain_text("Beyond 3,000 tokens older messages are summarised by themselves.")
     expect(panel(tab).get_by_role("img")).to_have_attribute("aria-label", re.compile("Messages .* what the model can"))

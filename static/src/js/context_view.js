@@ -65,6 +65,7 @@ export class ContextView {
   #draw(context, usage) {
     const hadFocus = this.body.contains(document.activeElement) ? document.activeElement.dataset.keep : null;
     const full = fullness(context);
+    for (const piece of this.body.querySelectorAll("details")) this.#note(piece); // its own event may be still on its way
     this.body.replaceChildren(
       h(
         "div",
@@ -85,6 +86,12 @@ export class ContextView {
     if (hadFocus) this.body.querySelector(`[data-keep="${hadFocus}"]`)?.focus({ preventScroll: true });
   }
 
+  #note(piece) {
+    if (!piece.isConnected) return;
+    if (piece.open) this.#open.add(piece.dataset.key);
+    else this.#open.delete(piece.dataset.key);
+  }
+
   #fold(key, label, tokens, build, number = null) {
     const body = h("div", { class: "context-body" });
     const summary = h(
@@ -94,10 +101,9 @@ export class ContextView {
       h("span", { class: "context-label", text: number === null ? label : `${label} (${count(number)})` }),
       h("span", { class: "context-tokens", text: count(tokens) }, h("span", { class: "visually-hidden", text: " tokens" })),
     );
-    const details = h("details", { class: "context-piece", open: this.#open.has(key) }, summary, body);
+    const details = h("details", { class: "context-piece", dataset: { key }, open: this.#open.has(key) }, summary, body);
     const fill = () => {
-      if (details.open) this.#open.add(key);
-      else this.#open.delete(key);
+      this.#note(details);
       if (details.open && !body.childElementCount) body.append(...build());
     };
     details.addEventListener("toggle", fill);
