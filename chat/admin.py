@@ -11,13 +11,15 @@ from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from typing_extensions import override
 
-from chat import attachments, instances, registry, tokens
+import sessions_app.admin  # noqa: F401 - registers first what is registered anew below
+from chat import attachments, compactions, tokens
+from chat.admin_base import ActionAdmin, link_to
 from chat.admin_calls import ToolCallAdmin
+from chat.admin_instances import AgentInstanceAdmin
 from chat.models import AgentInstance, ApiToken, Attachment, StreamSegment, Turn
 from chat.provider_requests import ProviderRequest, provider_requests
 from chat.streams.cold import prune_segments
@@ -25,40 +27,39 @@ from chat.turns.admission import cancel_turn
 from chat.turns.status import turn_status
 from fibers.models import FiberStep
 from fibers.services import requeue_fiber
+from sessions_app.admin_context import CompactionAdmin
+from sessions_app.compacting import Author
+from sessions_app.models import Compaction
 from thinkproject.kernel.jsonvalue import JSONValue
-from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 from tools_app.models import ToolCallRecord
 
+
+class TellingCompactionAdmin(CompactionAdmin):
+    """Summaries; a change is told to the open pages of the conversation, if the session is one's."""
+
+    @override
+    def reword(self, row: Compaction, summary: str, author: Author) -> None:
+        """Store a summary's new text."""
+        instance = _conversation_of(row)
+        if instance is None:
+            super().reword(row, summary, author)
+        else:
+            compactions.reword(instance, row.pk, summary, user_id=author.user_id, via=author.via)
+
+    @override
+    def take_back(self, row: Compaction, author: Author) -> None:
+        """Undo a compaction."""
+        instance = _conversation_of(row)
+        if instance is None:
+            super().take_back(row, author)
+        else:
+            compactions.undo(instance, row.pk, user_id=author.user_id, via=author.via)
+
+
+admin.site.unregister(Compaction)  # registered by the app below, which knows of no conversations
+admin.site.register(Compaction, TellingCompactionAdmin)
+admin.site.register(AgentInstance, AgentInstanceAdmin)
 admin.site.register(ToolCallRecord, ToolCallAdmin)  # deciding about a call is the chat's business
-
-
-class ActionAdmin(ReadOnlyAdmin):
-    """With two permissions for actions: Django's own change and delete permission."""
-
-    def has_manage_permission(self, request: HttpRequest) -> bool:
-        """Whether this person may use the actions: Django's own change permission."""
-        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
-
-    def has_remove_permission(self, request: HttpRequest) -> bool:
-        """Whether this person may use the actions that remove: Django's own delete permission."""
-        return request.user.has_perm(f"{self.opts.app_label}.delete_{self.opts.model_name}")
-
-
-class AgentFilter(admin.SimpleListFilter):
-    """By agent. Choices come from the registry, not from a DISTINCT over the table."""
-
-    title = "agent"
-    parameter_name = "agent"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the agents that are served."""
-        return [(info.name, info.title) for info in registry.list_agents()]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen agent."""
-        return queryset if self.value() is None else queryset.filter(agent=self.value())
 
 
 class ClaimedFilter(admin.SimpleListFilter):
@@ -78,48 +79,12 @@ class ClaimedFilter(admin.SimpleListFilter):
         return queryset if self.value() is None else queryset.filter(claimed_at__isnull=self.value() == "0")
 
 
-@admin.register(AgentInstance)
-class AgentInstanceAdmin(ActionAdmin):
-    """Conversations, with links to what is in them."""
-
-    list_display = ("id", "owner", "agent", "name", "title", "turn_count", "active_at", "conversation")
-    list_filter = (AgentFilter, "active_at")
-    list_select_related = ("owner",)
-    search_fields = ("=id", "=name", "^title", f"=owner__{get_user_model().USERNAME_FIELD}")
-    search_help_text = "The exact id, name or owner, or how the title begins."
-    ordering = ("-active_at", "id")
-    fields = (
-        *("id", "owner", "parent", "agent", "name", "title", "conversation", "turns", "turn_count", "generation"),
-        *("created_at", "active_at", "seen_at", "archived_at", "state", "state_version"),
-    )
-    actions = ("delete_conversations",)
-
-    @admin.display(description="conversation")
-    def conversation(self, row: AgentInstance) -> str:
-        """Link to the current session."""
-        return _link("think_sessions_session", row.session_id)
-
-    @admin.display(description="turns")
-    def turns(self, row: AgentInstance) -> str:
-        """Link to the turns."""
-        url = reverse("admin:think_chat_turn_changelist")
-        return format_html('<a href="{}?instance__id__exact={}">turns</a>', url, row.pk)
-
-    @admin.action(description="Delete with everything in it", permissions=["remove"])
-    def delete_conversations(self, request: HttpRequest, queryset: QuerySet[AgentInstance]) -> None:
-        """Delete the selected conversations."""
-        chosen = list(queryset)
-        for row in chosen:
-            instances.delete_instance(row)
-        self.message_user(request, f"{len(chosen)} deleted.", messages.SUCCESS)
-
-
 @admin.register(Turn)
 class TurnAdmin(ActionAdmin):
     """Turns: how they went, what they cost, and exactly what the model was asked in each step."""
 
     list_display = (
-        *("id", "instance", "status", "trigger", "model_name", "input_tokens", "output_tokens", "step_count"),
+        *("id", "instance", "status", "trigger", "model_name", "input_tokens", "output_tokens", "cost", "step_count"),
         *("accepted_at", "duration", "error_code"),
     )
     list_filter = ("fiber__status", "trigger", "accepted_at")
@@ -130,7 +95,7 @@ class TurnAdmin(ActionAdmin):
     fields = (
         *("id", "instance_link", "conversation", "fiber_link", "status", "attempts", "trigger", "position"),
         *("request_id", "idempotency_key", "parent", "input_ids", "base_id", "base_is_explicit", "assistant_id"),
-        *("model_name", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens", "step_count"),
+        *("model_name", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens", "cost", "step_count"),
         *("accepted_at", "started_at", "finished_at", "duration", "error_code", "error_text", "body", "options"),
         *("requests", "journal"),
     )
@@ -157,17 +122,17 @@ class TurnAdmin(ActionAdmin):
     @admin.display(description="conversation")
     def conversation(self, turn: Turn) -> str:
         """Link to the session."""
-        return _link("think_sessions_session", turn.session_id)
+        return link_to("think_sessions_session", turn.session_id)
 
     @admin.display(description="instance")
     def instance_link(self, turn: Turn) -> str:
         """Link to the instance."""
-        return _link("think_chat_agentinstance", turn.instance_id)
+        return link_to("think_chat_agentinstance", turn.instance_id)
 
     @admin.display(description="fiber")
     def fiber_link(self, turn: Turn) -> str:
         """Link to the fiber."""
-        return _link("think_fibers_fiber", turn.fiber_id)
+        return link_to("think_fibers_fiber", turn.fiber_id)
 
     @admin.display(description="requests to the model")
     def requests(self, turn: Turn) -> str:
@@ -265,14 +230,8 @@ class StreamSegmentAdmin(ActionAdmin):
         self.message_user(request, f"{prune_segments()} removed.", messages.SUCCESS)
 
 
-def _link(view: str, key: str | None) -> str:
-    if key is None:
-        return "-"
-    try:
-        url = reverse(f"admin:{view}_change", args=[key])
-    except NoReverseMatch:
-        return key  # that app has no admin here
-    return format_html('<a href="{}">{}</a>', url, key)
+def _conversation_of(row: Compaction) -> AgentInstance | None:
+    return AgentInstance.objects.filter(pk=row.session.scope).first()
 
 
 def _steps(turn: Turn) -> QuerySet[FiberStep]:

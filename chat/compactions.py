@@ -17,17 +17,19 @@ from sessions_app.selectors import model_history
 
 
 @transaction.atomic
-def reword(instance: AgentInstance, compaction_id: str, summary: str, *, user_id: Any) -> CompactionView:
+def reword(
+    instance: AgentInstance, compaction_id: str, summary: str, *, user_id: Any, via: str = "api"
+) -> CompactionView:
     """Replace the text of a summary. Errors: `CompactionInvalid`, `CompactionNotFound`."""
-    view = edit_compaction(compaction_id, summary, author=Author(user_id=user_id, via="api"))
+    view = edit_compaction(compaction_id, summary, author=Author(user_id=user_id, via=via))
     _tell(instance, view)
     return view
 
 
 @transaction.atomic
-def undo(instance: AgentInstance, compaction_id: str, *, user_id: Any) -> CompactionView:
+def undo(instance: AgentInstance, compaction_id: str, *, user_id: Any, via: str = "api") -> CompactionView:
     """Have the model read the messages again. Twice is once. Errors: `CompactionNotFound`."""
-    view = undo_compaction(compaction_id, author=Author(user_id=user_id, via="api"))
+    view = undo_compaction(compaction_id, author=Author(user_id=user_id, via=via))
     _tell(instance, view)
     return view
 

@@ -5,6 +5,7 @@ Whether the user may do it was decided in `auth.py`; these functions take what i
 
 import base64
 import binascii
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -114,25 +115,34 @@ def mark_seen(instance: AgentInstance) -> None:
     AgentInstance.objects.filter(pk=instance.pk).update(seen_at=timezone.now())
 
 
-def delete_instance(instance: AgentInstance) -> None:
+def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | None = None) -> bool:
     """Remove the conversation: running turns are cancelled, then turns, sessions, logs, files go.
 
+    `only_if` is asked while no turn can begin or end; when it says no, nothing has happened and the answer is false.
     Durability: rows in one transaction, file objects after the commit. A runner that is still writing finds its rows
     gone and stops; the segments it may leave are pruned.
     """
     with stopping(key_of(instance), queued_reason="deleted"):
-        family = _family(instance.pk)
-        turns = Turn.objects.filter(instance_id__in=family)
-        for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=instance.pk):
-            cancel_all(child)
-        StreamSegment.objects.filter(stream__in=list(turns.values_list("id", flat=True))).delete()
-        attachments.forget_files_of(family)
-        AgentInstance.objects.filter(pk__in=family).update(session=None)
-        forget_calls(family, list(turns.values_list("id", flat=True)))
-        turns.delete()
-        for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
-            delete_session(session_id)
-        AgentInstance.objects.filter(pk=instance.pk).delete()
+        if only_if is not None and not only_if():
+            transaction.set_rollback(True)
+            return False
+        _remove(instance)
+    return True
+
+
+def _remove(instance: AgentInstance) -> None:
+    family = _family(instance.pk)
+    turns = Turn.objects.filter(instance_id__in=family)
+    for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=instance.pk):
+        cancel_all(child)
+    StreamSegment.objects.filter(stream__in=list(turns.values_list("id", flat=True))).delete()
+    attachments.forget_files_of(family)
+    AgentInstance.objects.filter(pk__in=family).update(session=None)
+    forget_calls(family, list(turns.values_list("id", flat=True)))
+    turns.delete()
+    for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
+        delete_session(session_id)
+    AgentInstance.objects.filter(pk=instance.pk).delete()
 
 
 def show_message(instance: AgentInstance, message_id: str) -> str:

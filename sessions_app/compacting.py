@@ -111,7 +111,7 @@ def add_compaction(
     **Errors:** `CompactionInvalid` for a blank summary, or when the first message does not lie above the last one;
     `MessageNotFound`, `SessionNotFound`. Nothing is written then.
     """
-    made, text = made or Made(), _clean(summary)
+    made, text = made or Made(), check_summary(summary)
     with writing(session_id) as writer:
         first, last = writer.placed(first_id), writer.placed(last_id)
         if first.depth > last.depth or not is_on_path(session_id, first_id, leaf=last_id):
@@ -137,7 +137,7 @@ def add_compaction(
 
 def edit_compaction(compaction_id: str, summary: str, *, author: Author = CODE) -> CompactionView:
     """Replace a summary's text; it is marked as edited. **Errors:** `CompactionNotFound`, `CompactionInvalid`."""
-    text = _clean(summary)
+    text = check_summary(summary)
     with writing(_find(compaction_id).session_id) as writer:
         row = _find(compaction_id)
         if row.summary != text:
@@ -309,7 +309,8 @@ def _subject(compaction_id: str) -> str:
     return f"compaction:{compaction_id}"
 
 
-def _clean(summary: str) -> str:
+def check_summary(summary: str) -> str:
+    """Give a summary as it is stored. **Errors:** `CompactionInvalid` when it is blank or too long."""
     text = summary.replace("\0", "").encode(errors="replace").decode().strip()
     if not text:
         raise CompactionInvalid("A summary needs a text.")

@@ -142,6 +142,24 @@ WITH RECURSIVE kept(id, parent_id) AS (
 SELECT id FROM kept
 """
 
+# Rows of the sessions of some scopes that other sessions reach as forks: what stays when the former go. A fork of a
+# fork comes upon them through the fork, or through rows whose session is gone.
+_STAYING: Final = """
+WITH RECURSIVE going(id) AS (
+    SELECT id FROM think_sessions_session WHERE scope IN (:scopes:)
+),
+reached(id, parent_id) AS (
+    SELECT m.id, m.parent_id
+    FROM think_sessions_session s JOIN think_sessions_message m ON m.id = s.forked_from_id
+    WHERE s.id NOT IN (SELECT id FROM going) AND (m.session_id IS NULL OR m.session_id IN (SELECT id FROM going))
+    UNION
+    SELECT reached.parent_id, (SELECT m.parent_id FROM think_sessions_message m WHERE m.id = reached.parent_id)
+    FROM reached WHERE reached.parent_id IS NOT NULL
+)
+SELECT m.id FROM reached JOIN think_sessions_message m ON m.id = reached.id
+WHERE m.session_id IN (SELECT id FROM going)
+"""
+
 # Chains of rows without a session that nothing needs any more, each from its end upwards.
 _UNREACHED: Final = """
 WITH RECURSIVE garbage(id, parent_id) AS (
@@ -255,6 +273,10 @@ class MessageQuerySet(QuerySet["Message"]):
     def needed_by_others(self, session_id: str) -> "MessageQuerySet":
         """Messages of a session that a fork reaches."""
         return self.filter(pk__in=_rows(_KEPT, (session_id, session_id)))
+
+    def staying_without(self, scopes: Sequence[str]) -> "MessageQuerySet":
+        """Messages of all sessions of some scopes that would stay if those were deleted: forks of others reach them."""
+        return self.filter(pk__in=_rows(_STAYING.replace(":scopes:", ", ".join(["%s"] * len(scopes))), tuple(scopes)))
 
     def unreached(self, limit: int) -> "MessageQuerySet":
         """Messages whose session is gone and that no fork reaches, at most so many branches of them."""

@@ -234,7 +234,7 @@ def _passed_text(row: ToolCallRecord) -> str:
 
 
 def has_pending_interaction(key: InstanceKey) -> bool:
-    """Whether a client or a person still owes an answer in the current session. Two queries, three where one is owed."""
+    """Whether a client or a person still owes an answer in the current session. Two queries, or three."""
     instance = find_instance(key)
     if instance is None or instance.session_id is None:
         return False

@@ -3,10 +3,15 @@
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from chat.models import AgentInstance, Turn
-from sessions_app.services import append_messages, create_session
+from sessions_app.compacting import add_compaction
+from sessions_app.context.changes import Holder
+from sessions_app.context.rows import write_text
+from sessions_app.models import ContextBlock
+from sessions_app.services import append_messages, create_session, fork_session
 from tools_app.models import ToolCallRecord
 
 
@@ -42,3 +47,17 @@ def rename(user_id: int, title: str) -> None:
 def set_duration(call_id: str, milliseconds: int) -> None:
     """Have a tool call have taken so long."""
     ToolCallRecord.objects.filter(call_id=call_id).update(duration_ms=milliseconds)
+
+
+def make_staff(user_id: int) -> None:
+    """Let somebody do everything in the admin."""
+    get_user_model().objects.filter(pk=user_id).update(is_staff=True, is_superuser=True)
+
+
+def remember(instance_id: str, first_id: str, last_id: str) -> dict[str, Any]:
+    """Give a conversation a summary, a fork and a block; returns the ids of the session and of the block."""
+    session_id = str(AgentInstance.objects.get(pk=instance_id).session_id)
+    add_compaction(session_id, first_id=first_id, last_id=last_id, summary="What was said before.")
+    fork_session(session_id, last_id, name="Another way")
+    write_text(Holder(session_id=session_id), "memory", lambda _held: "Likes tea.")
+    return {"session": session_id, "block": ContextBlock.objects.get(session_id=session_id).pk}

@@ -11,7 +11,7 @@ from tests.browser.test_panel import check_both, panel, piece, toggle
 from tests.browser.test_reading import history
 
 OpenTab = Callable[..., ChatPage]
-ASKED = "Keep the names.\nwait 1 s\nsay: They spoke of **tea**.\\n\\n- one\\n- two"
+ASKED = "Keep the names.\nwait 2 s\nsay: They spoke of **tea**.\\n\\n- one\\n- two"
 
 
 def line(tab: ChatPage) -> Locator:
@@ -31,9 +31,7 @@ def test_a_summary_that_was_asked_for(tab: ChatPage, open_tab: OpenTab, live_pro
     tab.input.fill(f"/compact {ASKED}")
     tab.input.press("Enter")
     expect(tab.input).to_have_value("")
-    for page in (tab, other):
-        expect(page.page.locator("#status")).to_contain_text("Summarising older messages", timeout=15_000)
-    other.page.reload()
+    expect(tab.page.locator("#status")).to_contain_text("Summarising older messages", timeout=15_000)
     for page in (tab, other):
         expect(line(page).locator(".fold-label")).to_contain_text("Summary of", timeout=15_000)
     expect(tab.messages).to_have_count(40)  # nothing that was said is gone

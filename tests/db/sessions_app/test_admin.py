@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app import selectors, services
+from sessions_app.compacting import add_compaction, undo_compaction
 from sessions_app.conversation_view import part_view
 from sessions_app.models import Message, Session
 from sessions_app.testing import make_message, make_session, text_message
@@ -78,10 +79,13 @@ def test_pages_and_branches_are_links(staff: Client) -> None:
     services.put_assistant(session.pk, text_message("assistant", "other", "b80"), after="u79")
     html = page_of(staff, session)
     assert "2 of 2" in html
-    assert "?branch=a80" in html
+    assert "?at=a80#message-a80" in html
     assert "before=a32" in html or "before=u31" in html
     assert "other" in html
     assert "1 of 2" in page_of(staff, session, "?branch=a80")
+    opened = page_of(staff, session, "?at=a80")
+    assert "1 of 2" in opened
+    assert "opened here" in opened
     older = page_of(staff, session, "?before=u31")
     assert 'id="message-a30"' in older
     assert 'id="message-u31"' not in older
@@ -89,10 +93,91 @@ def test_pages_and_branches_are_links(staff: Client) -> None:
 
 
 def test_the_conversation_costs_a_page(staff: Client, django_assert_max_num_queries: Queries) -> None:
-    session = make_session(*["u: question", "a: answer"] * 60)
-    with django_assert_max_num_queries(14):
-        html = page_of(staff, session)
-    assert html.count('class="think-message ') == 50
+    for lines in (60, 600):
+        session = make_session(*["u: question", "a: answer"] * lines)
+        services.put_assistant(session.pk, text_message("assistant", "other", "b"), after=f"u{lines * 2 - 1}")
+        for last in (lines * 2 - 4, lines * 2 - 2):
+            add_compaction(session.pk, first_id="u1", last_id=f"a{last}", summary="In short.")
+        for _ in range(5):
+            services.fork_session(session.pk, f"u{lines * 2 - 1}")
+        with django_assert_max_num_queries(18):
+            html = page_of(staff, session)
+        assert html.count('class="think-message ') == 50
+
+
+def test_the_tree_is_shown_in_place(staff: Client) -> None:
+    session = make_session("u: hi", "a: hello", "u: more", "a: first answer", name="Origin")
+    services.put_assistant(session.pk, text_message("assistant", "second answer", "b4"), after="u3")
+    summary = add_compaction(session.pk, first_id="u1", last_id="a2", summary="They <greeted>.")
+    fork = services.fork_session(session.pk, "u3", name="A fork")
+    html = page_of(staff, session)
+    at = [html.index(text) for text in ("hello", "of 2 messages", "They &lt;greeted&gt;.", "A fork", "2 of 2 in this")]
+    assert at == sorted(at)
+    assert "first answer</a>" in html  # how the sibling begins
+    assert reverse("admin:think_sessions_compaction_change", args=[summary.id]) in html
+    assert "Shared with the session this one was forked from" in page_of(staff, fork)
+    larger = add_compaction(session.pk, first_id="u1", last_id="u3", summary="All of it.")
+    html = page_of(staff, session)
+    assert html.index("Earlier summary of 2") < html.index("Summary that models read instead of 3")
+    undo_compaction(larger.id)
+    html = page_of(staff, session)
+    assert html.index("Summary that models read instead of 2") < html.index("Undone summary of 3")
+
+
+def test_a_page_in_the_middle_leads_both_ways(staff: Client) -> None:
+    session = make_session(*["u: question", "a: answer"] * 100)
+    html = page_of(staff, session, "?at=u101")
+    assert 'id="message-u101"' in html
+    assert "before=a76" in html
+    assert "?at=u125" in html
+    assert "Newest page" in html
+    assert page_of(staff, session, "?at=unknown").count('class="think-message ') == 50
+
+
+def test_archived_messages_are_told(staff: Client) -> None:
+    session = make_session(*["u: question", "a: answer"] * 4)
+    services.archive_beyond(session.pk, 4)
+    assert "4 older ones are archived" in page_of(staff, session)
+
+
+def test_staff_search_in_messages_of_everybody(staff: Client) -> None:
+    alice, bob = (get_user_model().objects.create_user(name) for name in ("alice", "bob"))
+    hers = make_session("u: Where do penguins <b>live</b>?", "a: In the south.", owner_id=alice.pk, name="Birds")
+    make_session("u: A penguin book", owner_id=bob.pk)
+    url = reverse("admin:think_sessions_message_search")
+
+    def found(**query: str) -> str:
+        return staff.get(url, query).content.decode()
+
+    everything = found(q="penguin")
+    assert everything.count('class="think-message ') == 2
+    assert "<mark>penguins</mark>" in everything
+    assert "&lt;b&gt;live&lt;/b&gt;" in everything
+    assert f"/{hers.pk}/change/?at=u1#message-u1" in everything
+    assert found(q="penguin", owner="bob").count('class="think-message ') == 1
+    assert found(q="penguin", session=hers.pk).count('class="think-message ') == 1
+    assert "There is nobody of this name." in found(q="penguin", owner="carol")
+    assert 'role="alert"' in found(q="penguin", cursor="nonsense")
+    assert 'role="alert"' in found(q='"')
+    assert "Nothing was found" in found(q="walrus")
+    assert 'class="think-message ' not in found(q="")
+
+
+def test_the_search_costs_a_page_of_hits(staff: Client) -> None:
+    costs = []
+    for _ in range(2):
+        for _ in range(8):
+            make_session("u: a penguin", "a: a penguin too")
+        with CaptureQueriesContext(connection) as captured:
+            staff.get(reverse("admin:think_sessions_message_search"), {"q": "penguin"})
+        costs.append(len(captured))
+    assert costs[0] == costs[1]
+
+
+def test_the_search_needs_the_permission_to_see_messages(client: Client) -> None:
+    person = get_user_model().objects.create_user("helper", is_staff=True)
+    client.force_login(person)
+    assert client.get(reverse("admin:think_sessions_message_search"), {"q": "x"}).status_code == 403
 
 
 def test_nothing_is_edited(staff: Client) -> None:
@@ -169,7 +254,7 @@ def test_a_message_links_to_its_conversation(staff: Client) -> None:
     session = make_session()
     make_message(session, message_id="a&b")
     html = staff.get(reverse("admin:think_sessions_message_change", args=[Message.objects.get().pk])).content.decode()
-    assert f"/{session.pk}/change/?branch=a%26b" in html
+    assert f"/{session.pk}/change/?at=a%26b" in html
 
 
 def test_counting_stops_at_a_limit() -> None:
