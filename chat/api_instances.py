@@ -219,6 +219,7 @@ def _encode(view: transcripts.Transcript) -> TranscriptOut:
         shown_leaf_id=view.shown_leaf_id,
         running=_running(view.running) if view.running else None,
         failed=TurnOut(**asdict(view.failed)) if view.failed else None,
+        compacting=view.compacting,
     )
 
 

@@ -247,6 +247,8 @@ class RunningTurnOut(TurnOut):
 class TranscriptOut(Schema):
     """A page of a path, root first; then what waits in the queue. `has_newer`: the path goes on below the page.
 
+    `compacting`: whether a summary of older messages is `waiting` for its place or `running`.
+
     `leaf_id` ends the path that the page is of, `shown_leaf_id` the one that the conversation shows.
     """
 
@@ -259,6 +261,7 @@ class TranscriptOut(Schema):
     shown_leaf_id: str | None
     running: RunningTurnOut | None
     failed: TurnOut | None
+    compacting: Literal["", "waiting", "running"]
 
 
 class LeafIn(Input):

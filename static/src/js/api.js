@@ -85,6 +85,12 @@ export class Api {
   submitTurn = (id, body) => this.request("POST", `/instances/${encodeURIComponent(id)}/turns`, body);
   decideCall = (id, callId, decision) => this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/approval`, decision);
   answerCall = (id, callId, result) => this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/result`, result);
+  context = (id, options) => this.request("GET", `/instances/${encodeURIComponent(id)}/context`, undefined, options);
+  usage = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/usage`);
+  compact = (id, instructions) => this.request("POST", `/instances/${encodeURIComponent(id)}/compact`, { instructions });
+  compactions = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/compactions`);
+  rewordCompaction = (id, summary) => this.request("PATCH", `/compactions/${encodeURIComponent(id)}`, { summary });
+  undoCompaction = (id) => this.request("POST", `/compactions/${encodeURIComponent(id)}/undo`, {});
   cancelTurn = (turnId) => this.request("POST", `/turns/${encodeURIComponent(turnId)}/cancel`, {});
 
   /** Make a conversation of an exported one. */

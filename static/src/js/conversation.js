@@ -5,7 +5,10 @@ import { newId } from "./ids.js";
 import { mergeTranscript } from "./path.js";
 import { Transcript } from "./transcript.js";
 
-/** Events of the transcript, "spoken-end" ({outcome}: an answer has ended), "titled" ({id, title}: of any conversation). */
+/**
+ * Events of the transcript, "spoken-end" ({outcome}: an answer has ended), "titled" ({id, title}: of any conversation),
+ * "reconnected", "session" and "session-failed" (a summary).
+ */
 export class Conversation extends Transcript {
   #acked = new Set();
   #probe = "";
@@ -30,6 +33,7 @@ export class Conversation extends Transcript {
     this.#acked.clear();
     this.#askToResume();
     if (this.isLoaded && this.hadLine) this.refresh();
+    if (this.hadLine) this.emit("reconnected");
     this.hadLine = true;
   }
 
@@ -57,6 +61,10 @@ export class Conversation extends Transcript {
       case "cf_agent_chat_recovering":
         this.isRecovering = frame.recovering === true;
         return this.emit("status");
+      case "cf_agent_session":
+        return this.emit("session", frame);
+      case "cf_agent_session_error":
+        return this.emit("session-failed", frame.error);
       case "think_conversation":
         return this.emit("titled", { id: frame.id, title: frame.title });
     }

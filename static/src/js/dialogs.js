@@ -49,6 +49,16 @@ export async function askAgent(agents, current) {
   return (await ask("Which agent goes on with it?", h("p", {}, select), "Import")) ? select.value : null;
 }
 
+export const confirmUndo = (messages) =>
+  ask("Undo this summary?", h("p", { text: `The model reads the ${messages} messages themselves again. That takes more room, and the text of the summary is no longer shown here.` }), "Undo", { isDanger: true });
+
+/** Resolves to {isChecked} when it is to be deleted, else to null. `option`: something that may be ticked. */
+export async function confirmForget(title, text, option = "") {
+  const box = h("input", { type: "checkbox", class: "tick" });
+  const body = h("div", {}, h("p", { text }), option ? h("label", { class: "ticked" }, box, h("span", { text: option })) : null);
+  return (await ask(title, body, "Delete", { isDanger: true })) ? { isChecked: box.checked } : null;
+}
+
 /** Ask for a new title; null when it was not given. */
 export async function askTitle(current, { heading = "Rename conversation", confirm = "Rename" } = {}) {
   const input = h("input", { type: "text", name: "title", maxlength: 100, required: true, "aria-label": "Title", autocomplete: "off" });

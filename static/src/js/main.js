@@ -4,12 +4,15 @@ import { Api } from "./api.js";
 import { Composer } from "./composer.js";
 import { onContentClick } from "./copying.js";
 import { ConnectionBar } from "./connection.js";
+import { ContextView } from "./context_view.js";
 import { ConversationMenu } from "./conversation_menu.js";
 import { FindBar } from "./find_bar.js";
+import { MemoryView } from "./memory_view.js";
 import { Menu } from "./menu.js";
+import { Page } from "./page.js";
+import { Panel } from "./panel.js";
 import { PlaceBar } from "./place_bar.js";
 import { SessionSwitcher } from "./session_switcher.js";
-import { Page } from "./page.js";
 import { fromInstance, Sidebar } from "./sidebar.js";
 import { Speaker } from "./speaker.js";
 import { Timeline } from "./timeline.js";
@@ -25,10 +28,10 @@ function start(boot) {
   const composer = new Composer(
     {
       form: at("composer"), input: at("composer-input"), send: at("send"), stop: at("stop"), attach: at("attach"),
-      fileInput: at("file-input"), files: at("composer-files"), editBar: at("edit-bar"), editCancel: at("edit-cancel"), note: at("composer-note"),
+      fileInput: at("file-input"), files: at("composer-files"), editBar: at("edit-bar"), editCancel: at("edit-cancel"), note: at("composer-note"), commands: at("commands"),
     },
     api,
-    { send: (message) => page.send(message), stop: () => page.stop(), editLast: () => page.editLast() },
+    { send: (message) => page.send(message), stop: () => page.stop(), editLast: () => page.editLast(), command: (command) => page.command(command) },
   );
   const timeline = new Timeline(
     { scroller: at("scroller"), list: at("messages"), status: at("status"), more: at("older"), newer: at("newer"), down: at("to-end") },
@@ -71,6 +74,7 @@ function start(boot) {
   page = new Page(boot, api, {
     composer, timeline, sidebar, find, placeBar,
     sessions: new SessionSwitcher(at("histories"), api),
+    panel: makePanel(api),
     connection: new ConnectionBar(at("connection")),
     speaker: new Speaker(at("live")),
     elements: { title: at("title"), more: at("conversation-more"), welcome: at("welcome"), readOnly: { note: at("read-only"), form: at("composer"), skip: document.querySelector(".skip") } },
@@ -80,6 +84,14 @@ function start(boot) {
   showModel({ banner: at("banner"), name: at("model-name") }, boot.model);
   page.start();
   document.documentElement.dataset.ready = "1";
+}
+
+function makePanel(api) {
+  const elements = {
+    panel: at("panel"), close: at("panel-close"), tabs: [at("tab-context"), at("tab-memory")],
+    openers: [...document.querySelectorAll("[data-panel]")], behind: [at("main"), document.querySelector(".sidebar")],
+  };
+  return new Panel(elements, { context: new ContextView(at("panel-context"), api), memory: new MemoryView(at("panel-memory"), api) });
 }
 
 function bindPage(page, composer, sidebar) {

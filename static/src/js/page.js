@@ -4,6 +4,7 @@ import { AgentSocket } from "./socket.js";
 import { Branching } from "./branching.js";
 import { Conversation } from "./conversation.js";
 import { Outbox } from "./outbox.js";
+import { Summaries } from "./summaries.js";
 import { openQuestions } from "./runs.js";
 import { newId } from "./ids.js";
 import { recall, remember } from "./storage.js";
@@ -127,7 +128,9 @@ export class Page {
     conversation.on("titled", ({ id, title }) => this.#onTitled(id, title));
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
     this.outbox.on("change", () => this.#onStatus());
+    this.summaries = new Summaries(this.api, conversation, (text, how) => this.#say(text, how));
     this.timeline.show(conversation, this.outbox);
+    this.panel.show(conversation);
     showReadOnly(this.elements.readOnly, instance);
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
     this.sidebar.setCurrent(instance.id);
@@ -208,6 +211,7 @@ export class Page {
     this.sidebar.setCurrent(created.id);
     this.#drawTitle();
     this.#showHead();
+    this.panel.show(conversation);
     this.#attach(conversation);
   }
 
@@ -241,6 +245,11 @@ export class Page {
       skip: () => this.#answered(this.api.answerCall(this.conversation.instance.id, detail.toolCallId, { error_text: "" })),
       approveAll: () => this.#decideAll(true),
       denyAll: () => this.#decideAll(false),
+      rewordSummary: () => this.summaries.reword(detail.id, detail.text),
+      undoSummary: () => this.summaries.undo(detail.id),
+      compactAgain: () => this.summaries.again(),
+      dismissCompaction: () => this.summaries.dismiss(),
+      usage: () => this.api.usage(this.conversation.instance.id),
     };
     return actions[name]?.();
   }
@@ -310,6 +319,16 @@ export class Page {
   #retryFailed() {
     const message = this.conversation.messages.at(-1);
     if (message) this.regenerate(message);
+  }
+
+  /** A command of the message field. There is one so far. */
+  command({ rest }) {
+    this.summaries.ask(rest);
+  }
+
+  #say(text, { isNotice = false } = {}) {
+    if (isNotice) notice(text);
+    else this.speaker.say(text);
   }
 
   async copy(text, button) {

@@ -11,6 +11,7 @@ export function fromPage(raw) {
     shownLeafId: raw.shown_leaf_id ?? raw.leaf_id ?? null,
     sessionId: raw.session_id ?? null,
     failed: raw.failed ? fromFailure(raw.failed) : null,
+    compacting: raw.compacting ?? "",
     running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id } : null,
   };
 }

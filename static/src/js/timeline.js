@@ -4,7 +4,9 @@ import { h, icon, setChildren, setText } from "./dom.js";
 import { notice } from "./dialogs.js";
 import { MessageView } from "./message_view.js";
 import { Scroll } from "./scroll.js";
+import { linesOf } from "./overlays.js";
 import { statusOf } from "./status_line.js";
+import { SummaryLines } from "./summary_view.js";
 
 const CHUNK_PAUSE = 40; // chunks come faster than eyes read
 const QUIET_LOOK = 2_000;
@@ -25,6 +27,7 @@ export class Timeline {
     this.scroll = new Scroll(elements.scroller, (isFollowing) => this.#onFollow(isFollowing));
     this.scroll.watch(elements.list);
     this.context = { act, filesBase, onPaint: (change) => this.#paint(change) };
+    this.summaries = new SummaryLines(this.context);
     elements.down.addEventListener("click", () => this.#toEnd());
     setInterval(() => this.conversation?.running && this.#drawStatus(), QUIET_LOOK); // silence is no event
     elements.more.addEventListener("click", () => this.#older());
@@ -131,27 +134,30 @@ export class Timeline {
     const isElsewhere = Boolean(conversation.place);
     this.scroll.isHeld = isElsewhere;
     if (this.scroll.isFollowing && !isElsewhere && conversation.messages.length > MOST_KEPT) conversation.forgetOlder(KEPT);
-    const shown = [];
+    const elements = [];
     const ids = new Set();
     const put = (message, extra) => {
       if (ids.has(message.id)) return;
       ids.add(message.id);
-      shown.push(this.#view(message, extra));
+      elements.push(this.#view(message, extra).element);
     };
     const { messages, queued, running } = conversation;
     outbox.settle(new Set([...messages, ...queued].map((message) => message.id)), conversation.readAt);
     // An answer may come before the page was read again: what it answers stands above it all the same.
     const asked = !isElsewhere && outbox.entries.find((entry) => entry.shown && entry.requestId === running?.requestId);
+    const lines = linesOf(messages, conversation.compactions ?? []);
     for (const message of messages) {
       if (asked && message === running.message) put(asked.shown, pendingNote(asked));
       put(message);
+      elements.push(...this.summaries.after(lines.get(message.id) ?? []));
     }
+    this.summaries.keep(new Set([...lines.values()].flat().map((item) => item.compaction.id)));
     for (const message of queued) {
       put(message, message.isStopped ? undefined : { note: "Queued behind the answer above", state: "queued" });
     }
     for (const entry of isElsewhere ? [] : outbox.entries) if (entry.shown) put(entry.shown, pendingNote(entry));
     for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
-    setChildren(this.elements.list, shown.map((view) => view.element));
+    setChildren(this.elements.list, elements);
     this.#dirty.clear();
     this.elements.more.hidden = !conversation.hasMore;
     this.elements.newer.hidden = !conversation.hasNewer;

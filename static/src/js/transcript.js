@@ -7,6 +7,7 @@ import { TurnStream } from "./stream.js";
 const REFRESH_PAUSE = 60;
 const MOST = 600; // messages in the page of somebody who reads on and on, in either direction
 const DROPPED = 200;
+const COMPACTION_LOOK = 3_000;
 
 /**
  * Events: "messages" (the list changed; {isPrepend, isAppend, isElsewhere} say how), "message" (id: its parts changed),
@@ -34,6 +35,8 @@ export class Transcript extends Emitter {
     this.leafId = null;
     this.running = null;
     this.isRecovering = false;
+    this.compacting = ""; // "waiting" or "running": a summary is on its way
+    this.isCompactionHeard = false; // a frame told of it since the line is there: from then on frames count, pages come too late
     this.isLoaded = false;
     this.loadError = null;
     this.readAt = 0; // when the last page was asked for
@@ -101,6 +104,7 @@ export class Transcript extends Emitter {
     mergeNewest(this, page, running?.message ?? null);
     this.queued = page.queued;
     this.leafId = page.leafId;
+    if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
     if (running) this.running = running;
     else if (!live || live.isDone || !this.socket || this.socket.state !== "open") this.running = null;
     else if (live && !page.running) this.#forgetWhenOver(live);
@@ -108,6 +112,13 @@ export class Transcript extends Emitter {
     this.isLoaded = true;
     this.emit("messages");
     this.emit("status");
+  }
+
+  /** How a summary stands, where no frame has told yet. Its end may have been told before anybody here listened: look again. */
+  #takeCompacting(state) {
+    this.compacting = state;
+    clearTimeout(this.compactionTimer);
+    if (state) this.compactionTimer = setTimeout(() => this.isClosed || this.isCompactionHeard || this.refresh(), COMPACTION_LOOK);
   }
 
   /** The page was read while the turn ran: its answer comes by the stream, what has come of it stays in sight. */
