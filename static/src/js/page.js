@@ -123,7 +123,10 @@ export class Page {
     conversation.on("status", () => this.#onStatus());
     conversation.on("messages", () => this.#onMessages());
     conversation.on("place", (detail) => this.#onPlace(detail));
-    conversation.on("switched", () => this.sessions.refresh());
+    conversation.on("switched", () => {
+      this.sessions.refresh();
+      this.summaries.read();
+    });
     conversation.on("message", (id) => this.#speak(id));
     conversation.on("titled", ({ id, title }) => this.#onTitled(id, title));
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));

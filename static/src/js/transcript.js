@@ -157,6 +157,7 @@ export class Transcript extends Emitter {
   #noteRunning(page) {
     const stream = page.running && this.stream(page.running.requestId, page.running.turnId);
     this.running = stream && !stream.isDone ? stream : null;
+    if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
     this.failed = this.running ? null : page.failed;
     this.emit("status");
   }
