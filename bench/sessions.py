@@ -29,6 +29,7 @@ from django.utils import timezone  # noqa: E402 - after the set-up
 from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row  # noqa: E402 - after the set-up
 from sessions_app import selectors, services  # noqa: E402 - after the set-up
+from sessions_app.compacting import add_compaction  # noqa: E402 - after the set-up
 from sessions_app.models import Message, Session  # noqa: E402 - after the set-up
 from thinkproject.kernel.ids import new_id  # noqa: E402 - after the set-up
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size  # noqa: E402 - after the set-up
@@ -84,6 +85,8 @@ def cases(session_id: str, name: str, count: int) -> dict[str, Callable[[], obje
     return {
         "page: newest 50": lambda: selectors.path_page(session_id),
         "page: 50 from the middle": lambda: selectors.path_page(session_id, before=f"{name}-{count // 2}"),
+        "path: 2,000 messages for a model": lambda: selectors.model_history(session_id),
+        "path of a fork: 2,000 messages for a model": lambda: selectors.model_history(fork),
         "window: 500 messages": lambda: selectors.window(session_id),
         "window of a fork": lambda: selectors.window(fork),
         "find 500 ids and an unknown one": lambda: selectors.find_messages(session_id, [*shown, "unknown"]),
@@ -97,9 +100,25 @@ def cases(session_id: str, name: str, count: int) -> dict[str, Callable[[], obje
         "count": lambda: selectors.count_path(session_id),
         "append a message": lambda: services.append_messages(session_id, [message("user")]),
         "queue and place a message": lambda: queue_and_place(session_id),
+        "fork near the end": lambda: services.fork_session(session_id, page[-1]),
+        "fork in the middle": lambda: services.fork_session(session_id, f"{name}-{count // 2}"),
+        "fork of a fork": lambda: services.fork_session(fork, f"{name}-{count // 2}"),
         "put an answer": lambda: services.put_assistant(session_id, message("assistant"), after=page[-1]),
         "change a message": lambda: services.update_message(session_id, page[0], answer_of(page[0])),
         "select a leaf near the end": lambda: services.select_leaf(session_id, page[-1]),
+    }
+
+
+def summarised(session_id: str, name: str, count: int) -> dict[str, Callable[[], object]]:
+    """The same where all but the first three messages and the last thirty have been summarised, again and again."""
+    for last in range(count // 20, count - 30, count // 20):
+        add_compaction(session_id, first_id=f"{name}-3", last_id=f"{name}-{last}", summary=TEXT)
+    add_compaction(session_id, first_id=f"{name}-3", last_id=f"{name}-{count - 30}", summary=TEXT)
+    fork = services.fork_session(session_id, f"{name}-{count - 5}").pk
+    return {
+        "summarised: path for a model": lambda: selectors.model_history(session_id, leaf=f"{name}-{count - 1}"),
+        "summarised: path of a fork for a model": lambda: selectors.model_history(fork),
+        "summarised: fork near the end": lambda: services.fork_session(session_id, f"{name}-{count - 5}"),
     }
 
 
@@ -151,9 +170,10 @@ def measure(sizes: Sequence[int] = SIZES, rounds: int = ROUNDS) -> dict[str, lis
         if connection.vendor == "postgresql":  # which would do so on its own in time; SQLite goes without statistics
             with connection.cursor() as cursor:
                 cursor.execute("ANALYZE")
-        for title, call in cases(session_id, name, count).items():
-            call()
-            table.setdefault(title, []).append(median_ms(call, rounds))
+        for make in (cases, summarised):
+            for title, call in make(session_id, name, count).items():
+                call()
+                table.setdefault(title, []).append(median_ms(call, rounds))
     for count in sizes:
         session = Session.objects.filter(name=f"s{count}", forked_from=None).values_list("pk", flat=True).get()
         for title, value in whole_history(session, f"s{count}").items():

@@ -15,11 +15,12 @@ class SessionIn(Input):
 
 
 class SessionPatch(Input):
-    """What may change of a history."""
+    """What may change of a history. With `auto_compaction: null` its agent and the site decide about summaries."""
 
     name: Title | None = None
     pinned: bool | None = None
     archived: bool | None = None
+    auto_compaction: bool | None = None
 
 
 class SessionChoiceIn(Input):
@@ -40,6 +41,7 @@ class SessionOut(Schema):
     updated_at: datetime
     pinned_at: datetime | None
     archived_at: datetime | None
+    auto_compaction: bool | None
     model_name: str
     input_tokens: int
     output_tokens: int

@@ -24,7 +24,7 @@ from chat.auth import open_agent, open_instance, open_session
 from chat.forking import fork_instance
 from chat.instance_rows import key_of
 from chat.models import AgentInstance
-from sessions_app import sessions
+from sessions_app import services, sessions
 from sessions_app.exporting import export_lines, export_markdown
 from thinkproject.kernel.aio import db
 
@@ -56,7 +56,7 @@ def session_switch(request: HttpRequest, instance_id: str, data: SessionChoiceIn
 
 @router.patch("/sessions/{session_id}", response=SessionOut, operation_id="update_session")
 def session_update(request: HttpRequest, session_id: str, data: SessionPatch) -> object:
-    """Rename a history, pin it, put it away, or the reverse."""
+    """Rename a history, pin it, put it away, or the reverse; say whether it is summarised without being asked."""
     instance = open_session(caller_of(request).user, session_id)
     if data.name is not None:
         kept_sessions.rename_session(key_of(instance), session_id, data.name)
@@ -64,6 +64,8 @@ def session_update(request: HttpRequest, session_id: str, data: SessionPatch) ->
         sessions.pin_session(session_id, is_pinned=data.pinned)
     if data.archived is not None:
         sessions.archive_session(session_id, is_archived=data.archived)
+    if "auto_compaction" in data.model_fields_set:
+        services.set_auto_compaction(session_id, data.auto_compaction)
     return kept_sessions.kept_session(instance, session_id)
 
 

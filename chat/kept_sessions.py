@@ -131,6 +131,7 @@ def to_kept(info: SessionInfo, current_id: str | None) -> KeptSession:
         cached_tokens=info.cached_tokens,
         cost=info.cost,
         max_cost=info.max_cost,
+        auto_compaction=info.auto_compaction,
     )
 
 

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Protocol
+from typing import Final, Protocol
 
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
+from chat.agent import InstanceKey
 from chat.conf import chat_settings
 from chat.errors import BudgetReached, QuotaExceeded
+from chat.instance_rows import find_instance
 from chat.models import AgentInstance, Turn
 from chat.spending import session_spending
+
+_NOTHING: Final = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +102,13 @@ def check_step(instance: AgentInstance, steps: StepsSoFar) -> None:
     """Ask every policy before a model call."""
     for rule in _load(tuple(chat_settings.turn_policies)):
         rule.check_step(instance, steps)
+
+
+def check_call(key: InstanceKey, session_id: str, *, count: int = 0, cost: Decimal = _NOTHING) -> None:
+    """Ask every policy before a model call that is no step of a turn: of a summary, or of a title.
+
+    `count` and `cost` are those of the turn that it is for. One query more than the policies'.
+    """
+    instance = find_instance(key)
+    if instance is not None:
+        check_step(instance, StepsSoFar(count=count, cost=cost, session_id=session_id))

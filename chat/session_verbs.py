@@ -36,6 +36,7 @@ class KeptSession:
     cached_tokens: int
     cost: Decimal
     max_cost: Decimal | None
+    auto_compaction: bool | None  # `None`: the agent and the site decide
 
 
 class SessionsPort(Protocol):

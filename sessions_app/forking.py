@@ -11,6 +11,10 @@ from sessions_app.search.indexing import index_entries
 MAX_COMPACTIONS: Final = 500
 """Of the newest ones. Each covers more than those before it, so what lies further back says nothing any more."""
 
+REACH: Final = 5_000
+MAX_STRETCHES: Final = 20
+"""How many messages are looked through at once, and how often above a compaction that reaches further up."""
+
 Row = TypeVar("Row", bound=models.Model)
 
 
@@ -48,24 +52,33 @@ def copy_rows(rows: Any, **changed: Any) -> None:
 
 
 def _shared_compactions(origin_id: str, fork_point: Message) -> list[Compaction]:
-    """Compactions whose both ends lie on the path to the fork point, oldest first.
+    """Compactions that count for the path to the fork point, oldest first: those that end in its last messages.
 
-    Costs nothing where there are none, else the distance from the fork point to the end that lies furthest up.
+    Where one of them reaches further up, the search goes on above it, as reading does; what it covers up there is left
+    out, since it stands for that already. So this costs what is read of the path and not its length.
     """
     newest = Compaction.objects.filter(session_id=origin_id, undone_at=None).order_by("-created_at", "-id")
-    found = list(newest[:MAX_COMPACTIONS])
-    if not found:
-        return []
-    ids = sorted({end for row in found for end in (row.first_id, row.last_id)})
-    named = Message.objects.named(origin_id, ids).filter(depth__lte=fork_point.depth, placed_at__isnull=False)
-    depths = dict(named.values_list("message_id", "depth"))
-    held = [row for row in found if row.last_id in depths and depths.get(row.first_id, _BELOW) <= depths[row.last_id]]
-    if not held:
-        return []
-    # The first end is above the last one, so where the last one lies on the path the first one does.
-    climbed = Message.objects.on_path(origin_id, fork_point.pk, min(depths[row.last_id] for row in held))
-    shared = set(climbed.filter(message_id__in={row.last_id for row in held}).values_list("message_id", flat=True))
-    return [row for row in reversed(held) if row.last_id in shared]
+    ending: dict[str, list[Compaction]] = {}
+    for row in newest[:MAX_COMPACTIONS]:
+        ending.setdefault(row.last_id, []).append(row)
+    found: list[Compaction] = []
+    place: tuple[int, int] | None = (fork_point.pk, fork_point.depth)
+    for _ in range(MAX_STRETCHES):
+        if place is None or not ending:
+            break
+        row_id, depth = place
+        stretch = Message.objects.on_path(origin_id, row_id, depth - REACH)
+        here = set(stretch.values_list("message_id", flat=True))
+        ended = [row for last_id in here & ending.keys() for row in ending.pop(last_id)]
+        found += ended
+        place = _above(origin_id, [row.first_id for row in ended if row.first_id not in here], depth)
+    return sorted(found, key=lambda row: (row.created_at, row.pk))
 
 
-_BELOW: Final = 2_000_000_000
+def _above(origin_id: str, first_ids: list[str], depth: int) -> tuple[int, int] | None:
+    """The row above the highest of some messages, and its depth; nothing above a root, or where none is there."""
+    if not first_ids:
+        return None
+    rows = Message.objects.named(origin_id, first_ids).filter(placed_at__isnull=False, depth__lt=depth)
+    highest = rows.order_by("depth").values_list("parent_id", "depth").first()
+    return None if highest is None or highest[0] is None else (highest[0], highest[1] - 1)

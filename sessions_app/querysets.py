@@ -4,7 +4,7 @@ A path is walked from its leaf upwards and stops as soon as the caller has enoug
 page, whatever the history's length. Table names are written out: the app's label is part of the product.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -82,6 +82,13 @@ WITH RECURSIVE shared(id, parent_id, depth) AS (
     WHERE shared.depth > :floor:
 )
 SELECT id FROM shared
+"""
+_FORKED_SESSION: Final = """
+SELECT COALESCE(f.session_id, '-')
+FROM think_sessions_session s JOIN think_sessions_message f ON f.id = s.forked_from_id WHERE s.id = %s
+"""
+_FORKED_DEPTH: Final = """
+SELECT f.depth FROM think_sessions_session s JOIN think_sessions_message f ON f.id = s.forked_from_id WHERE s.id = %s
 """
 _LOWEST_OF_IDS: Final = "(SELECT MIN(depth) FROM think_sessions_message WHERE message_id IN (:ids:))"
 
@@ -204,6 +211,10 @@ def _own(session_id: str) -> Exact:
     return Exact(Coalesce(F("session_id"), Value("")), session_id)
 
 
+def _own_of(session: RawSQL) -> Q:
+    return Q(Exact(Coalesce(F("session_id"), Value("")), session))
+
+
 class MessageQuerySet(QuerySet["Message"]):
     """Messages, found by where they stand in the tree. Row ids are meant where an argument is called `row_id`."""
 
@@ -254,6 +265,18 @@ class MessageQuerySet(QuerySet["Message"]):
         lowest = _LOWEST_OF_IDS.replace(":ids:", ", ".join(["%s"] * len(message_ids)))
         shared = _rows(_SHARED.replace(":floor:", lowest), (session_id, *message_ids))
         return self.filter(message_id__in=message_ids).filter(Q(_own(session_id)) | Q(pk__in=shared))
+
+    def named_at(self, session_id: str, depths: Mapping[str, int]) -> "MessageQuerySet":
+        """Messages of a session by id: its own, and those that its origin owns at these depths.
+
+        For ids that were on the shared path at these depths: ids are unique in the origin, so nothing has to be walked.
+        What is shared and nobody's, or further up than the origin's own, is not among them; `named` finds it.
+        """
+        shared = Q(depth__lte=_rows(_FORKED_DEPTH, (session_id,))) & _own_of(_rows(_FORKED_SESSION, (session_id,)))
+        places = Q()
+        for message_id, depth in depths.items():
+            places |= Q(message_id=message_id) & (Q(_own(session_id)) | (Q(depth=depth) & shared))
+        return self.filter(message_id__in=list(depths)).filter(places)
 
     def roots_of(self, session_id: str) -> "MessageQuerySet":
         """Messages of a session's own without a parent, as far as they have a place."""

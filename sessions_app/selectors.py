@@ -175,14 +175,23 @@ def _applying(
     """
     if not ending:
         return None
-    rows = Message.objects.named(session_id, list({compaction.first_id for compaction in ending}))
-    places = rows.filter(placed_at__isnull=False, depth__lte=last.depth)
-    firsts = {row[0]: row[1:] for row in places.values_list("message_id", "parent_id", "parent__message_id", "depth")}
+    # Known by its depth it costs no walk up a fork's shared path, which may be the whole history.
+    depths = {row.first_id: last.depth + 1 - row.message_count for row in ending if row.message_count}
+    firsts = _places(Message.objects.named_at(session_id, depths), last) if depths else {}
+    missing = {compaction.first_id for compaction in ending} - firsts.keys()
+    if missing:
+        firsts |= _places(Message.objects.named(session_id, list(missing)), last)
     for compaction in ending:
         if compaction.first_id in firsts:
             row_id, parent_id, depth = firsts[compaction.first_id]
             return _synthetic(compaction, parent_id, depth), row_id
     return None
+
+
+def _places(rows: MessageQuerySet, last: StoredMessage) -> dict[str, tuple[int | None, str | None, int]]:
+    """By message id: the row above it, the id of that, and its own depth; only what lies above another message."""
+    above = rows.filter(placed_at__isnull=False, depth__lte=last.depth).order_by("depth", "pk")
+    return {row[0]: row[1:] for row in above.values_list("message_id", "parent_id", "parent__message_id", "depth")}
 
 
 def _synthetic(compaction: Compaction, parent_id: str | None, depth: int) -> StoredMessage:

@@ -47,6 +47,7 @@ class SessionInfo:
     cached_tokens: int
     cost: Decimal
     max_cost: Decimal | None
+    auto_compaction: bool | None
     path_length: int
     leaf_id: str | None
     pinned_at: datetime | None
@@ -181,6 +182,7 @@ _COLUMNS: Final = (
     "cached_tokens",
     "cost",
     "max_cost",
+    "auto_compaction",
     "pinned_at",
     "archived_at",
     "created_at",

@@ -16,10 +16,12 @@ from typing import Any, Final
 
 from chat.conf import chat_settings
 from chat.core.language_model import Finish, LanguageModel, ModelRequest, TextContent, TextDelta, Usage, UserMessage
+from chat.core.loop import TurnTotals, totals_of
 from chat.core.session_setup import SessionSetup
 from chat.doorbell import group_of, ring
 from chat.errors import ContextOverflow
 from chat.llm.registry import guarded, resolve_model
+from chat.policy import check_call
 from chat.think import Think
 from chat.turns.calling import decide, developers_code
 from chat.turns.costs import price_calls
@@ -32,7 +34,7 @@ from sessions_app.core.tree import Leaf
 from sessions_app.errors import CompactionFailed
 from sessions_app.models import CompactionTrigger
 from sessions_app.usage import SessionUsage, add_usage
-from thinkproject.kernel.aio import user_code
+from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -60,7 +62,8 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
 
     With the trigger `AUTO` there is nothing to do below the session's threshold. Inside a fiber the write carries its
     fence, and `also` runs in its transaction. Units: `tail_tokens` stay as they are at the end; by default a quarter of
-    the threshold or else of the history, at most 20,000.
+    the threshold or else of the history, at most 20,000. Before each
+    of its calls of a model the policies are asked, as before those of a turn.
     Errors: `CompactionFailed`, with everything as it was; the session's handler and the clients have been told.
     """
     setup = await configured_session(agent)
@@ -88,6 +91,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
         function = work.when_full if trigger is CompactionTrigger.AUTO else work.compact
         done = await compact_path(session_id, function, leaf=leaf_id, options=options)
     except CompactionFailed as error:
+        await db(work.write_usage_alone)
         await work.tell_failure(error)
         raise
     except asyncio.CancelledError:
@@ -224,6 +228,8 @@ class _Work:
     async def _summarize(self, prompt: str) -> str:
         """Ask the model. It has no tools: what it may call all the same is not run."""
         assert self.model is not None
+        so_far = self._so_far()
+        await db(check_call, self.agent.key, self.session_id, count=so_far.steps, cost=so_far.cost + self.cost)
         request = ModelRequest(system=SYSTEM, messages=(UserMessage(content=(TextContent(text=prompt),)),))
         texts: list[str] = []
         async with aclosing(self.model.stream(request)) as events:
@@ -234,6 +240,12 @@ class _Work:
                     self._count(event)
         return "".join(texts)
 
+    @staticmethod
+    def _so_far() -> TurnTotals:
+        """What the turn that this is for has used; nothing outside of a turn."""
+        fiber = current_fiber()
+        return TurnTotals() if fiber is None else totals_of(dict(fiber.records()))
+
     def _count(self, finish: Finish) -> None:
         assert self.model is not None
         self.used += finish.usage
@@ -243,6 +255,12 @@ class _Work:
         """Count on the session what the summary took, in the transaction that stores it."""
         tokens = {name: getattr(self.used, name) for name in TOKEN_NAMES}
         add_usage(self.session_id, SessionUsage(**tokens, cost=self.cost))
+
+    def write_usage_alone(self) -> None:
+        """The same for one that came to nothing: it was paid for all the same."""
+        if self.used != Usage():
+            with _fenced():
+                self.write_usage()
 
     # What clients are told
 

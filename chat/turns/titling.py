@@ -21,6 +21,7 @@ from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.llm.registry import guarded, resolve_model
 from chat.models import AgentInstance
+from chat.policy import check_call
 from chat.think import Think
 from chat.turns.calling import decide
 from chat.turns.costs import price_calls
@@ -86,6 +87,7 @@ async def write_title(context: FiberContext, make_agent: Callable[[InstanceKey],
     try:
         model = await _model(agent)
         small = model.name == LOCAL_MODEL_NAME
+        await db(check_call, agent.key, payload["session_id"])
         said, finish = await _ask(model, title_request(question, answer, for_small=small))
     except (ThinkError, TimeoutError) as error:
         may_pass = not isinstance(error, ThinkError) or error.retryable

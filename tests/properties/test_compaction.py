@@ -210,5 +210,24 @@ def test_the_later_one_counts_wherever_it_applies(parents: list[int | None], dat
     assert compactions(session_id, with_undone=True) == []
 
 
+@pytest.mark.django_db
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(small_trees.filter(bool), st.data())
+def test_a_fork_reads_what_its_origin_reads_there(parents: list[int | None], data: st.DataObject) -> None:
+    pairs = pairs_of(parents)
+    tree = dict(pairs)
+    session_id = store_tree(pairs)
+    for number in range(data.draw(st.integers(0, 4))):
+        path = path_to(data.draw(st.sampled_from(list(tree))), tree)
+        last = data.draw(st.integers(0, len(path) - 1))
+        first = data.draw(st.integers(0, last))
+        add_compaction(session_id, first_id=path[first], last_id=path[last], summary=f"summary {number}")
+    point = data.draw(st.sampled_from(list(tree)))
+    for _ in range(2):  # and a fork of the fork
+        there = selectors.model_history(session_id, leaf=point)
+        session_id = services.fork_session(session_id, point).pk
+        assert [m.parts for m in selectors.model_history(session_id)] == [m.parts for m in there]
+
+
 def test_text_message_is_what_histories_are_made_of() -> None:
     assert _history([[{"type": "text", "text": "t"}]])[0] == text_message("user", "t", "m0")

@@ -21,7 +21,8 @@ from sessions_app.compacting import (
 from sessions_app.core.compaction import CompactionResult, create_compact_function
 from sessions_app.errors import CompactionFailed, CompactionInvalid, CompactionNotFound, MessageNotFound
 from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, Session
-from sessions_app.testing import make_message, make_session
+from sessions_app.querysets import MessageQuerySet
+from sessions_app.testing import make_message, make_session, text_message
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -297,3 +298,25 @@ def test_the_write_and_what_comes_with_it_are_one() -> None:
     with pytest.raises(RuntimeError):
         compact(session, of_range("u1", "u3", "S"), also=also, inside=transaction.atomic)
     assert not Compaction.objects.exists()
+
+
+def test_a_fork_reads_its_summary_without_a_walk_up_the_shared_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = make_session().pk
+    services.append_messages(origin, [text_message("user", f"text {n}", f"m{n}") for n in range(10)])
+    add_compaction(origin, first_id="m1", last_id="m7", summary="short")
+    fork = services.fork_session(origin, "m9").pk
+    expected = [message.parts for message in selectors.model_history(origin)]
+    monkeypatch.setattr(MessageQuerySet, "named", None)
+    assert [message.parts for message in selectors.model_history(fork)] == expected
+
+
+def test_an_id_that_the_origin_has_elsewhere_is_not_the_one_that_was_summarised() -> None:
+    """The fork's own first message is gone; one of another branch of the origin has its id and is not in the fork."""
+    origin = make_session().pk
+    services.append_messages(origin, [text_message("user", f"text {n}", f"m{n}") for n in range(10)])
+    services.append_messages(origin, [text_message("user", "elsewhere", "x")], after="m2", shows=False)
+    fork = services.fork_session(origin, "m9").pk
+    services.append_messages(fork, [text_message("user", f"text {name}", name) for name in ("x", "y", "z")])
+    add_compaction(fork, first_id="x", last_id="y", summary="short")
+    services.delete_message(fork, "x")
+    assert [message.id for message in selectors.model_history(fork)] == [*(f"m{n}" for n in range(10)), "y", "z"]

@@ -1,15 +1,18 @@
 """Sessions as code holds them, without an agent: rows A3 and C6 16 and 17 of the reference."""
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
+from sessions_app import forking
 from sessions_app.core.messages import StoredMessage
 from sessions_app.errors import CompactionInvalid, MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.handle import SessionHandle
 from sessions_app.manager import SessionManager
 from sessions_app.models import Compaction, ContextBlock, Message, Session
+from sessions_app.querysets import MessageQuerySet
 from sessions_app.sessions import archive_session, pin_session
 from sessions_app.testing import history_of, text_message
 
@@ -209,6 +212,30 @@ def test_a3_16_a_fork_keeps_what_lies_on_the_shared_path(manager: SessionManager
     assert ContextBlock.objects.get(session_id=fork.id).content == "remember"
     session.clear()
     assert len(fork.compactions()) == 1
+
+
+def test_a_fork_looks_through_what_is_read_and_not_through_the_history(
+    manager: SessionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "REACH", 5)
+    session = manager.create()
+    session.append_all([text_message("assistant" if n % 2 else "user", f"text {n}", f"m{n}") for n in range(30)])
+    for first, last in (("m2", "m4"), ("m8", "m15"), ("m8", "m27")):
+        compact(session, first, last, f"{first}-{last}")
+    climbed: list[int] = []
+    on_path = MessageQuerySet.on_path
+
+    def counted(rows: MessageQuerySet, *args: Any) -> MessageQuerySet:
+        found = on_path(rows, *args)
+        climbed.append(found.count())
+        return found
+
+    monkeypatch.setattr(MessageQuerySet, "on_path", counted)
+    fork = session.fork("m29")
+    assert [row.summary for row in fork.compactions()] == ["m2-m4", "m8-m27"]  # what m8-m27 covers is not looked for
+    assert sum(climbed) <= 2 * 6
+    read = [["".join(part["text"] for part in m.parts) for m in one.history()] for one in (session, fork)]
+    assert read[0] == read[1]
 
 
 def test_a3_17_needs_compaction_counts_only(manager: SessionManager) -> None:

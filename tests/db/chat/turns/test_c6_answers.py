@@ -95,6 +95,16 @@ async def test_c6_44_barrier(desk: Desk) -> None:
     assert "slow" in said
 
 
+async def test_u2_20_a_turn_that_waits_for_a_person_is_over(desk: Desk) -> None:
+    """Nobody holds anything for it: no fiber runs, no lease; the question is a part of the stored message."""
+    await desk.room.say(PAY)
+    [turn] = await turns_of(desk.room)
+    assert (turn.fiber.status, turn.fiber.lease_until) == ("completed", None)
+    assert not await db(Fiber.objects.filter(status__in=["running", "parked"]).exists)
+    [call] = await desk.calls()
+    assert (await desk.part(call))["state"] == "approval-requested"
+
+
 async def test_c6_45_concurrent_applies(desk: Desk) -> None:
     await desk.room.say("\n".join(f'call tool where {{"n": {n}}}' for n in range(6)) + "\nsay: All: {results}.")
     calls = await desk.calls()

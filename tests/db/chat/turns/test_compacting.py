@@ -17,13 +17,16 @@ from fibers.testing import crash_after, run_until_idle
 from sessions_app import selectors
 from sessions_app.compacting import CompactionView, compactions, undo_compaction
 from sessions_app.models import Compaction, Message, Session
+from sessions_app.usage import set_budget
 from thinkproject.kernel.aio import db
 
-from .agents import SEEN
+from .agents import CALLS, SEEN
 from .compact_agents import SUMMARIES, ByModel
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+BLANK = "usage 1000 100\nsay: <think>hm</think>"
 
 
 @pytest.fixture(autouse=True)
@@ -247,3 +250,66 @@ async def test_what_a_summary_takes_is_counted_on_the_session(
     after = await db(lambda: Session.objects.get())
     assert (after.input_tokens - before.input_tokens, after.output_tokens - before.output_tokens) == (1000, 100)
     assert after.cost - before.cost == Decimal("0.0012")
+
+
+async def test_what_a_failed_summary_took_is_counted_too(
+    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.THINK_PRICES = {"scripted/small": {"input": "1", "output": "2"}}
+    monkeypatch.setattr(
+        ByModel, "compaction_model", ScriptedModel("usage 1000 100\nsay: <think>hm</think>", name="scripted/small")
+    )
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    before = await db(lambda: Session.objects.get())
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    after = await db(lambda: Session.objects.get())
+    assert await stored(room) == []
+    assert (after.input_tokens - before.input_tokens, after.cost - before.cost) == (1000, Decimal("0.0012"))
+
+
+async def test_b5_06_no_summary_beyond_the_budget(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
+) -> None:
+    model = ScriptedModel("say: never", name="scripted/small")
+    monkeypatch.setattr(ByModel, "compaction_model", model)
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    await db(set_budget, await session_of(room), Decimal(0))
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    assert (model.requests, await stored(room)) == ([], [])
+    [told] = [bell["error"] for bell in rung if bell["type"] == "session.failed"]
+    assert "has reached its budget" in told
+
+
+async def test_b4_07_a_call_in_a_summary_is_not_run(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
+) -> None:
+    model = ScriptedModel('call tool add {"a": 1, "b": 2}', name="scripted/small")
+    monkeypatch.setattr(ByModel, "compaction_model", model)
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    CALLS.clear()
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    assert (len(model.requests), CALLS, await stored(room)) == (1, [], [])
+    assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == ["The summary came back empty."]
+
+
+async def test_b4_09_after_a_failed_summary_everything_is_sent(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("say: half\nerror 400", name="scripted/small"))
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    await room.say("say: next")
+    sent = str(room.model.requests[-1]["messages"])
+    assert all(f"answer {number}" in sent for number in range(4))

@@ -1,6 +1,7 @@
 """Titles that a model writes after the first exchange (B5.4)."""
 
 from collections.abc import AsyncGenerator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from chat.models import AgentInstance
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
 from sessions_app.models import Session
+from sessions_app.usage import set_budget
 from thinkproject.kernel.aio import db
 
 from .agents import Titled
@@ -63,6 +65,17 @@ async def test_b5_04_a_title_after_the_first_exchange(make_room: MakeRoom, namer
     assert "say: Water them daily." in asked
     await room.say("say: more")
     assert len(namer.requests) == 1
+
+
+async def test_b5_06_no_title_beyond_the_budget(make_room: MakeRoom, namer: Namer, settings: Any) -> None:
+    settings.THINK_PRICES = {"scripted/model": {"input": 1, "output": 0}}
+    room = make_room("titled")
+    admission = await room.admit("usage: 1000000 0\nsay: hi")
+    await db(set_budget, str(admission.turn.session_id), Decimal("0.5"))
+    await run_until_idle(skip_delays=True)
+    assert status_of(await room.turn(admission.turn.pk)) == "completed"
+    assert namer.requests == []
+    assert (await row(room)).title != "Balcony tomatoes"
 
 
 async def test_b5_04_150_characters_become_100(make_room: MakeRoom, namer: Namer) -> None:
