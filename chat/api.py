@@ -15,6 +15,7 @@ from chat import (
     api_files,
     api_instances,
     api_memory,
+    api_preview,
     api_search,
     api_sessions,
     api_settings,
@@ -65,6 +66,7 @@ def build_router() -> Router:
     router.add_router("", api_files.router)
     router.add_router("", api_context.router)
     router.add_router("", api_memory.router)
+    router.add_router("", api_preview.router)
     router.add_router("", api_compactions.router)
     router.add_router("", api_search.router)
     router.add_router("", api_settings.router)

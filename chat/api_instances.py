@@ -210,13 +210,16 @@ def _added(data: AddedMessageIn) -> JSONObject:
 
 def _encode(view: transcripts.Transcript) -> TranscriptOut:
     return TranscriptOut.model_construct(
+        session_id=view.session_id,
         items=[_message(item) for item in view.messages],
         queued=[_message(item) for item in view.queued],
         has_more=view.has_more,
         has_newer=view.has_newer,
         leaf_id=view.leaf_id,
+        shown_leaf_id=view.shown_leaf_id,
         running=_running(view.running) if view.running else None,
         failed=TurnOut(**asdict(view.failed)) if view.failed else None,
+        compacting=view.compacting,
     )
 
 

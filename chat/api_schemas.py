@@ -84,6 +84,14 @@ class InstancesQuery(Schema):
     pinned: bool | None = None
 
 
+class OriginOut(Schema):
+    """Where a fork began: a message of another conversation, which is still there."""
+
+    instance_id: str
+    message_id: str
+    title: str
+
+
 class InstanceOut(Schema):
     """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
 
@@ -106,6 +114,7 @@ class InstanceOut(Schema):
     is_running: bool
     is_unread: bool
     is_read_only: bool
+    forked_from: OriginOut | None
 
 
 class InstancePageOut(Schema):
@@ -236,15 +245,23 @@ class RunningTurnOut(TurnOut):
 
 
 class TranscriptOut(Schema):
-    """A page of the path, root first; then what waits in the queue. `has_newer`: the path goes on below the page."""
+    """A page of a path, root first; then what waits in the queue. `has_newer`: the path goes on below the page.
 
+    `compacting`: whether a summary of older messages is `waiting` for its place or `running`.
+
+    `leaf_id` ends the path that the page is of, `shown_leaf_id` the one that the conversation shows.
+    """
+
+    session_id: str | None
     items: list[MessageOut]
     queued: list[MessageOut]
     has_more: bool
     has_newer: bool
     leaf_id: str | None
+    shown_leaf_id: str | None
     running: RunningTurnOut | None
     failed: TurnOut | None
+    compacting: Literal["", "waiting", "running"]
 
 
 class LeafIn(Input):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -36,6 +36,15 @@ LIVE = ("pending", "running")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a fork began: a message of another conversation, which is still there."""
+
+    instance_id: str
+    message_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceSummary:
     """One line of the list of conversations."""
 
@@ -53,6 +62,7 @@ class InstanceSummary:
     is_running: bool
     is_unread: bool  # an answer ended after the owner last looked
     is_read_only: bool  # its agent is not served any more
+    forked_from: Origin | None  # of the current history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +222,11 @@ def _with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
     # probes a row. An EXISTS here lets PostgreSQL start from all fibers instead.
     turns = Turn.objects.filter(instance=OuterRef("pk"), position__gt=OuterRef("turn_count") - RECENT_TURNS)
     newest = turns.order_by("-position")
+    origin = AgentInstance.objects.filter(pk=OuterRef("session__forked_from__session__scope"), owner=OuterRef("owner"))
     return rows.annotate(
+        origin_id=Subquery(origin.values("pk")[:1]),
+        origin_title=Subquery(origin.values("title")[:1]),
+        origin_message_id=F("session__forked_from__message_id"),
         live_status=Subquery(newest.filter(finished_at=None, fiber__status__in=LIVE).values("fiber__status")[:1]),
         last_finished_at=Subquery(newest.filter(finished_at__isnull=False).values("finished_at")[:1]),
     )
@@ -236,6 +250,18 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         is_running=getattr(row, "live_status", None) is not None,
         is_unread=is_unread,
         is_read_only=not is_served(row.agent),
+        forked_from=_origin(row),
+    )
+
+
+def _origin(row: AgentInstance) -> Origin | None:
+    origin_id: str | None = getattr(row, "origin_id", None)
+    if origin_id is None:
+        return None
+    return Origin(
+        instance_id=origin_id,
+        message_id=str(getattr(row, "origin_message_id", "")),
+        title=str(getattr(row, "origin_title", "")),
     )
 
 

@@ -10,8 +10,9 @@ from decimal import Decimal
 
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
+from chat.turns.compact_queue import Compacting, compaction_state
 from chat.turns.status import TurnStatus, turn_status
-from chat.turns.under_way import turns_under_way
+from chat.turns.under_way import fibers_under_way, turns_under_way
 from fibers.core.states import TERMINAL
 from fibers.models import FiberStep
 from sessions_app import selectors
@@ -72,16 +73,20 @@ class MessageView:
 class Transcript:
     """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order.
 
-    `has_more`: the path goes on above; `has_newer`: below. Then nothing is said to be queued.
+    `has_more`: the path goes on above; `has_newer`: below. Then nothing is said to be queued. `leaf_id` ends the path
+    that the page is of, `shown_leaf_id` the one that the conversation shows.
     """
 
-    messages: list[MessageView]
-    queued: list[MessageView]
-    has_more: bool
-    has_newer: bool
-    leaf_id: str | None
+    session_id: str | None = None
+    messages: list[MessageView] = field(default_factory=list)
+    queued: list[MessageView] = field(default_factory=list)
+    has_more: bool = False
+    has_newer: bool = False
+    leaf_id: str | None = None
+    shown_leaf_id: str | None = None
     running: TurnView | None
     failed: TurnView | None
+    compacting: Compacting  # a summary is on its way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,25 +107,28 @@ def transcript(instance: AgentInstance, page_of: PageOf | None = None, *, limit:
 
     A message of another branch is shown in that branch, which changes nothing of what others see.
     """
-    running, failed = _edge_turns(instance)
+    edge = _edge(instance)
     if instance.session_id is None:
-        return Transcript(
-            messages=[], queued=[], has_more=False, has_newer=False, leaf_id=None, running=running, failed=failed
-        )
-    page = _page(instance.session_id, page_of or PageOf(), limit)
+        return Transcript(running=edge.running, failed=edge.failed, compacting=edge.compacting)
+    wanted = page_of or PageOf()
+    page = _page(instance.session_id, wanted, limit)
+    is_beside = wanted.around is not None or wanted.after is not None
     families = selectors.siblings(instance.session_id, [message.id for message in page.messages])
     queued = [] if page.has_newer else selectors.queued(instance.session_id)
     turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
     called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
     durations = call_durations(called) if called else {}
     return Transcript(
+        session_id=instance.session_id,
         messages=[_view(message, families, turns, durations) for message in page.messages],
         queued=[_alone(message, turns) for message in queued],
         has_more=page.has_more,
         has_newer=page.has_newer,
         leaf_id=page.leaf_id,
-        running=running,
-        failed=failed,
+        shown_leaf_id=selectors.leaf_id(instance.session_id) if is_beside else page.leaf_id,
+        running=edge.running,
+        failed=edge.failed,
+        compacting=edge.compacting,
     )
 
 
@@ -253,11 +261,26 @@ def _turns(instance_id: str, turn_ids: Iterable[str]) -> dict[str, TurnView]:
     return {turn.id: turn_view(turn) for turn in rows}
 
 
-def _edge_turns(instance: AgentInstance) -> tuple[TurnView | None, TurnView | None]:
-    """The oldest turn under way, and the newest final one when that one failed."""
-    under_way = (turn for turn in turns_under_way(instance.id) if turn.session_id == instance.session_id)
-    live = next((turn for turn in under_way if turn.finished_at is None), None)
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """What goes on at the end of a conversation."""
+
+    running: TurnView | None
+    failed: TurnView | None
+    compacting: Compacting
+
+
+def _edge(instance: AgentInstance) -> _Edge:
+    """The oldest turn under way, the newest final one when that one failed, and a summary that is on its way."""
+    fibers = fibers_under_way(instance.id)
+    under_way = turns_under_way(instance.id) if fibers else ()
+    here = (turn for turn in under_way if turn.session_id == instance.session_id)
+    live = next((turn for turn in here if turn.finished_at is None), None)
     turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
     final = turns.filter(fiber__status__in=TERMINAL).order_by("-position").first()
     has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
-    return turn_view(live) if live else None, turn_view(final) if final and has_failed else None
+    return _Edge(
+        running=turn_view(live) if live else None,
+        failed=turn_view(final) if final and has_failed else None,
+        compacting=compaction_state(fibers),
+    )

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 PRODUCT = "Think"
 API = "think-api"
 _LIST_LIMIT = "60"
+_PINNED_LIMIT = "200"
 _PAGE_LIMIT = "50"
 # Added to the site's policy where django-csp is at work: in these pages only the sanitiser may make markup of text.
 _TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["dompurify"]}
@@ -30,7 +31,7 @@ _TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """The list of conversations. Wide screens show the newest one beside it at once, so it is embedded too."""
-    instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
+    instances = _listed(request)
     newest = instances["items"][0] if instances["items"] else None
     return _page(request, kind="list", instances=instances, instance=newest)
 
@@ -41,7 +42,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_required
 def new(request: HttpRequest) -> HttpResponse:
     """An empty conversation; nothing is written before its first message. `?agent=` names the agent."""
-    return _page(request, kind="new", instances=_ask(request, "instance_list", limit=_LIST_LIMIT), instance=None)
+    return _page(request, kind="new", instances=_listed(request), instance=None)
 
 
 @require_safe
@@ -51,8 +52,14 @@ def new(request: HttpRequest) -> HttpResponse:
 def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
     """One conversation, its newest page embedded. Errors: `Http404` for what is not this user's."""
     instance = _ask(request, "instance_detail", instance_id=instance_id)
-    instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
+    instances = _listed(request)
     return _page(request, kind="conversation", instances=instances, instance=instance)
+
+
+def _listed(request: HttpRequest) -> Any:
+    """The newest conversations and, before them in the page, those that are pinned."""
+    instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
+    return {**instances, "pinned": _ask(request, "instance_list", limit=_PINNED_LIMIT, pinned="true")["items"]}
 
 
 def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> HttpResponse:
@@ -76,14 +83,13 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
     return render(request, "chat/page.html", {"boot": boot, "title": title, "product": PRODUCT, "view": view})
 
 
-def _ask(request: HttpRequest, operation: str, *, limit: str = "", **path: str) -> Any:
+def _ask(request: HttpRequest, operation: str, *, limit: str = "", pinned: str = "", **path: str) -> Any:
     """Answer of a GET operation of the API to this user, as JSON. Errors: `Http404` when there is none."""
     inner = copy.copy(request)
     inner.method = "GET"
     query = request.GET.copy()
     query.clear()
-    if limit:
-        query["limit"] = limit
+    query.update({name: value for name, value in {"limit": limit, "pinned": pinned}.items() if value})
     inner.GET = query  # type: ignore[assignment]  # a mutable QueryDict is one too
     match = resolve("/" + reverse(f"{API}:{operation}", kwargs=path).removeprefix(get_script_prefix()))
     response = match.func(inner, *match.args, **match.kwargs)

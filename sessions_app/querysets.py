@@ -58,7 +58,7 @@ SELECT id FROM path
     " WHERE c.session_id = %s AND c.last_id = m.message_id AND c.undone_at IS NULL)",
 )
 
-# The path from a leaf up to a depth.
+# The path from a leaf up to a depth, and of it what lies no deeper than another one: the rest is walked, not read.
 _CLIMB: Final = """
 WITH RECURSIVE path(id, parent_id, depth) AS (
     SELECT id, parent_id, depth FROM think_sessions_message
@@ -68,7 +68,7 @@ WITH RECURSIVE path(id, parent_id, depth) AS (
     FROM path JOIN think_sessions_message m ON m.id = path.parent_id
     WHERE path.depth > %s
 )
-SELECT id FROM path
+SELECT id FROM path WHERE depth <= %s
 """
 
 # What a fork shares with its origin, up to a depth. Of a session that is no fork: nothing.
@@ -242,9 +242,11 @@ class MessageQuerySet(QuerySet["Message"]):
         counted = tail.annotate(compaction_count=_rows(_COMPACTION_COUNT, (session_id,)))
         return counted.annotate(floor=_rows(_FLOOR, (session_id,))).order_by("depth")
 
-    def on_path(self, session_id: str, row_id: int | None, min_depth: int) -> "MessageQuerySet":
-        """Messages of the path to a leaf that lie at a depth or below it."""
-        return self.filter(pk__in=_rows(_CLIMB, (row_id, session_id, min_depth)))
+    def on_path(
+        self, session_id: str, row_id: int | None, min_depth: int, max_depth: int = NO_BOUND
+    ) -> "MessageQuerySet":
+        """Messages of the path to a leaf that lie between two depths, both included."""
+        return self.filter(pk__in=_rows(_CLIMB, (row_id, session_id, min_depth, max_depth)))
 
     def shared_with_origin(self, session_id: str, min_depth: int) -> "MessageQuerySet":
         """Messages that a fork shares with its origin, from a depth on; none for a session that is no fork."""

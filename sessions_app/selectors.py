@@ -286,7 +286,7 @@ def is_on_path(session_id: str, message_id: str, leaf: str | Leaf = Leaf.ACTIVE)
     if row is None or row.placed_at is None:
         return False
     row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
-    return Message.objects.on_path(session_id, row_id, row.depth).filter(pk=row.pk).exists()
+    return Message.objects.on_path(session_id, row_id, row.depth, row.depth).filter(pk=row.pk).exists()
 
 
 def end_of_turn(session_id: str, turn_id: str, *, below: str | None, besides: str) -> str | None:
@@ -355,8 +355,8 @@ def _placed(session_id: str, message_id: str) -> Message:
 
 def _lower(session_id: str, leaf_row_id: int | None, row: Message, below: int) -> list[StoredMessage]:
     """A message and up to one more than so many below it, on the path to a leaf; nothing where that path lacks it."""
-    path = Message.objects.on_path(session_id, leaf_row_id, row.depth)
-    found = _stored(path.order_by("depth"), below + 2)
+    path = Message.objects.on_path(session_id, leaf_row_id, row.depth, row.depth + below + 1)
+    found = _stored(path.order_by("depth"))
     return found if found and found[0].id == row.message_id else []
 
 

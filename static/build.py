@@ -25,6 +25,7 @@ STYLES = (
     "conversation.css",
     "content.css",
     "composer.css",
+    "panel.css",
     "simple.css",
     "forced.css",
 )

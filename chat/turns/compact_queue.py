@@ -1,6 +1,7 @@
 """Ask for a compaction: a fiber in the lane of the instance's turns, so that it comes after those that wait already."""
 
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, Literal, TypeAlias
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -17,6 +18,8 @@ from sessions_app.models import CompactionTrigger
 
 COMPACT_FIBER: Final = "chat.compact"
 MAX_INSTRUCTIONS: Final = 2000
+
+Compacting: TypeAlias = Literal["", "waiting", "running"]
 
 
 @transaction.atomic
@@ -57,6 +60,14 @@ def compactions_under_way(instance_id: str, session_id: str | None = None) -> li
     """Ids of the fibers that wait for or do a compaction, of one session or of all. One query."""
     found = _under_way(instance_id).values_list("pk", "payload")
     return [str(pk) for pk, payload in found if session_id in (None, (payload or {}).get("session_id"))]
+
+
+def compaction_state(under_way: Iterable[tuple[str, str]]) -> Compacting:
+    """How a compaction stands among the fibers of an instance, given by name and status; empty for none."""
+    statuses = {status for name, status in under_way if name == COMPACT_FIBER}
+    if not statuses:
+        return ""
+    return "running" if FiberStatus.RUNNING in statuses else "waiting"
 
 
 def _under_way(instance_id: str) -> QuerySet[Fiber]:

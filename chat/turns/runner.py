@@ -106,7 +106,7 @@ class TurnRun:
         return await self._finish(writer, "completed")
 
     async def _answer(self, writer: StreamWriter) -> None:
-        self._agent = agent = await make_think(self._facts, self._make_agent)
+        self._agent = agent = await make_think(self._facts.key, self._make_agent)
         if self._context.attempt > 1:
             self._ring_recovering(True)
             await self._ask_recovery(agent)

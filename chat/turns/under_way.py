@@ -11,6 +11,11 @@ def lane_of(instance_id: str) -> str:
     return f"instance:{instance_id}"
 
 
+def fibers_under_way(instance_id: str) -> list[tuple[str, str]]:
+    """Names and statuses of what waits or runs in an instance's lane, compactions too. One query."""
+    return list(Fiber.objects.live_in(lane_of(instance_id)).values_list("name", "status"))
+
+
 def turns_under_way(instance_id: str) -> QuerySet[Turn]:
     """Turns that wait or run, in order, their fibers loaded. One query, which costs what it finds."""
     fibers = Fiber.objects.live_in(lane_of(instance_id)).order_by()

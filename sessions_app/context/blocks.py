@@ -102,13 +102,14 @@ class SessionContext:
             return None
         return self._made(state, declaration, (await self._contents(state, [declaration]))[label])
 
-    async def system_prompt(self, state: ContextState | None = None) -> str:
-        """The prompt: the kept one, where the setup keeps it, else rendered."""
+    async def system_prompt(self, state: ContextState | None = None, *, keeps: bool = True) -> str:
+        """The prompt: the kept one, where the setup keeps it, else rendered; without `keeps` nothing is written."""
         state = state or await self.state()
         kept = state.rows.system_prompt
         if self.setup.caches_prompt and not self.setup.refreshes_prompt and kept is not None:
             return kept
-        return await _keep(self, await self.render(state), replace=self.setup.refreshes_prompt)
+        rendered = await self.render(state)
+        return await _keep(self, rendered, replace=self.setup.refreshes_prompt) if keeps else rendered
 
     async def refresh_system_prompt(self) -> str:
         """Ask every provider again, render, and keep that where the setup keeps prompts."""

@@ -31,6 +31,8 @@ async function problem(response) {
   return new ApiError(kind, text || fallback, { status: response.status, code: body?.code ?? "" });
 }
 
+const queryOf = (values) => new URLSearchParams(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null));
+
 export class Api {
   constructor(base) {
     this.base = base;
@@ -39,7 +41,8 @@ export class Api {
   async request(method, path, body, { signal } = {}) {
     const headers = { accept: "application/json" };
     if (method !== "GET") headers["x-csrftoken"] = csrf();
-    if (body !== undefined) headers["content-type"] = "application/json";
+    const isForm = body instanceof FormData;
+    if (body !== undefined && !isForm) headers["content-type"] = "application/json";
     let response;
     try {
       response = await fetch(this.base + path, {
@@ -47,7 +50,7 @@ export class Api {
         headers,
         signal,
         credentials: "same-origin",
-        body: body === undefined ? undefined : JSON.stringify(body),
+        body: body === undefined || isForm ? body : JSON.stringify(body),
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -58,26 +61,45 @@ export class Api {
     return await response.json();
   }
 
-  instances = ({ search = "", cursor = "", limit = 60 } = {}, options) => {
-    const query = new URLSearchParams({ limit: String(limit) });
-    if (search) query.set("search", search);
-    if (cursor) query.set("cursor", cursor);
-    return this.request("GET", `/instances?${query}`, undefined, options);
-  };
+  instances = (wanted = {}, options) => this.request("GET", `/instances?${queryOf({ limit: 60, ...wanted })}`, undefined, options);
+  search = (wanted, options) => this.request("GET", `/search?${queryOf(wanted)}`, undefined, options);
   createInstance = (agent, name, title) => this.request("POST", "/instances", { agent, name, title, title_is_provisional: true });
   instance = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}`);
   changeInstance = (id, change) => this.request("PATCH", `/instances/${encodeURIComponent(id)}`, change);
   deleteInstance = (id) => this.request("DELETE", `/instances/${encodeURIComponent(id)}`);
-  messages = (id, { before = "", limit = 50 } = {}) => {
-    const query = new URLSearchParams({ limit: String(limit) });
-    if (before) query.set("before", before);
-    return this.request("GET", `/instances/${encodeURIComponent(id)}/messages?${query}`);
+  /** A page of the shown path, or of another history of the conversation: newest, `before`, `after` or `around` a message. */
+  messages = (id, { sessionId = "", ...wanted } = {}) => {
+    const whose = sessionId ? `/sessions/${encodeURIComponent(sessionId)}` : `/instances/${encodeURIComponent(id)}`;
+    return this.request("GET", `${whose}/messages?${queryOf({ limit: 50, ...wanted })}`);
   };
+  fork = (id, messageId, sessionId, title) => this.request("POST", `/instances/${encodeURIComponent(id)}/fork`, { message_id: messageId, session_id: sessionId, title });
+  editAnswer = (id, messageId, text, continues) =>
+    this.request("POST", `/instances/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}/edit`, { parts: [{ type: "text", text }], continue_from_here: continues });
+  sessions = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/sessions`);
+  createSession = (id, name) => this.request("POST", `/instances/${encodeURIComponent(id)}/sessions`, { name });
+  switchSession = (id, sessionId) => this.request("PUT", `/instances/${encodeURIComponent(id)}/session`, { session_id: sessionId });
+  changeSession = (sessionId, change) => this.request("PATCH", `/sessions/${encodeURIComponent(sessionId)}`, change);
+  deleteSession = (sessionId) => this.request("DELETE", `/sessions/${encodeURIComponent(sessionId)}`);
+  exportAddress = (sessionId, format) => `${this.base}/sessions/${encodeURIComponent(sessionId)}/export?format=${format}`;
   selectLeaf = (id, messageId) => this.request("PUT", `/instances/${encodeURIComponent(id)}/leaf`, { message_id: messageId });
   submitTurn = (id, body) => this.request("POST", `/instances/${encodeURIComponent(id)}/turns`, body);
   decideCall = (id, callId, decision) => this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/approval`, decision);
   answerCall = (id, callId, result) => this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/result`, result);
+  context = (id, options) => this.request("GET", `/instances/${encodeURIComponent(id)}/context`, undefined, options);
+  usage = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/usage`);
+  compact = (id, instructions) => this.request("POST", `/instances/${encodeURIComponent(id)}/compact`, { instructions });
+  compactions = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/compactions`);
+  rewordCompaction = (id, summary) => this.request("PATCH", `/compactions/${encodeURIComponent(id)}`, { summary });
+  undoCompaction = (id) => this.request("POST", `/compactions/${encodeURIComponent(id)}/undo`, {});
   cancelTurn = (turnId) => this.request("POST", `/turns/${encodeURIComponent(turnId)}/cancel`, {});
+
+  /** Make a conversation of an exported one. */
+  importConversation(file, agent) {
+    const form = new FormData();
+    form.append("agent", agent);
+    form.append("file", file, file.name);
+    return this.request("POST", "/imports", form);
+  }
 
   /** Upload one file. `onProgress` hears fractions; `signal` aborts. Resolves to {id, url, name, media_type, byte_size}. */
   upload(file, { onProgress, signal } = {}) {

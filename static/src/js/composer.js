@@ -2,6 +2,8 @@
 
 import { setText } from "./dom.js";
 import { Attachments } from "./attachments.js";
+import { commandOf } from "./commands.js";
+import { CommandRow } from "./command_row.js";
 import { recall, remember } from "./storage.js";
 
 const DRAFT_PAUSE = 250;
@@ -11,11 +13,12 @@ export class Composer {
   #timer = 0;
   #editing = null;
 
-  /** `elements`: {form, input, send, stop, attach, fileInput, files, editBar, editCancel, note}. `on`: {send, stop, editLast}. */
+  /** `elements`: {form, input, send, stop, attach, fileInput, files, editBar, editCancel, note, commands}. `on`: {send, stop, editLast, command}. */
   constructor(elements, api, on) {
     this.elements = elements;
     this.on = on;
     this.attachments = new Attachments(api, elements.files, () => this.#changed());
+    this.commands = new CommandRow(elements.commands, (command) => this.fill(`${command.usage} `));
     this.#bind();
   }
 
@@ -90,13 +93,15 @@ export class Composer {
   submit() {
     if (this.isEmpty) return;
     if (this.attachments.isBusy) return this.#say("A file is still being uploaded.");
+    const command = !this.#editing && this.attachments.items.length === 0 && commandOf(this.elements.input.value);
     const message = { text: this.elements.input.value.trim(), files: this.attachments.parts(), edited: this.#editing };
     this.#editing = null;
     this.attachments.clear();
     this.#setText("");
     this.#showEditing();
     remember(`draft.${this.#draftKey}`, null);
-    this.on.send(message);
+    if (command) this.on.command(command);
+    else this.on.send(message);
   }
 
   /** Put a message that was taken back, or one to edit, into the field. */
@@ -134,7 +139,7 @@ export class Composer {
     if (event.key === "Enter" && (isPlain || event.ctrlKey || event.metaKey)) {
       if (isPlain && matchMedia("(pointer: coarse)").matches) return; // the phone's key breaks the line; the button sends
       event.preventDefault();
-      this.submit();
+      if (!this.commands.complete(this.elements.input.value)) this.submit();
     } else if (event.key === "Escape") {
       event.preventDefault();
       event.stopPropagation();
@@ -163,11 +168,13 @@ export class Composer {
 
   #setText(text) {
     this.elements.input.value = text;
+    this.commands.show(text);
     this.#grow();
     this.#say("");
   }
 
   #changed() {
+    this.commands.show(this.elements.input.value);
     this.#grow();
     this.setRunning(this.isRunning);
     clearTimeout(this.#timer);

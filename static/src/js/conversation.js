@@ -5,7 +5,10 @@ import { newId } from "./ids.js";
 import { mergeTranscript } from "./path.js";
 import { Transcript } from "./transcript.js";
 
-/** Events of the transcript, "spoken-end" ({outcome}: an answer has ended), "titled" ({id, title}: of any conversation). */
+/**
+ * Events of the transcript, "spoken-end" ({outcome}: an answer has ended), "titled" ({id, title}: of any conversation),
+ * "reconnected", "session" and "session-failed" (a summary).
+ */
 export class Conversation extends Transcript {
   #acked = new Set();
   #probe = "";
@@ -30,6 +33,7 @@ export class Conversation extends Transcript {
     this.#acked.clear();
     this.#askToResume();
     if (this.isLoaded && this.hadLine) this.refresh();
+    if (this.hadLine) this.emit("reconnected");
     this.hadLine = true;
   }
 
@@ -57,6 +61,10 @@ export class Conversation extends Transcript {
       case "cf_agent_chat_recovering":
         this.isRecovering = frame.recovering === true;
         return this.emit("status");
+      case "cf_agent_session":
+        return this.emit("session", frame);
+      case "cf_agent_session_error":
+        return this.emit("session-failed", frame.error);
       case "think_conversation":
         return this.emit("titled", { id: frame.id, title: frame.title });
     }
@@ -120,10 +128,10 @@ export class Conversation extends Transcript {
     else {
       const parent = this.messages.at(-1);
       message = { id, role: "assistant", parts: [], metadata: {}, parentId: parent?.id ?? null, siblings: [id], turn: null, toolMs: {} };
-      this.messages.push(message);
+      if (!this.place) this.messages.push(message); // who reads elsewhere finds it at the end
     }
     message.isLive = true;
-    this.leafId = id;
+    if (!this.place) this.leafId = id;
     this.run(stream);
     this.emit("messages");
     return message;
@@ -150,6 +158,7 @@ export class Conversation extends Transcript {
 
   #onTranscript(frame) {
     if (!Array.isArray(frame.messages)) return;
+    if (this.place) return this.refreshSoon();
     mergeTranscript(this, frame.messages);
     this.emit("messages");
     if (this.isLoaded) this.refreshSoon(); // the page adds siblings, turns and what failed
@@ -164,9 +173,10 @@ export class Conversation extends Transcript {
   }
 
   #onClear() {
-    Object.assign(this, { messages: [], queued: [], hasMore: false, failed: null, running: null, leafId: null });
+    Object.assign(this, { messages: [], queued: [], hasMore: false, hasNewer: false, place: null, failed: null, running: null, leafId: null });
     for (const stream of this.streams.values()) stream.isDone = true;
     this.emit("messages");
+    this.emit("place");
     this.emit("status");
   }
 
@@ -194,7 +204,11 @@ export class Conversation extends Transcript {
   }
 
   async selectSibling(messageId) {
+    if (this.place?.isForeign) return this.openAt(messageId, this.place.sessionId); // another history: only looked at
     await this.api.selectLeaf(this.instance.id, messageId);
-    await this.refresh();
+    if (!this.place) return this.refresh();
+    this.place = { ...this.place }; // what is under way to the former place comes too late
+    this.messages = [];
+    await this.openAt(messageId);
   }
 }

@@ -42,6 +42,19 @@ export function fileSize(bytes) {
 
 const count = (number) => new Intl.NumberFormat().format(number);
 
+/** A cost as people read it: cents and whole amounts with two digits, less with what it takes to see it. US dollars. */
+export function money(amount) {
+  const value = Number(amount);
+  const digits = value >= 0.1 || value === 0 ? 2 : value >= 0.001 ? 4 : 6;
+  return `$${new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: digits }).format(value)}`;
+}
+
+/** What a conversation took so far. */
+export function usageFacts({ total }) {
+  const cost = Number(total.cost) > 0 ? `, ${money(total.cost)}` : "";
+  return `The conversation so far: ${count(total.input_tokens)} tokens read, ${count(total.output_tokens)} written${cost}`;
+}
+
 /** What a turn took: `short` for the line under an answer, `long` for whoever opens it. */
 export function turnFacts(turn) {
   const read = turn.input_tokens ?? 0;
@@ -51,6 +64,7 @@ export function turnFacts(turn) {
     turn.model,
     read + written > 0 && `${count(read + written)} tokens`,
     turn.duration_ms > 0 && duration(turn.duration_ms),
+    Number(turn.cost) > 0 && money(turn.cost),
   ];
   const long = [
     `${count(read)} tokens read${turn.cached_tokens ? `, ${count(turn.cached_tokens)} of them from the cache` : ""}`,

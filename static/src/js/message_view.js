@@ -1,7 +1,7 @@
 // One message on the page: its parts, and under it what one can do with it.
 
 import { h, iconButton, setChildren, setText } from "./dom.js";
-import { fullTime, timeLabel, turnFacts } from "./format.js";
+import { fullTime, timeLabel, turnFacts, usageFacts } from "./format.js";
 import { isLongText } from "./long_text.js";
 import { isTool } from "./fold.js";
 import { FileView, PlainTextView, ReasoningView, SourcesView, TextView } from "./part_views.js";
@@ -116,7 +116,9 @@ export class MessageView {
     if (textOf(message)) nodes.push(iconButton("copy", "Copy this message", act("copy")));
     if (message.role === "assistant" && !this.context.isReadOnly) nodes.push(iconButton("again", "Answer again", act("regenerate")));
     if (message.role === "user" && !this.context.isReadOnly) nodes.push(iconButton("edit", "Edit this message", act("edit")));
-    nodes.push(...metaNodes(message));
+    if (message.role === "assistant" && textOf(message) && !this.context.isReadOnly) nodes.push(iconButton("edit", "Edit this answer", act("editAnswer")));
+    if (!this.context.isReadOnly) nodes.push(iconButton("fork", "Fork from here", act("fork")));
+    nodes.push(...metaNodes(message, this.context));
     return nodes.filter(Boolean);
   }
 
@@ -165,7 +167,7 @@ function siblingSwitch(message, context) {
   );
 }
 
-function metaNodes(message) {
+function metaNodes(message, context) {
   const nodes = [];
   if (message.role === "assistant" && message.turn) {
     const { short, long } = turnFacts(message.turn);
@@ -173,6 +175,7 @@ function metaNodes(message) {
     const toggle = ({ currentTarget }) => {
       more.hidden = !more.hidden;
       currentTarget.setAttribute("aria-expanded", String(!more.hidden));
+      if (!more.hidden) tellUsage(more, long, context);
     };
     if (short) nodes.push(h("button", { type: "button", class: "meta facts", "aria-expanded": "false", onclick: toggle, text: short }), more);
   }
@@ -180,4 +183,13 @@ function metaNodes(message) {
     nodes.push(h("time", { class: "meta when", datetime: message.createdAt, title: fullTime(message.createdAt), text: timeLabel(message.createdAt) }));
   }
   return nodes;
+}
+
+/** The conversation's own figures behind those of the turn. They are asked for when somebody looks. */
+async function tellUsage(element, long, context) {
+  try {
+    setText(element, `${long}. ${usageFacts(await context.act("usage"))}.`);
+  } catch {
+    setText(element, long); // the turn's own figures are there all the same
+  }
 }

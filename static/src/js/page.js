@@ -1,8 +1,10 @@
 // The page as one: opens conversations, wires the parts to each other, keeps the address in step.
 
 import { AgentSocket } from "./socket.js";
+import { Branching } from "./branching.js";
 import { Conversation } from "./conversation.js";
 import { Outbox } from "./outbox.js";
+import { Summaries } from "./summaries.js";
 import { openQuestions } from "./runs.js";
 import { newId } from "./ids.js";
 import { recall, remember } from "./storage.js";
@@ -16,10 +18,23 @@ import { textOf } from "./message_view.js";
 
 const WIDE = matchMedia("(min-width: 760px)");
 
+/** The message that an address leads to: `?at=` and, in a history that is not the current one, `&in=`. */
+function placeOf(url) {
+  const query = new URLSearchParams(url.search);
+  return query.get("at") ? { messageId: query.get("at"), sessionId: query.get("in") ?? "" } : null;
+}
+
+/** File parts as the composer keeps them. */
+const storedFiles = (parts) =>
+  parts.filter((part) => part.type === "file").map((part) => ({ url: part.url, media_type: part.mediaType, name: part.filename ?? "file", byte_size: part.byteSize ?? 0 }));
+
+const queryOf = (place) => (place ? `?${new URLSearchParams({ at: place.messageId, ...(place.sessionId ? { in: place.sessionId } : {}) })}` : "");
+
 export class Page {
   constructor(boot, api, parts) {
     Object.assign(this, { boot, api, ...parts });
     this.base = boot.urls.home;
+    this.branching = new Branching(this);
     addEventListener("popstate", () => this.route(location, false));
   }
 
@@ -29,7 +44,7 @@ export class Page {
     const wantsList = boot.page === "list" && !WIDE.matches;
     document.body.dataset.view = wantsList ? "list" : "conversation";
     if (boot.instance) {
-      this.show(fromInstance(boot.instance), boot.messages);
+      this.show(fromInstance(boot.instance), boot.messages, placeOf(location));
       if (boot.page === "list" && !wantsList) history.replaceState(null, "", this.address(boot.instance.id));
     } else this.showNew(new URLSearchParams(location.search).get("agent"));
   }
@@ -43,17 +58,18 @@ export class Page {
     const id = /^c\/([^/]+)\/?$/.exec(path)?.[1];
     if (!id) return this.showList();
     if (id === "new") return this.newConversation(push);
-    return this.open(decodeURIComponent(id), push);
+    return this.open(decodeURIComponent(id), push, placeOf(url));
   }
 
   showList() {
     document.body.dataset.view = "list";
   }
 
-  async open(id, push = true) {
+  /** `place`: {messageId, sessionId} of the message to open it at. */
+  async open(id, push = true, place = null, keepsFocus = false) {
     document.body.dataset.view = "conversation";
-    if (push) history.pushState(null, "", this.address(id));
-    if (this.conversation?.instance.id === id) return;
+    if (push) history.pushState(null, "", this.address(id) + queryOf(place));
+    if (this.conversation?.instance.id === id) return place ? this.goTo(place, keepsFocus) : this.conversation.backToNewest();
     let instance = this.sidebar.find(id);
     if (!instance) {
       try {
@@ -63,7 +79,23 @@ export class Page {
         return this.newConversation(false);
       }
     }
-    this.show(instance, null);
+    this.show(instance, null, place);
+  }
+
+  /** Read around a message, bring it into sight and mark it. */
+  async goTo({ messageId, sessionId }, keepsFocus = false) {
+    const { conversation } = this;
+    try {
+      await conversation.openAt(messageId, sessionId);
+    } catch (error) {
+      notice(error.status === 404 ? "This message is not there any more." : error.message);
+      if (!conversation.isLoaded) conversation.refresh();
+      return;
+    }
+    if (conversation !== this.conversation) return;
+    const element = this.timeline.reveal(messageId);
+    if (element && !keepsFocus) element.focus({ preventScroll: true });
+    if (conversation.place) conversation.refreshSoon(); // whether something runs
   }
 
   newConversation(push = true) {
@@ -80,7 +112,7 @@ export class Page {
     this.show({ id: "", agent: route, name, title: "", isNew: true }, null);
   }
 
-  show(instance, page) {
+  show(instance, page, place = null) {
     this.conversation?.close();
     this.outbox?.close();
     this.connection.watch(null);
@@ -90,21 +122,39 @@ export class Page {
     this.outbox = new Outbox(pathOf(instance), (entry) => this.#deliver(conversation, entry));
     conversation.on("status", () => this.#onStatus());
     conversation.on("messages", () => this.#onMessages());
+    conversation.on("place", (detail) => this.#onPlace(detail));
+    conversation.on("switched", () => {
+      this.sessions.refresh();
+      this.summaries.read();
+    });
     conversation.on("message", (id) => this.#speak(id));
     conversation.on("titled", ({ id, title }) => this.#onTitled(id, title));
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
     this.outbox.on("change", () => this.#onStatus());
+    this.summaries = new Summaries(this.api, conversation, (text, how) => this.#say(text, how));
     this.timeline.show(conversation, this.outbox);
+    this.panel.show(conversation);
     showReadOnly(this.elements.readOnly, instance);
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
     this.sidebar.setCurrent(instance.id);
     this.#drawTitle();
     if (!instance.isNew && !instance.isReadOnly) this.#attach(conversation); // what nobody continues needs no line
-    if (!instance.isNew && !page) conversation.refresh();
     this.#onStatus();
     this.#onMessages();
+    this.placeBar.draw(conversation);
+    this.#showHead();
     this.#markSeen();
     if (document.body.dataset.view === "conversation") this.composer.focus();
+    if (place) this.goTo(place);
+    else if (!instance.isNew && !page) conversation.refresh();
+  }
+
+  /** What the head offers for this conversation, once it is on the server. */
+  #showHead() {
+    const { instance } = this.conversation;
+    this.find.show(instance.id);
+    this.sessions.show(this.conversation);
+    this.elements.more.hidden = !instance.id;
   }
 
   #attach(conversation) {
@@ -117,7 +167,21 @@ export class Page {
 
   // --- sending ------------------------------------------------------------------------------------------------------
 
-  send({ text, files, edited }) {
+  async send(written) {
+    const { conversation } = this;
+    const { edited } = written;
+    try {
+      // What is written is written to what one reads: that branch goes on. An edit names its place by itself.
+      if (edited && !conversation.place?.isForeign) conversation.leavePlace();
+      else await conversation.goOnHere();
+    } catch (error) {
+      notice(error.message);
+      return this.composer.fill(written.text, storedFiles(written.files));
+    }
+    this.#send(written);
+  }
+
+  #send({ text, files, edited }) {
     const parts = [...files, ...(text ? [{ type: "text", text }] : [])];
     const message = { id: newId("msg"), role: "user", parts, metadata: {}, siblings: [] };
     const body = { trigger: "submit-message", message: { id: message.id, parts }, request_id: newId("req") };
@@ -149,12 +213,15 @@ export class Page {
     this.sidebar.put(created);
     this.sidebar.setCurrent(created.id);
     this.#drawTitle();
+    this.#showHead();
+    this.panel.show(conversation);
     this.#attach(conversation);
   }
 
   regenerate(message) {
     const at = this.conversation.messages.indexOf(message);
     const parent = message.role === "user" ? message : this.conversation.messages[at - 1];
+    this.conversation.leavePlace();
     if (parent) this.conversation.cutAfter(parent.id);
     const body = { trigger: "regenerate-message", message_id: message.id, request_id: newId("req") };
     this.outbox.add({ requestId: body.request_id, body, shown: null });
@@ -168,6 +235,8 @@ export class Page {
       copy: () => this.copy(textOf(message), document.activeElement),
       regenerate: () => this.regenerate(message),
       edit: () => this.edit(message),
+      editAnswer: () => this.branching.editAnswer(message),
+      fork: () => this.branching.fork(message),
       sibling: () => this.#selectSibling(detail),
       resend: () => this.outbox.retry(this.#entryOf(message).requestId),
       takeBack: () => this.#takeBack(message),
@@ -179,6 +248,11 @@ export class Page {
       skip: () => this.#answered(this.api.answerCall(this.conversation.instance.id, detail.toolCallId, { error_text: "" })),
       approveAll: () => this.#decideAll(true),
       denyAll: () => this.#decideAll(false),
+      rewordSummary: () => this.summaries.reword(detail.id, detail.text),
+      undoSummary: () => this.summaries.undo(detail.id),
+      compactAgain: () => this.summaries.again(),
+      dismissCompaction: () => this.summaries.dismiss(),
+      usage: () => this.api.usage(this.conversation.instance.id),
     };
     return actions[name]?.();
   }
@@ -217,8 +291,7 @@ export class Page {
   }
 
   edit(message) {
-    const files = message.parts.filter((part) => part.type === "file").map((part) => ({ url: part.url, media_type: part.mediaType, name: part.filename ?? "file", byte_size: part.byteSize ?? 0 }));
-    this.composer.edit(message, textOf(message), files);
+    this.composer.edit(message, textOf(message), storedFiles(message.parts));
   }
 
   editLast() {
@@ -251,11 +324,27 @@ export class Page {
     if (message) this.regenerate(message);
   }
 
+  /** A command of the message field. There is one so far. */
+  command({ rest }) {
+    this.summaries.ask(rest);
+  }
+
+  #say(text, { isNotice = false } = {}) {
+    if (isNotice) notice(text);
+    else this.speaker.say(text);
+  }
+
   async copy(text, button) {
     if (await copyText(text, button)) this.speaker.say("Copied.");
   }
 
   // --- what follows from the conversation's state -------------------------------------------------------------------
+
+  #onPlace(detail) {
+    this.placeBar.draw(this.conversation);
+    const { id } = this.conversation.instance;
+    if (id && detail?.isBack && placeOf(location)) history.replaceState(null, "", this.address(id));
+  }
 
   #onStatus() {
     this.composer.setRunning(Boolean(this.conversation.running));
@@ -289,11 +378,24 @@ export class Page {
     if (id && document.visibilityState === "visible") this.api.changeInstance(id, { seen: true }).catch(() => {});
   }
 
+  openHit({ instanceId, sessionId, messageId, isElsewhere }, keepsFocus = false) {
+    return this.open(instanceId, true, { messageId, sessionId: isElsewhere ? sessionId : "" }, keepsFocus);
+  }
+
+  /** A conversation was pinned, put away or taken back. */
+  onChanged(item) {
+    this.sidebar.changed(item);
+    if (this.conversation.instance.id !== item.id) return;
+    Object.assign(this.conversation.instance, { isPinned: item.isPinned, isArchived: item.isArchived });
+    this.placeBar.draw(this.conversation);
+  }
+
   onListChanged() {
     const id = this.conversation?.instance.id;
     const item = id && this.sidebar.find(id);
-    if (item) this.conversation.instance.title = item.title;
+    if (item) Object.assign(this.conversation.instance, { title: item.title, isPinned: item.isPinned, isArchived: item.isArchived });
     this.#drawTitle();
+    this.placeBar.draw(this.conversation);
   }
 
   #onTitled(id, title) {

@@ -6,8 +6,12 @@ export function fromPage(raw) {
     messages: (raw.items ?? []).map(fromItem),
     queued: (raw.queued ?? []).map(fromItem),
     hasMore: raw.has_more === true,
+    hasNewer: raw.has_newer === true,
     leafId: raw.leaf_id ?? null,
+    shownLeafId: raw.shown_leaf_id ?? raw.leaf_id ?? null,
+    sessionId: raw.session_id ?? null,
     failed: raw.failed ? fromFailure(raw.failed) : null,
+    compacting: raw.compacting ?? "",
     running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id } : null,
   };
 }
@@ -41,6 +45,15 @@ export function mergeNewest(conversation, page, live) {
   conversation.messages = [...older, ...fresh];
   if (live && !conversation.messages.some((item) => item.id === live.id)) conversation.messages.push(live);
   conversation.hasMore = older.length ? conversation.hasMore : page.hasMore;
+}
+
+/** Take over what a page says of messages that are shown; none comes and none goes. */
+export function refreshKnown(conversation, page) {
+  const fresh = new Map(page.messages.map((item) => [item.id, item]));
+  for (const message of conversation.messages) {
+    const item = fresh.get(message.id);
+    if (item && !message.isLive) refreshed(message, item, null);
+  }
 }
 
 /** The same object lives on, so that its view does; a message being streamed keeps its own, newer parts. */

@@ -10,6 +10,7 @@ export class Scroll {
     this.scroller = scroller;
     this.onChange = onChange;
     this.isFollowing = true;
+    this.isHeld = false; // the end of what is loaded is not the end of the conversation: there is nothing to follow
     scroller.addEventListener("scroll", () => this.#look(), { passive: true });
     scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#leave(), { passive: true });
     scroller.addEventListener("keydown", (event) => ["PageUp", "Home", "ArrowUp"].includes(event.key) && this.#leave());
@@ -31,11 +32,30 @@ export class Scroll {
 
   /** Go to the end if that is where the reader is. */
   follow() {
-    if (!this.isFollowing || this.#frame) return;
+    if (!this.isFollowing || this.isHeld || this.#frame) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      if (this.isFollowing) this.#jump();
+      if (this.isFollowing && !this.isHeld) this.#jump();
     });
+  }
+
+  /** Bring one element into the middle, and again when those around it have got their real heights. */
+  show(element) {
+    this.#set(false);
+    const go = () => {
+      // Not scrollIntoView: that moves every box around it too, those that never scroll among them.
+      const room = Math.max(16, (this.scroller.clientHeight - element.offsetHeight) / 2);
+      this.scroller.scrollTop += element.getBoundingClientRect().top - this.scroller.getBoundingClientRect().top - room;
+      this.lastTop = this.scroller.scrollTop;
+    };
+    go();
+    let frames = 3;
+    const again = () => {
+      if (!element.isConnected || this.isFollowing) return;
+      go();
+      if (--frames) requestAnimationFrame(again);
+    };
+    requestAnimationFrame(again);
   }
 
   toEnd() {

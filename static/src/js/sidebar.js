@@ -1,8 +1,11 @@
-// The list of conversations: grouped by day, searched on the server, marked while one answers or has something unread.
+// The list of conversations: pinned ones first, then by day; marked while one answers or has something unread. A search
+// lists the titles and the messages that match.
 
-import { h, icon, iconButton, setText } from "./dom.js";
+import { h, iconButton, setText } from "./dom.js";
 import { notice } from "./dialogs.js";
 import { dayGroup } from "./format.js";
+import { HitsView } from "./hits_view.js";
+import { moveFocus } from "./menu.js";
 
 const SEARCH_PAUSE = 180;
 const POLL_VISIBLE = 12_000;
@@ -20,6 +23,11 @@ export function fromInstance(raw) {
     isRunning: Boolean(raw.is_running),
     isUnread: Boolean(raw.is_unread),
     isReadOnly: Boolean(raw.is_read_only),
+    isPinned: Boolean(raw.pinned_at),
+    isArchived: Boolean(raw.archived_at),
+    sessionId: raw.session_id ?? null,
+    keepsSessions: Boolean(raw.keeps_sessions),
+    origin: raw.forked_from ? { id: raw.forked_from.instance_id, messageId: raw.forked_from.message_id, title: raw.forked_from.title } : null,
   };
 }
 
@@ -31,6 +39,9 @@ export const titleOf = (instance) => instance?.title || "New conversation";
 export class Sidebar {
   #api;
   #items = [];
+  #pinned = [];
+  #isArchive = false;
+  #shownArchive = false;
   #currentId = "";
   #search = "";
   #shownSearch = "";
@@ -39,24 +50,37 @@ export class Sidebar {
   #cursor = "";
   #key = "";
 
-  /** `elements`: {list, search, more, empty}. `on`: {open(id, event), rename(item), remove(item), changed(items)}. */
+  /** `elements`: {list, search, more, empty, hits, archive}. `on`: {base, open(id), openHit(hit), menu(item, button), changed(items)}. */
   constructor(elements, api, on, first) {
     this.elements = elements;
     this.#api = api;
     this.on = on;
     elements.search.addEventListener("input", () => this.#onSearch());
     elements.search.addEventListener("keydown", (event) => this.#onSearchKey(event));
-    elements.list.addEventListener("keydown", (event) => this.#onListKey(event));
+    elements.list.parentElement.addEventListener("keydown", (event) => this.#onListKey(event));
     elements.list.addEventListener("click", (event) => this.#onClick(event));
     elements.more.addEventListener("click", () => this.#loadMore());
-    this.menu = this.#buildMenu();
-    if (first) this.#take(first);
+    elements.archive.querySelector("button").addEventListener("click", () => this.showArchive(false));
+    this.hits = new HitsView(elements.hits, api, { base: on.base, open: (hit) => on.openHit(hit), found: () => this.draw(), isQuiet: true });
+    if (first) this.#take(first, [], first.pinned);
     setInterval(() => document.visibilityState === "visible" && this.refresh(), POLL_VISIBLE);
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.refresh());
   }
 
   find(id) {
-    return this.#items.find((item) => item.id === id);
+    return this.#items.find((item) => item.id === id) ?? this.#pinned.find((item) => item.id === id);
+  }
+
+  /** Show what was put away instead, or the list again. */
+  showArchive(isArchive) {
+    this.#isArchive = isArchive;
+    this.elements.archive.hidden = !isArchive;
+    this.#items = [];
+    this.#pinned = [];
+    this.draw();
+    if (isArchive) this.elements.archive.querySelector("button").focus();
+    else this.elements.search.focus();
+    return this.refresh();
   }
 
   setCurrent(id) {
@@ -79,40 +103,59 @@ export class Sidebar {
     this.#abort = new AbortController();
     try {
       const limit = Math.min(LONGEST_PAGE, Math.max(60, this.#items.length));
-      const page = await this.#api.instances({ search: this.#search, limit }, { signal: this.#abort.signal });
-      this.#take(page, this.#search === this.#shownSearch ? this.#items : []);
+      const { signal } = this.#abort;
+      const isWhole = !this.#search && !this.#isArchive;
+      const [page, pinned] = await Promise.all([
+        this.#api.instances({ ...this.#wanted, limit }, { signal }),
+        isWhole ? this.#api.instances({ pinned: true, limit: LONGEST_PAGE }, { signal }) : { items: [] },
+      ]);
+      this.#take(page, this.#search === this.#shownSearch ? this.#items : [], pinned.items);
     } catch {
       // Unreachable or overtaken: what is shown stays, the line's own state tells about the connection.
     }
   }
 
+  get #wanted() {
+    return { search: this.#search, archived: this.#isArchive || undefined };
+  }
+
   /** Change one item at once; the next refresh settles it. */
   patch(id, change) {
-    const item = this.find(id);
-    if (item) Object.assign(item, change);
+    for (const item of [...this.#items, ...this.#pinned]) if (item.id === id) Object.assign(item, change);
     this.draw();
   }
 
   /** Show a conversation that has just been made; the next refresh settles its place. */
   put(item) {
-    if (!this.find(item.id)) this.#items.unshift({ ...item });
+    if (!this.find(item.id) && !this.#isArchive) this.#items.unshift({ ...item });
     this.draw();
+  }
+
+  /** Something was pinned, put away or taken back: at once here, settled by a refresh. */
+  changed(item) {
+    if (item.isArchived !== this.#isArchive && !this.#search) this.drop(item.id);
+    else this.patch(item.id, item);
+    if (document.activeElement === document.body) this.focusList();
+    return this.refresh();
   }
 
   drop(id) {
     this.#items = this.#items.filter((item) => item.id !== id);
+    this.#pinned = this.#pinned.filter((item) => item.id !== id);
     this.draw();
   }
 
   /** Show the newest page. What of `before` is older than all of it, loaded by "Show more", stays with its cursor. */
-  #take(page, before = []) {
+  #take(page, before = [], pinned = []) {
     const fresh = page.items.map(fromInstance);
+    this.#pinned = pinned.map(fromInstance);
     const ids = new Set(fresh.map((item) => item.id));
     const end = fresh.at(-1)?.activeAt ?? "";
     const older = page.next_cursor ? before.filter((item) => !ids.has(item.id) && new Date(item.activeAt) < new Date(end)) : [];
     this.#items = [...fresh, ...older];
     if (!older.length) this.#cursor = page.next_cursor ?? "";
     this.#shownSearch = this.#search;
+    this.#shownArchive = this.#isArchive;
     this.draw();
     this.on.changed(this.#items);
   }
@@ -121,7 +164,7 @@ export class Sidebar {
     const search = this.#search;
     let page;
     try {
-      page = await this.#api.instances({ search, cursor: this.#cursor });
+      page = await this.#api.instances({ ...this.#wanted, cursor: this.#cursor });
     } catch (error) {
       return notice(error.message);
     }
@@ -138,23 +181,30 @@ export class Sidebar {
   }
 
   draw() {
-    const key = JSON.stringify([this.#items, this.#currentId, this.#search, this.#cursor, new Date().getDate()]);
+    const isLoading = this.#shownArchive !== this.#isArchive;
+    const key = JSON.stringify([this.#items, this.#pinned, this.#currentId, this.#search, this.#cursor, this.hits?.count, isLoading, new Date().getDate()]);
     if (key === this.#key) return;
     this.#key = key;
     const focused = document.activeElement?.closest?.("[data-instance]")?.dataset.instance;
     const kind = document.activeElement?.tagName;
-    const groups = new Map();
-    for (const item of this.#items) {
-      const group = dayGroup(item.activeAt);
-      if (!groups.has(group)) groups.set(group, []);
-      groups.get(group).push(item);
-    }
-    const sections = [...groups].map(([name, items], index) => this.#section(name, items, index));
+    const sections = [...this.#groups()].map(([name, items], index) => this.#section(name, items, index));
     this.elements.list.replaceChildren(...sections);
     this.elements.more.hidden = !this.#cursor;
-    this.elements.empty.hidden = this.#items.length > 0;
-    setText(this.elements.empty, this.#search ? "Nothing matches." : "No conversations yet.");
+    this.elements.empty.hidden = isLoading || this.#items.length > 0 || (this.#search !== "" && this.hits?.count !== 0);
+    setText(this.elements.empty, this.#search ? "Nothing matches." : this.#isArchive ? "Nothing is archived." : "No conversations yet.");
     if (focused) this.elements.list.querySelector(`[data-instance="${CSS.escape(focused)}"] ${kind}`)?.focus();
+  }
+
+  #groups() {
+    const groups = new Map();
+    const put = (group, item) => groups.set(group, [...(groups.get(group) ?? []), item]);
+    if (this.#search) this.#items.forEach((item) => put("Titles", item));
+    else {
+      const pinned = new Set(this.#pinned.map((item) => item.id));
+      this.#pinned.forEach((item) => put("Pinned", item));
+      for (const item of this.#items) if (!pinned.has(item.id)) put(dayGroup(item.activeAt), item);
+    }
+    return groups;
   }
 
   #section(name, items, index) {
@@ -178,45 +228,24 @@ export class Sidebar {
     const row = event.target.closest("[data-instance]");
     if (!row) return;
     const button = event.target.closest('[data-action="menu"]');
-    if (button) return this.#openMenu(row.dataset.instance, button);
+    if (button) return this.on.menu(this.find(row.dataset.instance), button);
     if (event.target.closest("a") && !event.metaKey && !event.ctrlKey && !event.shiftKey && event.button === 0) {
       event.preventDefault();
       this.on.open(row.dataset.instance);
     }
   }
 
-  #buildMenu() {
-    const choose = (name) => () => {
-      this.menu.hidePopover();
-      const item = this.find(this.menu.dataset.instance);
-      if (item) this.on[name](item);
-    };
-    const entry = (name, symbol, label) => h("button", { type: "button", role: "menuitem", onclick: choose(name) }, icon(symbol), label);
-    const menu = h("div", { class: "menu", popover: "auto", role: "menu", "aria-label": "Conversation" }, entry("rename", "edit", "Rename"), entry("remove", "bin", "Delete"));
-    menu.addEventListener("keydown", (event) => moveFocus(event, [...menu.querySelectorAll("button")]));
-    this.elements.list.parentElement.append(menu);
-    return menu;
-  }
-
-  #openMenu(id, button) {
-    this.menu.dataset.instance = id;
-    this.menu.showPopover();
-    const place = button.getBoundingClientRect();
-    const left = Math.min(place.left, innerWidth - this.menu.offsetWidth - 8);
-    const top = Math.min(place.bottom + 4, innerHeight - this.menu.offsetHeight - 8);
-    Object.assign(this.menu.style, { left: `${Math.max(8, left)}px`, top: `${top}px` });
-    this.menu.querySelector("button").focus();
-  }
-
   #onSearch() {
     this.#search = this.elements.search.value.trim();
+    clearTimeout(this.#searchTimer);
+    this.#searchTimer = setTimeout(() => this.hits.search(this.#search), SEARCH_PAUSE);
     this.refreshSoon(SEARCH_PAUSE);
   }
 
   #onSearchKey(event) {
     if (event.key === "ArrowDown") {
       event.preventDefault();
-      this.elements.list.querySelector("a")?.focus();
+      this.elements.list.parentElement.querySelector("a")?.focus();
     } else if (event.key === "Escape" && this.elements.search.value) {
       event.preventDefault();
       this.elements.search.value = "";
@@ -225,14 +254,6 @@ export class Sidebar {
   }
 
   #onListKey(event) {
-    if (event.target.matches("a")) moveFocus(event, [...this.elements.list.querySelectorAll("a")]);
+    if (event.target.matches("a")) moveFocus(event, [...this.elements.list.parentElement.querySelectorAll("a")]);
   }
-}
-
-function moveFocus(event, elements) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!step) return;
-  event.preventDefault();
-  const at = elements.indexOf(document.activeElement);
-  elements[(at + step + elements.length) % elements.length]?.focus();
 }

@@ -20,14 +20,18 @@ const QUIET_AFTER = 6_000;
 /** {kind, text, detail?, actions?} or null when there is nothing to say. */
 export function statusOf(conversation, outbox) {
   const { running, failed } = conversation;
+  if (conversation.place) return null; // that line belongs to the end of the conversation
   if (conversation.isRecovering) return { kind: "wait", text: "Picking up after an interruption. Nothing is lost." };
   if (conversation.loadError && !conversation.isLoaded) {
     return { kind: "error", text: "This conversation could not be loaded.", detail: conversation.loadError.message, actions: [{ name: "reload", label: "Try again" }] };
   }
   if (!conversation.isLoaded && conversation.instance.id) return { kind: "wait", text: "Loading" };
+  if (conversation.compacting === "running") return { kind: "wait", text: "Summarising older messages" };
   if (running) return runningStatus(conversation, running);
+  if (conversation.compacting) return { kind: "wait", text: "Waiting to summarise older messages" };
   if (outbox.entries.some((entry) => entry.state === "accepted")) return { kind: "wait", text: "Waiting for the model" };
   if (failed) return failedStatus(failed, conversation.instance.isReadOnly);
+  if (conversation.compactionError) return compactionStatus(conversation);
   return questionStatus(openQuestions(conversation).length, conversation.instance.isReadOnly);
 }
 
@@ -40,6 +44,11 @@ function runningStatus(conversation, running) {
   // An open part shows by itself that it goes on, as long as it does.
   const isText = part.type === "text" || part.type === "reasoning";
   return isText && Date.now() - running.heardAt > QUIET_AFTER ? { kind: "wait", text: "Nothing new for a while. Still waiting." } : null;
+}
+
+function compactionStatus({ compactionError, instance }) {
+  const actions = instance.isReadOnly ? [] : [{ name: "compactAgain", label: "Try again" }, { name: "dismissCompaction", label: "Dismiss" }];
+  return { kind: "error", text: `Older messages could not be summarised: ${compactionError}`, detail: "Nothing was changed. The conversation goes on as it is.", actions };
 }
 
 function questionStatus(count, isReadOnly) {

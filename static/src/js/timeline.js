@@ -1,9 +1,12 @@
 // The conversation as a list on the page: keyed message views, what is on its way, and a line that says what goes on.
 
 import { h, icon, setChildren, setText } from "./dom.js";
+import { notice } from "./dialogs.js";
 import { MessageView } from "./message_view.js";
 import { Scroll } from "./scroll.js";
+import { linesOf } from "./overlays.js";
 import { statusOf } from "./status_line.js";
+import { SummaryLines } from "./summary_view.js";
 
 const CHUNK_PAUSE = 40; // chunks come faster than eyes read
 const QUIET_LOOK = 2_000;
@@ -18,23 +21,23 @@ export class Timeline {
   #pause = 0;
   #observer;
 
-  /** `elements`: {scroller, list, status, more, down}. `act(name, message, detail)` does what a button asks for. */
+  /** `elements`: {scroller, list, status, more, newer, down}. `act(name, message, detail)` does what a button asks for. */
   constructor(elements, { act, filesBase }) {
     this.elements = elements;
     this.scroll = new Scroll(elements.scroller, (isFollowing) => this.#onFollow(isFollowing));
     this.scroll.watch(elements.list);
     this.context = { act, filesBase, onPaint: (change) => this.#paint(change) };
-    elements.down.addEventListener("click", () => {
-      this.scroll.toEnd();
-      elements.scroller.focus({ preventScroll: true }); // the button goes away: the focus must not
-    });
+    this.summaries = new SummaryLines(this.context);
+    elements.down.addEventListener("click", () => this.#toEnd());
     setInterval(() => this.conversation?.running && this.#drawStatus(), QUIET_LOOK); // silence is no event
     elements.more.addEventListener("click", () => this.#older());
-    this.#observer = new IntersectionObserver((entries) => entries[0].isIntersecting && this.#older(), {
+    elements.newer.addEventListener("click", () => this.#newer());
+    this.#observer = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && this.#near(entry.target)), {
       root: elements.scroller,
-      rootMargin: "900px 0px 0px 0px",
+      rootMargin: "900px 0px 900px 0px",
     });
     this.#observer.observe(elements.more);
+    this.#observer.observe(elements.newer);
   }
 
   /** Show this conversation from now on. */
@@ -50,6 +53,7 @@ export class Timeline {
       conversation.on("messages", (detail) => this.#onMessages(detail)),
       conversation.on("message", (id) => this.#touch(id)),
       conversation.on("status", () => this.#later()),
+      conversation.on("place", () => this.#later()),
       outbox.on("change", () => this.#later()),
     ];
     this.stop = () => off.forEach((undo) => undo());
@@ -58,9 +62,32 @@ export class Timeline {
   }
 
   #onMessages(detail) {
-    if (!detail?.isPrepend) return this.#later();
-    const anchor = this.elements.list.querySelector(".message");
+    if (!detail?.isPrepend && !detail?.isAppend) return this.#later();
+    const anchor = detail.isPrepend ? this.elements.list.firstElementChild : this.elements.list.lastElementChild;
     this.scroll.keepPlace(anchor, () => this.draw());
+  }
+
+  /** Bring a message into sight and mark it. Whether it is there. */
+  reveal(id) {
+    this.draw();
+    const element = this.#views.get(id)?.element;
+    if (!element) return false;
+    this.elements.list.querySelector(".is-found")?.classList.remove("is-found");
+    element.classList.add("is-found");
+    element.tabIndex = -1;
+    this.scroll.show(element);
+    return element;
+  }
+
+  async #toEnd() {
+    try {
+      await this.conversation.toEnd();
+    } catch (error) {
+      return notice(error.message);
+    }
+    this.draw();
+    this.scroll.toEnd();
+    this.elements.scroller.focus({ preventScroll: true }); // the button goes away: the focus must not
   }
 
   #touch(id) {
@@ -104,30 +131,37 @@ export class Timeline {
   draw() {
     this.#isStale = false;
     const { conversation, outbox } = this;
-    if (this.scroll.isFollowing && conversation.messages.length > MOST_KEPT) conversation.forgetOlder(KEPT);
-    const shown = [];
+    const isElsewhere = Boolean(conversation.place);
+    this.scroll.isHeld = isElsewhere;
+    if (this.scroll.isFollowing && !isElsewhere && conversation.messages.length > MOST_KEPT) conversation.forgetOlder(KEPT);
+    const elements = [];
     const ids = new Set();
     const put = (message, extra) => {
       if (ids.has(message.id)) return;
       ids.add(message.id);
-      shown.push(this.#view(message, extra));
+      elements.push(this.#view(message, extra).element);
     };
     const { messages, queued, running } = conversation;
     outbox.settle(new Set([...messages, ...queued].map((message) => message.id)), conversation.readAt);
     // An answer may come before the page was read again: what it answers stands above it all the same.
-    const asked = outbox.entries.find((entry) => entry.shown && entry.requestId === running?.requestId);
+    const asked = !isElsewhere && outbox.entries.find((entry) => entry.shown && entry.requestId === running?.requestId);
+    const lines = linesOf(messages, conversation.compactions ?? []);
     for (const message of messages) {
       if (asked && message === running.message) put(asked.shown, pendingNote(asked));
       put(message);
+      elements.push(...this.summaries.after(lines.get(message.id) ?? []));
     }
+    this.summaries.keep(new Set([...lines.values()].flat().map((item) => item.compaction.id)));
     for (const message of queued) {
       put(message, message.isStopped ? undefined : { note: "Queued behind the answer above", state: "queued" });
     }
-    for (const entry of outbox.entries) if (entry.shown) put(entry.shown, pendingNote(entry));
+    for (const entry of isElsewhere ? [] : outbox.entries) if (entry.shown) put(entry.shown, pendingNote(entry));
     for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
-    setChildren(this.elements.list, shown.map((view) => view.element));
+    setChildren(this.elements.list, elements);
     this.#dirty.clear();
     this.elements.more.hidden = !conversation.hasMore;
+    this.elements.newer.hidden = !conversation.hasNewer;
+    this.#drawDown();
     this.#drawStatus();
     if (this.switched && document.activeElement === document.body) this.#focusSwitched();
     this.scroll.follow();
@@ -184,25 +218,44 @@ export class Timeline {
     );
   }
 
+  #drawDown() {
+    this.elements.down.hidden = this.scroll.isFollowing && !this.conversation?.hasNewer;
+  }
+
   #onFollow(isFollowing) {
-    this.elements.down.hidden = isFollowing;
+    this.#drawDown();
     if (!isFollowing) return;
     this.elements.down.classList.remove("has-news");
     this.#later(); // what is far above may go
   }
 
+  #near(button) {
+    if (button === this.elements.more) this.#older();
+    else this.#newer();
+  }
+
   async #older() {
     const { conversation } = this;
     if (!conversation?.hasMore || conversation.isLoadingOlder) return;
+    await this.#load(this.elements.more, "Earlier messages", () => conversation.loadOlder());
+  }
+
+  async #newer() {
+    const { conversation } = this;
+    if (!conversation?.hasNewer || conversation.isLoadingNewer) return;
+    await this.#load(this.elements.newer, "Later messages", () => conversation.loadNewer());
+  }
+
+  async #load(button, label, load) {
     try {
-      await conversation.loadOlder();
-      setText(this.elements.more, "Earlier messages");
+      await load();
+      setText(button, label);
     } catch {
-      return setText(this.elements.more, "Earlier messages could not be loaded. Try again");
+      return setText(button, `${label} could not be loaded. Try again`);
     }
     // The observer tells of changes only: look again in case the button is still near.
-    this.#observer.unobserve(this.elements.more);
-    this.#observer.observe(this.elements.more);
+    this.#observer.unobserve(button);
+    this.#observer.observe(button);
   }
 }
 

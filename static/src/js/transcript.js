@@ -1,12 +1,19 @@
 // The list of messages of one conversation as the server has it: read by pages, with the turn that runs. No DOM in here.
 
 import { Emitter } from "./events.js";
-import { fromPage, mergeNewest } from "./path.js";
+import { fromPage, mergeNewest, refreshKnown } from "./path.js";
 import { TurnStream } from "./stream.js";
 
 const REFRESH_PAUSE = 60;
+const MOST = 600; // messages in the page of somebody who reads on and on, in either direction
+const DROPPED = 200;
+const COMPACTION_LOOK = 3_000;
 
-/** Events: "messages" (the list changed), "message" (id: its parts changed), "status". */
+/**
+ * Events: "messages" (the list changed; {isPrepend, isAppend, isElsewhere} say how), "message" (id: its parts changed),
+ * "status", "place" (what is read is another place than the end of the shown path, or no longer), "switched" (another
+ * history of the conversation is the current one).
+ */
 export class Transcript extends Emitter {
   #refreshing = null;
   #refreshAgain = false;
@@ -20,10 +27,16 @@ export class Transcript extends Emitter {
     this.messages = [];
     this.queued = [];
     this.hasMore = false;
+    this.hasNewer = false;
+    /** Where one reads when it is not the newest page of the shown path: {sessionId, leafId, isOther}. */
+    this.place = null;
+    this.sessionId = instance.sessionId ?? null;
     this.failed = null;
     this.leafId = null;
     this.running = null;
     this.isRecovering = false;
+    this.compacting = ""; // "waiting" or "running": a summary is on its way
+    this.isCompactionHeard = false; // a frame told of it since the line is there: from then on frames count, pages come too late
     this.isLoaded = false;
     this.loadError = null;
     this.readAt = 0; // when the last page was asked for
@@ -84,11 +97,14 @@ export class Transcript extends Emitter {
 
   takePage(raw) {
     const page = fromPage(raw);
+    this.#noteSession(page.sessionId);
+    if (this.place) return this.#noteRunning(page);
     const live = this.running;
     const running = page.running && this.#adopt(page);
     mergeNewest(this, page, running?.message ?? null);
     this.queued = page.queued;
     this.leafId = page.leafId;
+    if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
     if (running) this.running = running;
     else if (!live || live.isDone || !this.socket || this.socket.state !== "open") this.running = null;
     else if (live && !page.running) this.#forgetWhenOver(live);
@@ -96,6 +112,13 @@ export class Transcript extends Emitter {
     this.isLoaded = true;
     this.emit("messages");
     this.emit("status");
+  }
+
+  /** How a summary stands, where no frame has told yet. Its end may have been told before anybody here listened: look again. */
+  #takeCompacting(state) {
+    this.compacting = state;
+    clearTimeout(this.compactionTimer);
+    if (state) this.compactionTimer = setTimeout(() => this.isClosed || this.isCompactionHeard || this.refresh(), COMPACTION_LOOK);
   }
 
   /** The page was read while the turn ran: its answer comes by the stream, what has come of it stays in sight. */
@@ -121,19 +144,134 @@ export class Transcript extends Emitter {
     stream.wasMissing = true;
   }
 
+  #noteSession(id) {
+    if (id === this.sessionId) return;
+    const isSwitch = this.isLoaded;
+    this.sessionId = id;
+    this.instance.sessionId = id;
+    if (this.place && !this.place.isForeign) this.#leavePlace(); // it was a place in the former one
+    if (isSwitch) this.emit("switched");
+  }
+
+  /** What the newest page says to somebody who reads elsewhere: whether a turn runs. */
+  #noteRunning(page) {
+    const stream = page.running && this.stream(page.running.requestId, page.running.turnId);
+    this.running = stream && !stream.isDone ? stream : null;
+    if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
+    this.failed = this.running ? null : page.failed;
+    this.emit("status");
+  }
+
+  // --- reading elsewhere ----------------------------------------------------------------------------------------------
+
+  #read(wanted, sessionId = this.place?.isForeign ? this.place.sessionId : "") {
+    return this.api.messages(this.instance.id, { ...wanted, sessionId });
+  }
+
   /** Load the page before the first message. */
   async loadOlder() {
     if (!this.hasMore || this.isLoadingOlder || !this.messages.length) return;
     this.isLoadingOlder = true;
+    const { place } = this;
     try {
-      const page = fromPage(await this.api.messages(this.instance.id, { before: this.messages[0].id, limit: 50 }));
+      const page = fromPage(await this.#read({ before: this.messages[0].id }));
+      if (place !== this.place) return; // another place by now
       const known = new Set(this.messages.map((item) => item.id));
       this.messages.unshift(...page.messages.filter((item) => !known.has(item.id)));
       this.hasMore = page.hasMore;
+      if (this.messages.length > MOST) this.#forgetNewer();
       this.emit("messages", { isPrepend: true });
     } finally {
       this.isLoadingOlder = false;
     }
+  }
+
+  /** Load the page after the last message, where the newest are not what is shown. */
+  async loadNewer() {
+    if (!this.hasNewer || this.isLoadingNewer || !this.messages.length) return;
+    this.isLoadingNewer = true;
+    const { place } = this;
+    try {
+      const page = fromPage(await this.#read({ after: this.messages.at(-1).id }));
+      if (place !== this.place) return;
+      const known = new Set(this.messages.map((item) => item.id));
+      this.messages.push(...page.messages.filter((item) => !known.has(item.id)));
+      this.hasNewer = page.hasNewer;
+      if (this.messages.length > MOST) this.forgetOlder(MOST - DROPPED);
+      this.emit("messages", { isAppend: true });
+      if (!this.hasNewer && !place.isOther) this.backToNewest();
+    } finally {
+      this.isLoadingNewer = false;
+    }
+  }
+
+  /** Read around a message, in whatever branch and history it is. Resolves when it is among the messages. */
+  async openAt(messageId, sessionId = "") {
+    const isForeign = Boolean(sessionId) && sessionId !== this.sessionId;
+    if (!isForeign && !this.place?.isForeign && this.isLoaded && this.messages.some((item) => item.id === messageId)) return;
+    const raw = await this.#read({ around: messageId }, sessionId || this.sessionId || "");
+    const page = fromPage(raw);
+    const isOther = isForeign || page.leafId !== page.shownLeafId;
+    this.place = isOther || page.hasNewer ? { sessionId: page.sessionId, leafId: page.leafId, isOther, isForeign } : null;
+    this.hasNewer = page.hasNewer;
+    if (this.place) {
+      this.messages = page.messages;
+      this.hasMore = page.hasMore;
+      this.queued = [];
+      this.isLoaded = true;
+    } else this.takePage(raw);
+    this.emit("messages", { isElsewhere: true });
+    this.emit("place");
+    if (this.place) this.emit("status");
+  }
+
+  /** Read what stands around a message again: it has got another version, and what is shown stays. */
+  async refreshAround(messageId) {
+    if (!this.place) return this.refresh();
+    refreshKnown(this, fromPage(await this.#read({ around: messageId })));
+    this.emit("messages");
+  }
+
+  /** Back to the newest page of the path that the conversation shows. */
+  async backToNewest() {
+    if (!this.place) return;
+    this.#leavePlace();
+    await this.refresh();
+  }
+
+  /** Make what is read what the conversation shows: choose its history and its branch. */
+  async goOnHere() {
+    const { place } = this;
+    if (!place) return;
+    if (place.isForeign) await this.api.switchSession(this.instance.id, place.sessionId);
+    else if (place.isOther) await this.api.selectLeaf(this.instance.id, place.leafId);
+    await this.backToNewest();
+  }
+
+  /** The end of the branch that is read, whichever it is. */
+  async toEnd() {
+    const { place } = this;
+    if (place?.isOther) await this.openAt(place.leafId, place.sessionId);
+    else await this.backToNewest();
+  }
+
+  /** What is sent next is about a message that is in sight: its branch is the one to show, its end not known yet. */
+  leavePlace() {
+    if (this.place) this.#leavePlace();
+  }
+
+  #leavePlace() {
+    this.place = null;
+    this.hasNewer = false;
+    this.emit("place", { isBack: true });
+  }
+
+  #forgetNewer() {
+    this.place ??= { sessionId: this.sessionId, leafId: this.leafId, isOther: false, isForeign: false };
+    this.messages.splice(MOST - DROPPED);
+    this.hasNewer = true;
+    this.queued = [];
+    this.emit("place");
   }
 
   /** Keep the newest messages only; the others are a page away. */

@@ -15,7 +15,18 @@ from chat.callables import callable as client_callable
 from chat.client import ChatClient
 from chat.core import frames
 from chat.core import side_frames as side
-from chat.think import USE_LOOP, ChatOptions, Connection, Think, Tool, ToolContext, client_tool, tool
+from chat.think import (
+    USE_LOOP,
+    ChatOptions,
+    Connection,
+    SessionSetup,
+    StoredSkills,
+    Think,
+    Tool,
+    ToolContext,
+    client_tool,
+    tool,
+)
 from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -71,6 +82,32 @@ class Desk(Think):
     def get_tools(self) -> list[Tool]:
         """Give one of ours, some that people approve, and one that a browser runs."""
         return [linger, pay, spend, sign, ask_remote, client_tool("locate", "Ask the browser where it is.")]
+
+
+class Notebook(Desk):
+    """Keeps several histories."""
+
+    keeps_sessions = True
+
+
+class Keeper(Think):
+    """Remembers in every way, summarises what becomes long, and has its conversations named."""
+
+    title_model = ""
+
+    def get_model(self) -> str:
+        """Answer with the scripted provider."""
+        return "default"
+
+    def configure_session(self, session: SessionSetup) -> SessionSetup:
+        """Declare a block of each kind."""
+        return (
+            session.with_context("soul", provider="You keep things.")
+            .with_memory(description="What you know about this person.", max_tokens=200)
+            .with_context("notes", description="What matters in this conversation.")
+            .with_context("guides", description="How to do things.", provider=StoredSkills())
+            .compact_after(2_000)
+        )
 
 
 class Note(Think):

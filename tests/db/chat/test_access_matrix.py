@@ -18,6 +18,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat import attachments, tokens
 from chat.agents import Assistant
+from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.log import close_logs
 from chat.think import SessionSetup, StoredSkills
@@ -100,6 +101,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("PATCH", "/api/v1/instances/{instance_id}"): {"title": "Taken"},
     ("DELETE", "/api/v1/instances/{instance_id}"): None,
     ("GET", "/api/v1/instances/{instance_id}/messages"): None,
+    ("GET", "/api/v1/instances/{instance_id}/context"): None,
     ("PUT", "/api/v1/instances/{instance_id}/leaf"): {"message_id": "alices-question"},
     ("POST", "/api/v1/instances/{instance_id}/clear"): None,
     ("GET", "/api/v1/instances/{instance_id}/sessions"): None,
@@ -215,6 +217,7 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
     remember(Holder(owner_id=alice.pk))
     monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
+    monkeypatch.setattr(Assistant, "get_model", lambda _agent: ScriptedModel())  # it is not called
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
     remember(Holder(session_id=instance.session_id))

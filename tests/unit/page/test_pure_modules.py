@@ -14,7 +14,7 @@ ROOT = HERE.parents[2]
 def test_pure_modules() -> None:
     command = [find_deno_bin(), "test", "--no-config", "--no-lock", "--no-check", "--no-remote", "--quiet"]
     done = subprocess.run(
-        [*command, str(HERE / "pure.test.js")],
+        [*command, *map(str, sorted(HERE.glob("*.test.js")))],
         env={**os.environ, "NO_COLOR": "1", "DENO_NO_UPDATE_CHECK": "1"},
         capture_output=True,
         text=True,

@@ -7,6 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chat.models import AgentInstance
+from chat.turns.compact_queue import COMPACT_FIBER, request_compaction
+from fibers.core.states import FiberStatus
+from fibers.models import Fiber
 from sessions_app.services import put_assistant, queue_messages
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
 from tools_app.core.calls import ToolCall, ToolResult
@@ -88,6 +91,16 @@ def test_the_oldest_live_turn_is_the_running_one(as_alice: ApiClient, conversati
     assert (view["status"], "next_offset" in view) == ("running", False)
 
 
+def test_a_page_says_whether_a_summary_is_on_its_way(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    path = f"/instances/{conversation.id}/messages"
+    found = [as_alice.get(path).json()["compacting"]]
+    request_compaction(conversation)
+    found.append(as_alice.get(path).json()["compacting"])
+    Fiber.objects.filter(name=COMPACT_FIBER).update(status=FiberStatus.RUNNING)
+    found.append(as_alice.get(path).json()["compacting"])
+    assert found == ["", "waiting", "running"]
+
+
 def test_only_the_last_turn_counts_as_failed(as_alice: ApiClient, conversation: AgentInstance) -> None:
     path = f"/instances/{conversation.id}/messages"
     make_turn(conversation, status="failed", error_text="It broke.", error_code="overloaded")
@@ -97,15 +110,19 @@ def test_only_the_last_turn_counts_as_failed(as_alice: ApiClient, conversation: 
 
 
 def test_an_empty_conversation_has_an_empty_page(as_alice: ApiClient, alice: User, make_instance: Make) -> None:
-    page = as_alice.get(f"/instances/{make_instance(alice).id}/messages").json()
+    instance = make_instance(alice)
+    page = as_alice.get(f"/instances/{instance.id}/messages").json()
     assert page == {
+        "session_id": instance.session_id,
         "items": [],
         "queued": [],
         "has_more": False,
         "has_newer": False,
         "leaf_id": None,
+        "shown_leaf_id": None,
         "running": None,
         "failed": None,
+        "compacting": "",
     }
 
 

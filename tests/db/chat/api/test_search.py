@@ -41,6 +41,10 @@ def test_a_message_beside_the_shown_path_opens_in_its_branch(as_alice: ApiClient
     put_assistant(conversation.session_id, text_message("assistant", "another", "a1b"), after="q1")
     page = as_alice.get(f"/instances/{conversation.id}/messages?around=a1").json()
     assert ([item["id"] for item in page["items"]], page["leaf_id"]) == (["q1", "a1"], "a1")
+    assert (page["session_id"], page["shown_leaf_id"]) == (
+        conversation.session_id,
+        "a1b",
+    )  # so a page knows it is beside
     assert as_alice.get(f"/instances/{conversation.id}/messages").json()["leaf_id"] == "a1b"
 
 

@@ -118,6 +118,9 @@ def test_a_fork_shares_the_path_and_goes_on_alone(
     made = reply.json()
     assert (reply.status_code, made["agent"], made["title"]) == (201, "assistant", "A talk")
     assert shown(as_alice, made["id"]) == ["q1", "a1"]
+    origin = {"instance_id": conversation.id, "message_id": "a1", "title": "A talk"}
+    listed = {item["id"]: item["forked_from"] for item in as_alice.get("/instances").json()["items"]}
+    assert (made["forked_from"], listed) == (origin, {made["id"]: origin, conversation.id: None})
     assert Message.objects.count() == rows
     row = AgentInstance.objects.get(pk=made["id"])
     assert (row.owner_id, row.state, row.state_version, row.config) == (alice.pk, {"n": 1}, 3, {"c": 2})
@@ -127,6 +130,7 @@ def test_a_fork_shares_the_path_and_goes_on_alone(
     assert shown(as_alice, conversation.id) == ["q1", "a1", "q2", "a2"]
     assert as_alice.send("DELETE", f"/instances/{conversation.id}").status_code == 204
     assert shown(as_alice, made["id"]) == ["q1", "a1", "f2", "fa2"]
+    assert as_alice.get(f"/instances/{made['id']}").json()["forked_from"] is None  # what is gone leads nowhere
 
 
 def test_a_fork_is_refused_and_leaves_nothing(as_alice: ApiClient, conversation: AgentInstance, settings: Any) -> None:

@@ -1,0 +1,82 @@
+// What is remembered: of the person, of the conversation, of the agent. Everything can be seen; what is kept here can be changed.
+
+import { BlockCard } from "./block_card.js";
+import { h } from "./dom.js";
+import { grouped, Remembered } from "./remembered.js";
+
+export class MemoryView {
+  #conversation = null;
+  #off = [];
+  #turn = 0; // answers to older questions do not count
+  #cards = new Map();
+
+  constructor(element, api) {
+    Object.assign(this, { element, api });
+    this.body = h("div", { class: "memory" });
+    element.append(this.body);
+  }
+
+  show(conversation) {
+    if (this.#conversation === conversation && this.shownId === conversation.instance.id) return;
+    this.hide();
+    this.#conversation = conversation;
+    this.shownId = conversation.instance.id;
+    this.#off = ["spoken-end", "reconnected"].map((name) => conversation.on(name, () => this.read()));
+    this.#cards.clear();
+    this.body.replaceChildren(h("p", { class: "muted", text: "Reading what is remembered" }));
+    this.read();
+  }
+
+  hide() {
+    for (const off of this.#off) off();
+    this.#off = [];
+    this.#conversation = null;
+    this.#turn += 1;
+  }
+
+  async read() {
+    const turn = ++this.#turn;
+    try {
+      const [sessionId, memory] = await Promise.all([this.#session(), this.api.request("GET", "/memory")]);
+      const blocks = sessionId ? (await this.api.request("GET", `/sessions/${encodeURIComponent(sessionId)}/context`)).blocks : [];
+      if (turn === this.#turn) this.#draw(grouped(blocks, memory), sessionId);
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    }
+  }
+
+  async #session() {
+    return this.shownId ? ((await this.api.instance(this.shownId)).session_id ?? "") : "";
+  }
+
+  #fail(error) {
+    const again = h("button", { type: "button", class: "button", text: "Try again", onclick: () => this.read() });
+    this.body.replaceChildren(h("p", { class: "is-error", role: "alert", text: error.message }), h("p", { class: "panel-actions" }, again));
+    this.#cards.clear();
+  }
+
+  #draw(groups, sessionId) {
+    const cards = new Map();
+    const sections = groups
+      .filter((group) => group.blocks.length || group.key === "user")
+      .map((group) => {
+        const shown = group.blocks.map((block) => this.#card(cards, block, sessionId));
+        const body = shown.length ? shown.map((card) => card.element) : [h("p", { class: "muted", text: "Nothing is remembered about you." })];
+        return h("section", { class: "memory-group", "aria-label": group.title }, h("h2", { text: group.title }), shown.length ? h("p", { class: "muted", text: group.hint }) : null, ...body);
+      });
+    const kept = document.activeElement;
+    this.#cards = cards;
+    this.body.replaceChildren(...sections);
+    if (this.body.contains(kept)) kept.focus({ preventScroll: true }); // moving an element takes its focus
+  }
+
+  #card(cards, block, sessionId) {
+    const isOwn = block.of === "user";
+    const key = `${block.of} ${block.label}`;
+    const at = { label: block.label, sessionId: block.isElsewhere ? "" : sessionId, isOwn };
+    const card = this.#cards.get(key) ?? new BlockCard(new Remembered(this.api, at), () => this.read());
+    card.update(block);
+    cards.set(key, card);
+    return card;
+  }
+}

@@ -1,0 +1,174 @@
+"""Ways on: forks, versions of answers, several histories; what is pinned, put away, taken out and brought in."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.looks import SIZES, look
+from tests.browser.test_accessibility import check
+from tests.browser.test_finding import TREES, ids, text
+from tests.browser.test_reading import history
+
+OpenTab = Callable[..., ChatPage]
+
+
+def more(tab: ChatPage, name: str) -> None:
+    """Choose from the menu of the open conversation."""
+    tab.page.get_by_role("button", name="More for this conversation").click()
+    tab.page.get_by_role("menuitem", name=name).click()
+
+
+def test_fork_goes_on_alone_and_leads_back(tab: ChatPage, live_product: Any) -> None:
+    key = live_product.seed("Plans", history(30))
+    tab.open(f"/c/{key}")
+    tab.page.locator('[data-id="m11"]').get_by_role("button", name="Fork from here").click()
+    place = tab.page.locator("#place")
+    expect(place).to_contain_text("Forked from Plans")
+    expect(tab.page.locator("#title")).to_have_text("Fork: Plans")
+    expect(tab.messages).to_have_count(12)
+    assert ids(tab) == [f"m{number}" for number in range(12)]
+    tab.ask("say: Alone.")
+    tab.page.reload()
+    expect(place).to_contain_text("Forked from Plans")
+    look(tab, "fork")
+    place.get_by_role("link", name="Plans").click()
+    expect(tab.page.locator(".is-found")).to_have_attribute("data-id", "m11")
+    expect(tab.messages).to_have_count(30)
+    expect(place).to_be_hidden()
+    tab.page.go_back()
+    expect(tab.messages).to_have_count(14)
+
+
+def test_edited_answer_is_another_version_chosen_or_not(tab: ChatPage, live_product: Any) -> None:
+    tab.open("/c/" + live_product.seed("Plans", history(6)))
+    answer = tab.page.locator('[data-id="m1"]')
+    answer.get_by_role("button", name="Edit this answer").click()
+    field = tab.page.get_by_role("textbox", name="Answer")
+    expect(field).to_be_focused()
+    check(tab.page)
+    look(tab, "edit-answer")
+    field.fill("Never mind.")
+    tab.page.keyboard.press("Escape")
+    expect(answer.locator(".sibling-count")).to_have_count(0)
+    answer.get_by_role("button", name="Edit this answer").click()
+    field.fill("A **better** answer.")
+    tab.page.get_by_role("button", name="Save as a version").click()
+    expect(answer.locator(".sibling-count")).to_have_text("1 / 2")
+    assert len(ids(tab)) == 6  # what is shown stays
+    answer.get_by_role("button", name="Edit this answer").click()
+    field.fill("The best answer.")
+    tab.page.get_by_role("button", name="Save and continue from here").click()
+    expect(tab.answers.last.locator(".sibling-count")).to_have_text("3 / 3")
+    expect(tab.messages).to_have_count(2)
+    tab.ask("say: From here.")
+    tab.answers.first.get_by_role("button", name="Previous version").click()
+    expect(tab.answers.first.locator("strong")).to_have_text("better")
+    tab.answers.first.get_by_role("button", name="Previous version").click()
+    expect(tab.messages).to_have_count(6)  # all that followed is where it was
+    tab.answers.last.get_by_role("button", name="Edit this answer").click()
+    expect(tab.page.get_by_role("button", name="Save as a version")).to_have_count(
+        0
+    )  # nothing follows: one way to save
+    field.fill("The last word.")
+    tab.page.get_by_role("button", name="Save", exact=True).click()
+    expect(tab.answers.last.locator(".md")).to_have_text("The last word.")
+
+
+def test_pinned_first_archived_away_and_restored(tab: ChatPage, live_product: Any) -> None:
+    for title in ("Plans", "Jam"):
+        key = live_product.seed(title, history(2))
+    tab.open(f"/c/{key}")
+    rows = tab.page.locator("#conversations")
+    tab.page.get_by_role("button", name="More for “Plans”").click()
+    tab.page.get_by_role("menuitem", name="Pin").click()
+    expect(rows.locator("section").first).to_have_text("PinnedPlans")
+    tab.page.reload()
+    expect(rows.locator("section")).to_have_text(["PinnedPlans", "TodayJam"])
+    more(tab, "Archive")
+    expect(tab.page.locator("#place")).to_contain_text("This conversation is archived.")
+    expect(rows.locator(".row-title")).to_have_text(["Plans"])
+    tab.page.get_by_role("button", name="Archive and import").click()
+    check(tab.page)
+    tab.page.get_by_role("menuitem", name="Archived conversations").click()
+    expect(rows.locator(".row-title")).to_have_text(["Jam"])
+    look(tab, "archive")
+    tab.page.get_by_role("button", name="More for “Jam”").click()
+    tab.page.get_by_role("menuitem", name="Restore").click()
+    expect(tab.page.locator("#no-conversations")).to_have_text("Nothing is archived.")
+    expect(tab.page.locator("#place")).to_be_hidden()
+    tab.page.get_by_role("button", name="All conversations").click()
+    expect(rows.locator(".row-title")).to_have_text(["Plans", "Jam"])
+
+
+def test_exported_conversation_comes_back_with_its_branches(tab: ChatPage, live_product: Any, tmp_path: Path) -> None:
+    key = live_product.seed("Plans", history(6))
+    live_product.hand.call(f"{TREES}:branch", key, "m0", [text("b1", "assistant", "Another version.")])
+    tab.open(f"/c/{key}")
+    with tab.page.expect_download() as saved:
+        more(tab, "Export to read")
+    assert "Message 5." in saved.value.path().read_text()
+    with tab.page.expect_download() as saved:
+        more(tab, "Export, all versions")
+    saved.value.save_as(tmp_path / "plans.jsonl")
+    tab.page.locator("#import-file").set_input_files(tmp_path / "plans.jsonl")
+    expect(tab.page.get_by_role("combobox", name="Agent")).to_have_value("assistant")
+    tab.page.get_by_role("button", name="Import", exact=True).click()
+    expect(tab.page.locator("#notices")).to_contain_text("7 messages imported.")
+    assert not tab.page.url.endswith(key)
+    expect(tab.messages).to_have_count(6)
+    expect(tab.answers.first.locator(".sibling-count")).to_have_text("1 / 2")
+    (tmp_path / "broken.jsonl").write_text("this is none\n")
+    tab.page.locator("#import-file").set_input_files(tmp_path / "broken.jsonl")
+    tab.page.get_by_role("button", name="Import", exact=True).click()
+    expect(tab.page.locator("#notices")).to_contain_text("line 1", ignore_case=True)
+    expect(tab.page.locator("#conversations .row")).to_have_count(2)
+
+
+def test_histories_are_chosen_in_the_head_and_other_tabs_follow(
+    tab: ChatPage, open_tab: OpenTab, live_product: Any
+) -> None:
+    key = live_product.seed("Notes", history(4), agent="notebook")
+    tab.open(f"/c/{key}")
+    other = open_tab(f"/c/{key}", context=tab.page.context)
+    tab.page.bring_to_front()  # what is behind is painted once a second
+    button, name = tab.page.locator("#histories"), other.page.locator("#histories")
+    expect(button).to_have_text("Untitled history")
+    button.click()
+    tab.page.get_by_role("button", name="New history").click()
+    tab.page.keyboard.type("Second thoughts")
+    tab.page.keyboard.press("Enter")
+    expect(name).to_have_text("Second thoughts")
+    expect(other.messages).to_have_count(0)
+    tab.ask("say: Something else.")
+    expect(other.answers.last.locator(".md")).to_have_text("Something else.")
+    button.click()
+    expect(tab.page.locator(".history-name[aria-current]")).to_be_focused()
+    check(tab.page)
+    look(tab, "histories")
+    tab.page.locator(".history-name", has_text="Untitled").click()
+    expect(other.messages).to_have_count(4)
+    expect(name).to_have_text("Untitled history")
+    tab.page.locator("#search").fill("something")
+    tab.page.locator("#hits a", has_text="in another history").first.click()
+    place = tab.page.locator("#place")
+    expect(place).to_contain_text("You read another history")
+    expect(tab.messages).to_have_count(2)
+    assert other.messages.count() == 4  # only looked at
+    place.get_by_role("button", name="Switch to it").click()
+    expect(other.messages).to_have_count(2)
+    tab.page.set_viewport_size(SIZES["phone"])
+    button.click()
+    tab.page.get_by_role("button", name="Rename “Second thoughts”").click()
+    tab.page.keyboard.press("Control+a")
+    tab.page.keyboard.type("Third")
+    tab.page.keyboard.press("Enter")
+    expect(button).to_have_text("Third")
+    button.click()
+    tab.page.get_by_role("button", name="Delete “Third”").click()
+    tab.page.get_by_role("button", name="Delete", exact=True).click()
+    expect(button).to_have_text("No history")
+    expect(name).to_have_text("No history")
+    expect(other.messages).to_have_count(0)

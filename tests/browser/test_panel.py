@@ -1,0 +1,145 @@
+"""The panel beside the conversation: what the next call will contain, and what is remembered."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import PHONE
+from tests.browser.live_product import LiveProduct
+from tests.browser.looks import SCHEMES, look
+from tests.browser.test_accessibility import check
+from tests.browser.test_reading import history
+
+OpenTab = Callable[..., ChatPage]
+TOGGLE = "Context and memory"
+LONG = "verylongwordwithoutanyspace" * 12
+
+
+def toggle(tab: ChatPage) -> Locator:
+    return tab.page.get_by_role("button", name=TOGGLE, exact=True)
+
+
+def panel(tab: ChatPage) -> Locator:
+    return tab.page.get_by_role("complementary", name=TOGGLE)
+
+
+def piece(tab: ChatPage, name: str) -> Locator:
+    return panel(tab).locator("details.context-piece", has=tab.page.locator("summary", has_text=name))
+
+
+def check_both(tab: ChatPage) -> None:
+    for scheme in SCHEMES:
+        tab.page.emulate_media(color_scheme=scheme)
+        check(tab.page)
+
+
+def remember(label: str, content: str) -> str:
+    return f"call tool set_context {json.dumps({'label': label, 'content': content})}\nsay: Noted."
+
+
+def test_the_next_call_is_laid_open(tab: ChatPage, live_product: LiveProduct) -> None:
+    toggle(tab).click()
+    expect(tab.page.get_by_role("tab", name="Context")).to_be_focused()
+    expect(panel(tab)).to_contain_text("a conversation begins with its first message")
+    look(tab, "panel-new")
+    tab.open("/c/" + live_product.seed("Long ago", history(40)))
+    expect(panel(tab)).to_contain_text(re.compile(r"About [\d,]+ tokens\. How much this model can read is not known\."))
+    look(tab, "panel-context")
+    for name in ("System prompt", "Tools", "Messages"):
+        piece(tab, name).locator("summary").click()
+    expect(piece(tab, "System prompt")).to_contain_text("You are a helpful assistant.")
+    expect(piece(tab, "Tools")).to_contain_text("current_time")
+    expect(piece(tab, "Messages")).to_contain_text("40 messages, from this one on:Message 0.")
+    look(tab, "panel-context-open")
+    check_both(tab)
+    tab.ask("say: One more.")
+    expect(piece(tab, "Messages").locator("summary")).to_contain_text("Messages (42)")
+    expect(piece(tab, "Messages")).to_contain_text("42 messages")  # what was open stays open
+    expect(panel(tab)).to_contain_text("So far")
+    tab.answers.last.locator(".facts").click()
+    expect(tab.answers.last).to_contain_text("The conversation so far:")
+
+
+def test_how_full_the_model_is(tab: ChatPage, live_product: LiveProduct) -> None:
+    key = live_product.seed("Nearly full", history(40))
+    tab.open(f"/c/{key}")
+    told = tab.page.evaluate("async (path) => (await fetch(path)).json()", f"/api/v1/instances/{key}/context")
+    known = {"context_tokens": 4_000, "usable_tokens": 3_000, "model": f"somebody/{LONG}"}
+    tab.page.route("**/instances/*/context", lambda route: route.fulfill(json={**told, **known}))
+    toggle(tab).click()
+    expect(panel(tab).locator(".is-tight")).to_contain_text("of 4,000 tokens")
+    expect(panel(tab)).to_contain_text("Beyond 3,000 tokens older messages are summarised by themselves.")
+    expect(panel(tab).get_by_role("img")).to_have_attribute("aria-label", re.compile("Messages .* what the model can"))
+    look(tab, "panel-full")
+
+
+def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
+    toggle(tab).click()
+    tab.page.keyboard.press("ArrowRight")
+    expect(tab.page.get_by_role("tab", name="Memory")).to_be_focused()
+    tab.page.reload()
+    expect(panel(tab)).to_be_visible()
+    expect(tab.page.get_by_role("tab", name="Memory")).to_have_attribute("aria-selected", "true")
+    expect(tab.input).to_be_focused()
+    tab.page.get_by_role("tab", name="Memory").press("Escape")
+    expect(panel(tab)).to_be_hidden()
+    expect(toggle(tab)).to_be_focused()
+    phone = open_tab("/", shape=PHONE)
+    about = phone.page.get_by_role("button", name="What is remembered of you")
+    about.click()
+    expect(panel(phone)).to_contain_text("Nothing is remembered about you.")
+    assert phone.page.evaluate("document.querySelector('.sidebar').inert")
+    phone.page.keyboard.press("Escape")
+    expect(about).to_be_focused()
+    assert not phone.page.evaluate("document.querySelector('.sidebar').inert")
+
+
+@pytest.fixture
+def keeper(open_tab: OpenTab) -> ChatPage:
+    """A tab with the agent that remembers in every way."""
+    return open_tab("/c/new?agent=keeper")
+
+
+def block(tab: ChatPage, label: str) -> Locator:
+    return panel(tab).get_by_role("article").filter(has=tab.page.get_by_role("heading", name=label, exact=True))
+
+
+def test_what_is_remembered_is_seen_and_changed(keeper: ChatPage, open_tab: OpenTab) -> None:
+    keeper.ask(remember("memory", "Likes tea."))
+    keeper.ask(remember("notes", f"Water first. {LONG}"))
+    keeper.ask(remember("guides", "Warm the pot."))
+    toggle(keeper).click()
+    keeper.page.get_by_role("tab", name="Memory").click()
+    memory = block(keeper, "memory")
+    expect(memory).to_contain_text("Likes tea.")
+    expect(block(keeper, "guides").get_by_role("listitem")).to_have_count(1)
+    block(keeper, "guides").get_by_role("listitem").locator("summary").click()
+    memory.get_by_text("History").click()
+    expect(memory).to_contain_text("The model wrote")
+    look(keeper, "panel-memory")
+    check_both(keeper)
+    memory.get_by_role("button", name="Edit memory").click()
+    field = memory.get_by_role("textbox", name="Text of memory")
+    field.fill("word " * 400)
+    memory.get_by_role("button", name="Save").click()
+    expect(memory.get_by_role("alert")).to_contain_text("memory")  # it does not fit: said, and nothing lost
+    look(keeper, "panel-memory-refused")
+    field.fill("Likes coffee.")
+    memory.get_by_role("button", name="Save").click()
+    expect(memory.locator(".block-body")).to_have_text("Likes coffee.")
+    expect(memory.get_by_role("button", name="Edit memory")).to_be_focused()
+    expect(memory.locator(".changes li").first).to_contain_text("You wrote")
+    elsewhere = open_tab("/c/new?agent=keeper", context=keeper.page.context)  # the panel is open there too
+    expect(elsewhere.page.locator(".block", has_text="Likes coffee.")).to_be_visible()
+    memory.locator(".changes li").last.get_by_role("button").click()
+    expect(memory.locator(".block-body")).to_have_text("Likes tea.")
+    memory.get_by_role("button", name="Delete memory").click()
+    keeper.page.get_by_role("checkbox").check()
+    look(keeper, "panel-memory-delete")
+    keeper.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(memory.locator(".block-body")).to_have_text("Empty.")
+    expect(memory).not_to_contain_text("Likes tea.")
