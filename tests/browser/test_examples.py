@@ -126,12 +126,12 @@ def test_a_conversation(open_page: Callable[[str, str], Page], name: str) -> Non
     expect(page.get_by_role("status")).to_have_text("Ready", timeout=20_000)
     page.get_by_role("button", name="Answer again").click()
     expect(answers).to_have_text(["AssistantThe first answer."], timeout=20_000)
-    send(page, "rate 20/s\nstream 60 words\nmarker: reload")
+    send(page, "rate 20/s\nstream 160 words\nmarker: reload")  # longer than any reload takes
     expect(answers).to_have_count(2, timeout=20_000)
     page.reload()  # in the middle: it goes on
     expect(page.get_by_role("status")).to_have_text("Answering…", timeout=20_000)
     expect(page.get_by_role("status")).to_have_text("Ready", timeout=20_000)
-    assert len((answers.last.locator(".text").text_content() or "").split()) == 60
+    assert len((answers.last.locator(".text").text_content() or "").split()) == 160
     send(page, "rate 10/s\nstream 400 words")
     expect(answers).to_have_count(3, timeout=20_000)
     expect(answers.last).to_contain_text(re.compile(r"[a-z]3 "), timeout=20_000)  # what was said is kept
