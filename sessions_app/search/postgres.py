@@ -14,8 +14,9 @@ from sessions_app.core.search_query import Alternative, Phrase, Query
 MANY: Final = 40_000  # estimated matches, from which on a walk over the newest rows is shorter
 
 _NEWEST: Final = """
-WITH found AS MATERIALIZED (:found:), newest AS (SELECT id, place FROM found ORDER BY id DESC LIMIT %s)
-SELECT t.id, t.words FROM newest JOIN :table: t ON t.ctid = newest.place ORDER BY newest.id DESC
+WITH found AS MATERIALIZED (:found:)
+SELECT t.id, t.words FROM :table: t
+WHERE t.ctid = ANY(ARRAY(SELECT place FROM found ORDER BY id DESC LIMIT %s)) ORDER BY t.id DESC
 """
 _PENDING: Final = "WITH (gin_pending_list_limit = 256)"
 
@@ -62,6 +63,7 @@ class PostgresIndex:
 
         The planner would walk too soon: it takes comparing a vector to cost next to nothing. Only ids are sorted, as
         the texts would not fit into memory; their rows are then read where they lie, which is safe within a statement.
+        They are named as an array, because for a join the planner may read the whole table.
         """
         sql, params = found
         with connection.cursor() as cursor:
@@ -69,12 +71,8 @@ class PostgresIndex:
             [plan] = cursor.fetchone()[0]
         if plan["Plan"]["Plan Rows"] > MANY:
             return f"{sql} ORDER BY t.id DESC LIMIT %s", [*params, limit]
-        return _NEWEST.replace(":found:", sql.replace("t.id, t.words", "t.id, t.ctid AS place", 1)).replace(
-            ":table:", table
-        ), [
-            *params,
-            limit,
-        ]
+        places = sql.replace("t.id, t.words", "t.id, t.ctid AS place", 1)
+        return _NEWEST.replace(":found:", places).replace(":table:", table), [*params, limit]
 
 
 def _loose(each: Alternative) -> str:
