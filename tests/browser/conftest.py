@@ -5,7 +5,6 @@ the scripted provider behind it; every connection of a page goes through a proxy
 """
 
 import os
-import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct, start_product
+from tests.chromium import installed_chromium
 
 FLAGS = [
     "--no-sandbox",
@@ -39,9 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def find_chromium() -> str:
     """Path of a Chromium. Skips, or fails in CI, when there is none."""
-    found = os.environ.get("CHROMIUM") or next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
+    found = installed_chromium()
     if found:
         return found
     reason = (

@@ -21,6 +21,7 @@ def line(tab: ChatPage) -> Locator:
 def test_a_summary_that_was_asked_for(tab: ChatPage, open_tab: OpenTab, live_product: LiveProduct) -> None:
     tab.open("/c/" + live_product.seed("Long ago", history(40)))
     other = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
+    tab.page.bring_to_front()  # what is behind is painted when there is time: it has no headings yet for axe
     tab.input.fill("/co")
     offer = tab.page.locator("#commands").get_by_role("button")
     expect(offer).to_contain_text("/compact")

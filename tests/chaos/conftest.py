@@ -1,7 +1,6 @@
 """Fixtures of chaos tests: the same products as the acceptance tests', under a marker of their own."""
 
 import os
-import shutil
 import subprocess
 import sys
 import warnings
@@ -13,6 +12,7 @@ import pytest
 
 from tests.acceptance.conftest import make_product
 from tests.acceptance.product import ROOT
+from tests.chromium import installed_chromium
 from tests.clients.bundle import BundleFailed, served_bundles
 
 __all__ = ["make_product"]
@@ -34,8 +34,7 @@ def do_without(what: str) -> None:
 
 def find_browser() -> str:
     """Path of a Chromium, with the web page built for it."""
-    named = os.environ.get("CHROMIUM")
-    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    found = installed_chromium()
     if found is None:
         do_without("NO CHROMIUM: no browsers took part in the chaos run. Install one or set CHROMIUM.")
         return ""

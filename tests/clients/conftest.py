@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from tests.acceptance.product import Plan, Product, start_product
 from tests.acceptance.proxy import CuttingProxy
+from tests.chromium import installed_chromium
 from tests.clients.bundle import DIST, PAGES, BundleFailed, served_bundles
 from tests.clients.dom_page import DomPage
 from tests.clients.room import Hops, Room
@@ -106,8 +107,7 @@ def product(_shared_product: Product) -> Product:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium for one module: the driver's loop must not stay in the thread that other tests run their loops in."""
-    candidates = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
-    path = os.environ.get("CHROMIUM") or next(filter(None, candidates), None)
+    path = installed_chromium()
     if path is None:
         give_up("there is no Chromium. Install one (Debian: apt-get install chromium) or set CHROMIUM.")
     with sync_playwright() as playwright:

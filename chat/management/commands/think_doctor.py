@@ -203,7 +203,7 @@ def pages() -> tuple[State, str]:
 
 def chromium() -> tuple[State, str]:
     """A browser for the browser tests."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
             return State.OK, path
     return State.NOTE, "none found; only the browser tests need it (Debian: apt install chromium)"
