@@ -124,7 +124,9 @@ def test_a_conversation(open_page: Callable[[str, str], Page], name: str) -> Non
     send(page, "say: The first answer.")
     expect(answers).to_have_text(["AssistantThe first answer."], timeout=20_000)
     expect(page.get_by_role("status")).to_have_text("Ready", timeout=20_000)
-    page.get_by_role("button", name="Answer again").click()
+    again = page.get_by_role("button", name="Answer again")
+    expect(again).to_be_visible(timeout=20_000)
+    again.click()
     expect(answers).to_have_text(["AssistantThe first answer."], timeout=20_000)
     send(page, "rate 20/s\nstream 160 words\nmarker: reload")  # longer than any reload takes
     expect(answers).to_have_count(2, timeout=20_000)
