@@ -23,6 +23,7 @@ from thinkproject.places import private_directory
 LONG = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
 TOGETHER = (
     ("tests/browser/",),  # what shares a browser and a product stays in one process
+    tuple(f"tests/clients/test_{letter}" for letter in "abcdefghijkl"),  # in halves, which end at about the same time
     ("tests/clients/",),
     ("tests/acceptance/bench/",),
     ("tests/acceptance/devex/test_existing_project.py",),
