@@ -54,6 +54,8 @@ class InstanceBells(SessionFollower):
         assert self.delivery is not None
         if self.delivery.heard.up_to < position - 1:
             for turn in await db(live.turns_after, self.key, self.delivery.heard.up_to):
+                if self.session_id is None:  # there was nothing when this connection came
+                    self.session_id = turn.session_id
                 if turn.position < position and turn.session_id == self.session_id:
                     await self._show(turn)
             self.delivery.heard.add_up_to(position - 1)

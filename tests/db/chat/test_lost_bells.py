@@ -122,6 +122,24 @@ async def test_turns_whose_bells_are_lost_are_told_once_and_in_order(
     assert await socket.receive_nothing(timeout=1)
 
 
+async def test_the_first_turn_of_all_is_told_although_its_bell_comes_last(
+    alice: User, make_instance: Callable[..., AgentInstance], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There was no conversation yet when the connection came; the look at the rows notices the turn first."""
+    settings.THINK_STREAM_IDLE_SECONDS = 0.1
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.2)
+    made = connection("/agents/assistant/new", cookie=await sync_to_async(cookie_of)(alice))
+    await made.connect(timeout=5)
+    await frames_until(made, "cf_agent_mcp_servers")
+    instance = await sync_to_async(make_instance)(alice, "new")
+    turn = await sync_to_async(accept)(instance, "r1")
+    await asyncio.sleep(0.6)
+    ring_for(instance, turn)
+    await sync_to_async(answer)(turn)
+    assert await told(made, dones=1) == IN_ORDER[:4]
+    await made.disconnect()
+
+
 @pytest.mark.parametrize("order", [(2, 0, 1), (1, 0, 2), (0, 2), (2,), (0, 0, 1, 2, 1)])
 async def test_bells_out_of_order_doubled_or_lost_do_not_change_the_order(
     instance: AgentInstance, socket: Any, order: tuple[int, ...]
