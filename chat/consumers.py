@@ -32,6 +32,7 @@ from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDen
 from chat.instance_state import READ_ONLY, REJECTED, asked_by, change_state
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
+from chat.opening import Opening
 from chat.outbox import Outbox
 from chat.registry import is_served
 from chat.requests import ClientRequests
@@ -54,15 +55,18 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     """One connection of one user to one instance."""
 
     async def connect(self) -> None:
-        """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever."""
+        """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever.
+
+        Who comes in is accepted last, with all that is to be said first: see `chat.opening`.
+        """
         self.delivery: Delivery | None = None
         self.agent: Agent | None = None
         try:
             credential = await db(authenticate_scope, self.scope)
         except OriginDenied:
-            await self.close()  # before accepting: 403
+            await super().close()  # before accepting: 403
             return
-        await self.accept()
+        self._opening = Opening(self.accept, super().send)
         if credential is None:
             await self.close(UNAUTHENTICATED, "Sign in first.")
             return
@@ -104,8 +108,14 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         if is_served(key.agent):  # an instance whose class is gone is read, and has no code to tell
             self.agent = make_agent(key)
         await self._introduce(snapshot)
+        await self._opening.finish()
         if self.agent is not None:
             await observe(self.agent, "on_connect", self)
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close the socket, opened before: a client comes back for ever to one that it did not reach."""
+        await self._opening.accept()
+        await super().close(code, reason)
 
     async def _introduce(self, snapshot: Snapshot) -> None:
         initial = None if self.agent is None else self.agent.initial_state
@@ -258,7 +268,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
 
     async def send_text(self, text: str) -> None:
         """Send one frame."""
-        await super().send(text_data=text)
+        await self._opening.send(text)
 
     # `Connection`, as the agent's hooks get it: `send(text)` and `close(code, reason)` are the consumer's own.
 

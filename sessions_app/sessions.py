@@ -3,23 +3,26 @@
 Lists cost what they return. `scope` narrows to what belongs together; an owner narrows to what is one person's.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
 from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from sessions_app.core.messages import Role
 from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.models import Message, Session
-from sessions_app.services import append_messages, create_session
+from sessions_app.services import append_messages, create_session, delete_session
 from thinkproject.kernel.ids import new_id
 
 MAX_LISTED: Final = 500
+MAX_DAYS: Final = 36_500
 _UNPINNED: Final = IsNull(F("pinned_at"), True)
 SPLIT_REASON: Final = "compaction"
 SPLIT_TEXT: Final = "[Context from previous session]\n\n"
@@ -96,6 +99,55 @@ def latest_session_id(*, scope: str | None = None, owner_id: Any = None) -> str 
     """The most recently changed session that is not archived, or nothing. One query."""
     rows = sessions_of(scope=scope, owner_id=owner_id).filter(archived_at=None)
     return rows.order_by("-updated_at", "id").values_list("pk", flat=True).first()
+
+
+def prunable_sessions(
+    *,
+    scope: str | None = None,
+    owner_id: Any = None,
+    days: int | None = None,
+    keep: int | None = None,
+    archived_only: bool = True,
+    limit: int = MAX_LISTED,
+) -> list[SessionInfo]:
+    """Sessions that may go, longest unchanged first: those that fulfil all that is given. What is pinned stays.
+
+    `days`: not changed for so long; `keep`: not among the so many newest of their owner and scope. One query.
+    **Errors:** `ValueError` when neither is given, or one is negative.
+    """
+    if days is None and keep is None:
+        raise ValueError("Say how old (days), or how many are to stay (keep).")
+    if (days is not None and not 0 <= days <= MAX_DAYS) or (keep is not None and keep < 0):
+        raise ValueError(f"Days are from 0 to {MAX_DAYS:,}, and a count is not negative.")
+    all_rows = sessions_of(scope=scope, owner_id=owner_id)
+    rows = all_rows.filter(pinned_at=None)
+    if archived_only:
+        rows = rows.filter(archived_at__isnull=False)
+    if days is not None:
+        rows = rows.filter(updated_at__lt=timezone.now() - timedelta(days=days))
+    if keep is not None:
+        groups = [F("owner_id"), F("scope")]
+        place = Window(RowNumber(), partition_by=groups, order_by=[F("updated_at").desc(), F("id")])
+        rows = rows.filter(pk__in=all_rows.annotate(place=place).filter(place__gt=keep).values("pk"))
+    return _infos(rows.order_by("updated_at", "id")[: min(max(limit, 1), MAX_LISTED)])
+
+
+def prune_sessions(listed: Iterable[SessionInfo]) -> list[SessionInfo]:
+    """Remove sessions that were listed, but for those that have changed since; returns what went.
+
+    What a fork reaches stays. One transaction for each session, so a stop in between leaves whole sessions. Sessions of
+    agents are removed with their conversations (`prune_conversations`), not here.
+    """
+    return [each for each in listed if _remove_as_listed(each)]
+
+
+@transaction.atomic
+def _remove_as_listed(info: SessionInfo) -> bool:
+    rows = Session.objects.select_for_update().filter(pk=info.id, updated_at=info.updated_at)
+    if not rows.filter(pinned_at=info.pinned_at, archived_at=info.archived_at).exists():
+        return False
+    delete_session(info.id)
+    return True
 
 
 def sessions_of(*, scope: str | None = None, owner_id: Any = None) -> QuerySet[Session]:

@@ -24,6 +24,8 @@ from thinkproject.leaving import close_socket, leave, note_kind
 
 MESSAGE_MAX_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 5
+OPENING_SECONDS = 20
+"""How long a socket may take to open on a server that is busy (autobahn's 5 would drop it)."""
 HEARTBEAT_SECONDS = 20
 """After so long a silence a socket is pinged, and has as long to answer: dead peers go, proxies keep idle ones."""
 BUFFER_HIGH_BYTES = 1024 * 1024
@@ -118,6 +120,7 @@ def server_options(*, behind_proxy: bool = False) -> dict[str, Any]:
     return {
         "websocket_max_message_size": MESSAGE_MAX_BYTES,
         "websocket_max_frame_size": MESSAGE_MAX_BYTES,
+        "websocket_handshake_timeout": OPENING_SECONDS,
         "ping_interval": HEARTBEAT_SECONDS,
         "ping_timeout": HEARTBEAT_SECONDS,  # not longer than the interval: the next ping would forget the last one's
         "application_close_timeout": 5,

@@ -24,8 +24,8 @@ ROOM_PREFIX: Final = "room:"
 MAX_COMPACTIONS_PER_TURN: Final = 2
 
 SUMMARISED_TEXT: Final = (
-    "The conversation had become too long, so its earlier part was summarised. Go on from where you stopped. If it is "
-    "not clear what comes next, say what is unclear and ask."
+    "The conversation had become too long, so its earlier part was summarised, or what tools gave was cut. Go on from "
+    "where you stopped. If it is not clear what comes next, say what is unclear and ask."
 )
 """What the model is told in the call after a compaction that came between two steps. Never stored."""
 

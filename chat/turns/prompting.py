@@ -6,15 +6,19 @@ it read anew.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from chat.conf import chat_settings
-from chat.core.context_policy import ContextPolicy
+from chat.core.context_policy import ContextPolicy, truncate
 from chat.core.language_model import FileContent, LanguageModel, ModelMessage
 from chat.core.prompt import to_model_messages, with_last_calls
 from chat.turns.persistence import has_content
 from sessions_app.core.pruning import find_prunable
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.session_tools import ReadMessages
+
+CUT_OUTPUTS: Final = ContextPolicy(keep_messages=0, max_output_chars=2_000, max_text_chars=None)
+"""The last resort where an answer's own calls have brought more than the model can read."""
 
 
 @dataclass(slots=True)
@@ -31,6 +35,8 @@ class Prompt:
     reads: ReadMessages = field(kw_only=True)
     override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
     _sends_media: bool = field(init=False, default=True)
+    _cuts_outputs: bool = field(init=False, default=False)
+    _said: list[JSONObject] = field(init=False, default_factory=list)  # the answer as the last call had it
 
     @property
     def follows_history(self) -> bool:
@@ -39,7 +45,7 @@ class Prompt:
 
     def __call__(self, message: JSONObject) -> tuple[ModelMessage, ...]:
         """Give the whole list to send."""
-        said = [message] if has_content(message) else []
+        said = self._said = [message] if has_content(message) else []
         if self.override is None:
             return self._convert(self.reads(with_last_calls(self.history, self.policy), said))
         return (*self.override, *(self._convert(self.reads([], said)) if said else ()))
@@ -49,6 +55,12 @@ class Prompt:
         was_sent = self._sends_media and self.override is None and self.model.accepts_images
         self._sends_media = False
         return was_sent and any(file.media_type.startswith("image/") for file in self.files.values())
+
+    def cut_outputs(self) -> bool:
+        """Cut what tools gave from now on, the answer's own calls included; false when nothing was longer."""
+        was_cut, self._cuts_outputs = self._cuts_outputs, True
+        sent = [*(self.history if self.override is None else ()), *self._said]
+        return not was_cut and truncate(sent, CUT_OUTPUTS) != sent
 
     def find_prunable(self) -> dict[str, list[str]]:
         """Old outputs to let go now that the turn is over: ids of calls by message id. Nothing where that is off."""
@@ -60,7 +72,7 @@ class Prompt:
 
     def _convert(self, messages: list[JSONObject]) -> tuple[ModelMessage, ...]:
         return to_model_messages(
-            messages,
+            truncate(messages, CUT_OUTPUTS) if self._cuts_outputs else messages,
             accepts_images=self.model.accepts_images,
             load_file=self.files.get,
             policy=self.policy,

@@ -6,7 +6,7 @@ the provider's own.
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from chat.conf import chat_settings
@@ -49,6 +49,7 @@ class TurnRoom:
     prompt: Prompt
     compact: Compact
     read_again: ReadAgain
+    _refusals: int = field(init=False, default=0)
 
     def is_full(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
         """Ask the formula, of what was counted and of what is about to be sent. Nothing known: not full."""
@@ -59,16 +60,28 @@ class TurnRoom:
         return is_counted or _overflows(Count(input_tokens=estimate_request(request)), limits)
 
     async def make_room(self, model: LanguageModel, *, was_refused: bool) -> bool:
-        """Leave the pictures out of what was refused, and summarise. False where it is switched off."""
+        """Summarise; leave the pictures out of what was refused, and where that does not do, most of what tools gave.
+
+        False where it is switched off.
+        """
         if not await db(auto_compaction_is_on, self.agent, self.session_id):
             return False
+        self._refusals += was_refused
         is_lighter = was_refused and self.prompt.drop_media()
-        return await self._is_shorter(model, was_refused=was_refused) or is_lighter
+        is_smaller = await self._is_shorter(model, was_refused=was_refused) or is_lighter
+        if was_refused and (self._refusals > 1 or not is_smaller):
+            return self.prompt.cut_outputs() or is_smaller
+        return is_smaller
 
     def resume(self, *, was_refused: bool) -> None:
-        """A compaction is in what was read already; that pictures are left out is not."""
+        """A compaction is in what was read already; what was left out or cut is not.
+
+        Whether anything had to be cut is not known any more: too little is better than the same refusal again.
+        """
         if was_refused:
+            self._refusals += 1
             self.prompt.drop_media()
+            self.prompt.cut_outputs()
 
     async def _is_shorter(self, model: LanguageModel, *, was_refused: bool) -> bool:
         if not self.prompt.follows_history:

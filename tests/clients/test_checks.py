@@ -75,7 +75,7 @@ class Liar:
         ("doubled", "differs|never said"),
         ("swapped", "differs|never said"),
         ("other id", "differs from the stored transcript"),
-        ("empty transcript", "differs from the stored transcript"),
+        ("empty transcript", "differs from the stored transcript|did not stay"),  # told after all the text was there
         ("no end", "rest did not come"),
         ("chunk after the end", "differs|never said|rest did not come"),
     ],

@@ -5,6 +5,7 @@ import { confirmForget, notice } from "./dialogs.js";
 import { h, setText } from "./dom.js";
 import { ChangeList } from "./change_list.js";
 import { editor } from "./editor.js";
+import { EntryList } from "./entry_list.js";
 
 export class BlockCard {
   /** `store`: a `Remembered`. `changed()` is called when something else is stored than before. */
@@ -20,9 +21,11 @@ export class BlockCard {
   }
 
   update(block) {
-    const isSame = this.block && JSON.stringify(this.block) === JSON.stringify(block);
+    const isSame = !this.isStale && this.block && JSON.stringify(this.block) === JSON.stringify(block);
     this.block = block;
     if (isSame || this.isEditing) return;
+    this.isStale = false;
+    if (!this.list?.querySelector("form")) this.list = null; // nobody writes in it
     this.hasEntries = block.is_skill || block.is_searchable || block.entry_count > 0;
     const isPlain = !this.hasEntries || Boolean(block.content && block.isElsewhere);
     setText(this.title, block.label);
@@ -100,60 +103,19 @@ export class BlockCard {
     } catch (error) {
       notice(error.message);
     }
+    await this.#changed();
+  }
+
+  /** Something has come or gone: it is drawn again, whatever the block itself says. */
+  async #changed() {
     this.list = null;
-    this.changed();
+    this.isStale = true;
+    await this.changed();
+    if (document.activeElement === document.body) this.element.querySelector(".block-buttons button:not([hidden])")?.focus();
   }
 
   #entries() {
-    const list = h("ul", { class: "entries" });
-    const more = h("button", { type: "button", class: "quiet", text: "Show more", hidden: true });
-    let after = "";
-    const load = async () => {
-      try {
-        const page = await this.store.entries(after);
-        list.append(...page.items.map((entry) => this.#entry(entry)));
-        after = page.next_after ?? "";
-        more.hidden = !after;
-        if (!list.childElementCount) list.append(h("li", { class: "muted", text: "No entries." }));
-      } catch {
-        list.append(h("li", { class: "muted", text: this.block.content || "Its entries are kept elsewhere." }));
-      }
-    };
-    more.addEventListener("click", load);
-    load();
-    return h("div", {}, list, more);
-  }
-
-  #entry(entry) {
-    const title = entry.title || entry.key;
-    const body = h("div", { class: "entry-body" });
-    const show = () => {
-      const buttons = this.block.writable
-        ? h("p", { class: "block-buttons" }, h("button", { type: "button", class: "quiet", "aria-label": `Edit ${title}`, text: "Edit", onclick: edit }), h("button", { type: "button", class: "quiet", "aria-label": `Delete ${title}`, text: "Delete", onclick: remove }))
-        : null;
-      body.replaceChildren(...[entry.description && h("p", { class: "muted", text: entry.description }), h("p", { class: "block-text", dir: "auto", text: entry.content }), buttons].filter(Boolean));
-    };
-    const edit = () => {
-      const form = editor({ label: `Text of ${title}`, text: entry.content, save, done: () => { show(); body.querySelector("button")?.focus(); } });
-      body.replaceChildren(form);
-      form.querySelector("textarea").focus();
-    };
-    const save = async (text) => {
-      try {
-        await this.store.writeEntry(entry.key, text);
-      } catch (error) {
-        return error.message;
-      }
-      entry.content = text;
-      return "";
-    };
-    const remove = async () => {
-      if (!(await confirmForget(`Delete “${title}”?`, "No model reads it any more. Its history keeps what it was."))) return;
-      await this.#do(() => this.store.deleteEntry(entry.key));
-      this.#show();
-    };
-    const details = h("details", { class: "entry" }, h("summary", { dir: "auto", text: title }), body);
-    details.addEventListener("toggle", () => details.open && !body.childElementCount && show());
-    return h("li", {}, details);
+    const { writable: isWritable, content: elsewhere } = this.block;
+    return new EntryList(this.store, { isWritable, elsewhere, changed: () => this.#changed() }).element;
   }
 }

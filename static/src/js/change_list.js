@@ -8,12 +8,12 @@ import { whoDid } from "./remembered.js";
 export class ChangeList {
   #next = null;
 
-  /** `restore(text)` stores an earlier text and resolves to what went wrong. `current()` is the text of now. */
-  constructor(store, subject, { restore, current }) {
+  /** `restore(text)` stores an earlier text and resolves to what went wrong. `current()` is the text of now. `of`: whose history. */
+  constructor(store, subject, { restore, current, of = store.label }) {
     Object.assign(this, { store, subject, restore, current });
     this.list = h("ol", { class: "changes" });
     this.more = h("button", { type: "button", class: "quiet", text: "Show more", hidden: true, onclick: () => this.#load() });
-    this.element = h("details", { class: "history" }, h("summary", {}, "History", h("span", { class: "visually-hidden", text: ` of ${store.label}` })), this.list, this.more);
+    this.element = h("details", { class: "history" }, h("summary", {}, "History", h("span", { class: "visually-hidden", text: ` of ${of}` })), this.list, this.more);
     this.element.addEventListener("toggle", () => this.element.open && !this.list.childElementCount && this.#load());
   }
 

@@ -26,7 +26,8 @@ export class ContextView {
     this.#conversation = conversation;
     this.shownId = conversation.instance.id;
     const again = () => this.#later();
-    this.#off = ["spoken-end", "summaries", "reconnected"].map((name) => conversation.on(name, again));
+    this.#off = ["spoken-end", "summaries", "reconnected", "switched"].map((name) => conversation.on(name, again));
+    this.#off.push(conversation.on("messages", () => conversation.leafId !== this.readLeafId && again())); // another branch
     this.body.replaceChildren(h("p", { class: "muted", text: this.shownId ? "Asking what the model will read" : "Nothing yet: a conversation begins with its first message." }));
     if (this.shownId) this.read();
   }
@@ -48,6 +49,7 @@ export class ContextView {
     this.#abort?.abort();
     const abort = (this.#abort = new AbortController());
     const { id } = this.#conversation.instance;
+    this.readLeafId = this.#conversation.leafId;
     try {
       const [context, usage] = await Promise.all([this.api.context(id, abort), this.api.usage(id).catch(() => null)]);
       if (!abort.signal.aborted) this.#draw(context, usage);

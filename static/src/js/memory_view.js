@@ -22,6 +22,11 @@ export class MemoryView {
     this.#conversation = conversation;
     this.shownId = conversation.instance.id;
     this.#off = ["spoken-end", "reconnected"].map((name) => conversation.on(name, () => this.read()));
+    this.#off.push(conversation.on("switched", () => this.#begin())); // another history remembers other things
+    this.#begin();
+  }
+
+  #begin() {
     this.#cards.clear();
     this.body.replaceChildren(h("p", { class: "muted", text: "Reading what is remembered" }));
     this.read();

@@ -110,6 +110,12 @@ class Keeper(Think):
         )
 
 
+class Shelves(Keeper):
+    """Remembers, in several histories."""
+
+    keeps_sessions = True
+
+
 class Note(Think):
     """A sub-agent of boards and of other notes."""
 

@@ -1,10 +1,12 @@
 """Sessions as code holds them, without an agent: rows A3 and C6 16 and 17 of the reference."""
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from sessions_app import forking
 from sessions_app.core.messages import StoredMessage
@@ -13,7 +15,7 @@ from sessions_app.handle import SessionHandle
 from sessions_app.manager import SessionManager
 from sessions_app.models import Compaction, ContextBlock, Message, Session
 from sessions_app.querysets import MessageQuerySet
-from sessions_app.sessions import archive_session, pin_session
+from sessions_app.sessions import archive_session, pin_session, prunable_sessions, prune_sessions
 from sessions_app.testing import history_of, text_message
 
 pytestmark = pytest.mark.django_db
@@ -97,6 +99,59 @@ def test_pinned_ones_come_first_and_archived_ones_are_put_away(manager: SessionM
     manager.pin(made[0].id, is_pinned=False)
     manager.archive(made[1].id, is_archived=False)
     assert [found.name for found in manager.list()] == ["c", "b", "a"]
+
+
+def aged(session: SessionHandle, days: int, **fields: Any) -> str:
+    Session.objects.filter(pk=session.id).update(updated_at=timezone.now() - timedelta(days=days), **fields)
+    return session.id
+
+
+def test_prune_by_age_and_by_count(manager: SessionManager) -> None:
+    old, older, pinned, put_away = (talk(manager, name) for name in ("old", "older", "pinned", "put away"))
+    fresh = talk(manager, "fresh")
+    elsewhere = SessionManager(scope="other").create("elsewhere")
+    now = timezone.now()
+    aged(old, 40), aged(older, 50), aged(pinned, 60, pinned_at=now), aged(put_away, 45, archived_at=now)
+    aged(elsewhere, 90)
+    assert [each.name for each in prunable_sessions(scope="s", days=30)] == ["put away"]
+    assert [each.name for each in prunable_sessions(scope="s", days=30, archived_only=False)] == [
+        "older",
+        "put away",
+        "old",
+    ]
+    assert [each.name for each in prunable_sessions(scope="s", keep=2, archived_only=False)] == ["older", "put away"]
+    assert Session.objects.count() == 6  # only looked at
+    fork = old.fork(old.history()[1].id)
+    Session.objects.filter(pk=fork.id).update(pinned_at=now)
+    gone = prune_sessions(prunable_sessions(scope="s", days=30, archived_only=False))
+    assert [each.id for each in gone] == [older.id, put_away.id, old.id]
+    assert {each.name for each in manager.list(is_archived=None)} == {
+        "pinned",
+        "fresh",
+        manager.get(fork.id).info().name,
+    }
+    assert len(fork.history()) == 2  # what a fork reaches stays
+    assert elsewhere.info().name == "elsewhere"
+    assert fresh.history()
+
+
+def test_prune_leaves_what_changed_since_it_was_listed(
+    manager: SessionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = talk(manager, "first"), talk(manager, "second")
+    aged(first, 40), aged(second, 50)
+    listed = prunable_sessions(scope="s", days=30, archived_only=False)
+    first.append({"id": "m-new", "role": "user", "parts": [{"type": "text", "text": "Wait."}]})
+    assert [each.name for each in prune_sessions(listed)] == ["second"]
+    assert first.history()[-1].id == "m-new"
+
+
+@pytest.mark.parametrize("rule", [{}, {"days": -1}, {"keep": -1}, {"days": 10**9}])
+def test_a_rule_that_says_nothing_is_refused(manager: SessionManager, rule: Any) -> None:
+    talk(manager)
+    with pytest.raises(ValueError, match=r"days|Days"):
+        prunable_sessions(**rule, archived_only=False)
+    assert Session.objects.count() == 1
 
 
 def test_a3_04_deleting_the_current_session_leaves_none(manager: SessionManager) -> None:

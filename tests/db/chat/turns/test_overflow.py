@@ -10,7 +10,7 @@ from django.test import override_settings
 from chat.core.room import SUMMARISED_TEXT
 from chat.llm.scripted import ScriptedModel, ScriptedServer
 from chat.models import AgentInstance, Turn
-from chat.think import SessionSetup, TurnConfig, TurnContext
+from chat.think import SessionSetup, Tool, TurnConfig, TurnContext, tool
 from chat.turns.intake import Submit
 from sessions_app import services
 from sessions_app.core.pruning import CLEARED_TEXT
@@ -75,6 +75,19 @@ class Remote(Plain):
 
     def get_model(self) -> str:  # type: ignore[override]  # a name is a model as well
         return "acme/scripted"
+
+
+class Reader(Plain):
+    """Reads what is longer than its model can."""
+
+    def get_tools(self) -> list[Tool]:
+        return [read_page]
+
+
+@tool
+def read_page(number: int) -> str:
+    """Read a page."""
+    return f"page {number} " + "word " * 4_000
 
 
 def text(role: str, number: int, chars: int = CHARS) -> JSONObject:
@@ -262,6 +275,31 @@ async def test_b4_14_pictures_are_named_when_they_do_not_fit(make_room: MakeRoom
     assert PNG not in again
     assert "[Attached image/png: cat.png]" in again
     assert [p["type"] for p in (await room.transcript())[0]["parts"]] == ["text", "file"]
+
+
+PAGES = 'call tool read_page {"number": 1}\ncall tool read_page {"number": 2}\n'
+
+
+async def test_outputs_of_the_turn_itself_are_cut_when_nothing_else_helps(make_room: MakeRoom) -> None:
+    room = make_room("reader")
+    turn = await room.say(f"{PAGES}say: read\ncontext overflow above 30000 characters")
+    assert status_of(turn) == "completed"
+    _, refused, again = room.model.requests
+    assert size(refused) > 30_000 > size(again)
+    assert "page 2" in dump(again["messages"])
+    assert "[truncated 20007 chars]" in dump(again["messages"])
+    kept = [part for part in (await room.transcript())[-1]["parts"] if part.get("state") == "output-available"]
+    assert [len(part["output"]) for part in kept] == [20_007, 20_007]  # what is stored stays whole
+
+
+async def test_outputs_are_cut_at_the_second_refusal_where_a_summary_did_not_do(make_room: MakeRoom) -> None:
+    room = make_room("reader")
+    await talked(room)
+    turn = await room.say(f"{PAGES}say: read\ncontext overflow above 30000 characters")
+    assert status_of(turn) == "completed"
+    sizes = [size(request) for request in room.model.requests if "page 2" in dump(request["messages"])]
+    assert sizes[-1] < 30_000
+    assert sizes == sorted(sizes, reverse=True)
 
 
 async def test_b4_15_a_model_that_always_overflows_ends_visibly_after_two(make_room: MakeRoom) -> None:
