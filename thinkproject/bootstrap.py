@@ -81,7 +81,7 @@ def test(rest: list[str]) -> int:
     several = (
         []
         if any(word.startswith("-n") for word in rest)
-        else ["-n", os.environ.get("TEST_PROCESSES", "3"), "--dist", "loadgroup"]
+        else ["-n", os.environ.get("TEST_PROCESSES", "4"), "--dist", "loadgroup"]
     )
     command = ["-m", "pytest", "--durations=15", "--durations-min=5", *several, *rest]
     first = _call([str(PYTHON), *command], TEST_DATABASE="sqlite", PYTHONDEVMODE="1")

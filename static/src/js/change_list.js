@@ -13,7 +13,7 @@ export class ChangeList {
     Object.assign(this, { store, subject, restore, current });
     this.list = h("ol", { class: "changes" });
     this.more = h("button", { type: "button", class: "quiet", text: "Show more", hidden: true, onclick: () => this.#load() });
-    this.element = h("details", { class: "history" }, h("summary", {}, "History", h("span", { class: "visually-hidden", text: ` of ${of}` })), this.list, this.more);
+    this.element = h("details", { class: "change-list" }, h("summary", {}, "History", h("span", { class: "visually-hidden", text: ` of ${of}` })), this.list, this.more);
     this.element.addEventListener("toggle", () => this.element.open && !this.list.childElementCount && this.#load());
   }
 
