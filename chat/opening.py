@@ -21,7 +21,8 @@ class Opening:
         self._held: deque[str] | None = deque()
         self._is_accepted = False
         self._accepting = asyncio.Lock()
-        self._late = asyncio.create_task(self._accept_after(PATIENCE_SECONDS))
+        self._late: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._accept_unfinished)
 
     async def send(self, text: str) -> None:
         """Send one frame, or keep it for `finish`."""
@@ -32,6 +33,7 @@ class Opening:
 
     async def accept(self) -> None:
         """Accept the socket, once."""
+        self._timer.cancel()
         async with self._accepting:
             if not self._is_accepted:
                 self._is_accepted = True
@@ -40,11 +42,9 @@ class Opening:
     async def finish(self) -> None:
         """Accept the socket and send what was held, in its order; from then on everything goes out at once."""
         await self.accept()
-        self._late.cancel()
         while self._held:  # more may come while these go out
             await self._send(self._held.popleft())
         self._held = None
 
-    async def _accept_after(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        await self.accept()
+    def _accept_unfinished(self) -> None:
+        self._late = asyncio.create_task(self.accept())

@@ -78,18 +78,20 @@ def test(rest: list[str]) -> int:
     """Every test on SQLite, then those that depend on the database again on PostgreSQL."""
     install(["dev"])
     build_assets()
-    several = (
-        []
-        if any(word.startswith("-n") for word in rest)
-        else ["-n", os.environ.get("TEST_PROCESSES", "4"), "--dist", "loadgroup"]
-    )
-    command = ["-m", "pytest", "--durations=15", "--durations-min=5", *several, *rest]
+    command = ["-m", "pytest", "--durations=15", "--durations-min=5", *_several(rest), *rest]
     first = _call([str(PYTHON), *command], TEST_DATABASE="sqlite", PYTHONDEVMODE="1")
     if first not in {0, 5}:
         return first
     say("Again on PostgreSQL: what depends on the database")
     second = _call([str(PYTHON), *command, "-m", "database"], TEST_DATABASE="postgres")
     return 0 if second == 5 and first == 0 else second  # 5: no test was collected
+
+
+def _several(rest: list[str]) -> list[str]:
+    """Options for several processes of tests: most of a run is waiting, so there are more of them than cores."""
+    if any(word.startswith("-n") for word in rest):
+        return []
+    return ["-n", os.environ.get("TEST_PROCESSES", "4"), "--dist", "loadgroup"]
 
 
 def check(_rest: list[str]) -> int:
@@ -137,7 +139,7 @@ def clients(rest: list[str]) -> int:
     """All tests of the published clients, each with both AI SDKs; `test` runs a part with the older one."""
     install(["dev"])
     build_assets()
-    return _call([str(PYTHON), "-m", "pytest", "tests/clients", *rest], TEST_CLIENTS="all")
+    return _call([str(PYTHON), "-m", "pytest", "tests/clients", *_several(rest), *rest], TEST_CLIENTS="all")
 
 
 def clients_newest(rest: list[str]) -> int:

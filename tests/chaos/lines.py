@@ -107,6 +107,11 @@ class Line:
         chunks = [json.loads(body) for _, body in sorted(bodies.items())]
         return "".join(chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta")
 
+    def was_there_at_the_end_of(self, request: str) -> bool:
+        """Whether its line was up then: who comes back later is told the end alone, beside the transcript."""
+        frames = (frame for line in self.connections for frame in line["frames"])
+        return any(f["kind"] == "done" and f["request"] == request and not f["replay"] for f in frames)
+
     def dump(self) -> JSONObject:
         """What this client got, connection by connection."""
         return {
@@ -184,6 +189,11 @@ class Line:
 def user_message(text: str, message_id: str = "") -> JSONObject:
     """A person's message as clients send it."""
     return {"id": message_id or secrets.token_hex(8), "role": "user", "parts": [{"type": "text", "text": text}]}
+
+
+def text_of(message: JSONObject) -> str:
+    """All text of a message."""
+    return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
 
 
 def _cancel(request: str) -> str:

@@ -92,7 +92,7 @@ def _make_if_needed(line: str, folder: Path) -> None:
         else:
             _deno(folder, "install", "--frozen")
         for page, entry in PAGES.items() if line in LINES else ():
-            _deno(folder, "bundle", "--frozen", "--platform=browser", f"{entry}.tsx", "-o", f"{entry}.js")
+            _deno(folder, "bundle", "--frozen", "--platform=browser", "--minify", f"{entry}.tsx", "-o", f"{entry}.js")
             (folder / page).write_text(PAGE.format(entry))
         stamp.write_text(wanted)
 

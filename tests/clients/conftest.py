@@ -37,7 +37,7 @@ FLAGS = [
 
 
 OLDER = "sdk6"
-ALWAYS_BOTH = ("test_turns.py", "test_tools.py", "test_lines.py", "test_changes.py", "test_failures.py")
+ALWAYS_BOTH = ("test_turns.py", "test_changes.py")
 """What runs with the older AI SDK in every run of the tests; all of it does with `make clients`."""
 
 

@@ -98,6 +98,14 @@ class DomPage:
         assert "error" not in answer, answer["error"]
         return answer.get("value")
 
+    def wait_for_function(self, code: str, *, polling: float, timeout: float) -> None:
+        """Wait until a function of JavaScript gives something true; as a browser's page, in milliseconds."""
+        deadline = time.monotonic() + timeout / 1000
+        while not self.evaluate(code):
+            if time.monotonic() > deadline:
+                raise TimeoutError(code)
+            self.wait_for_timeout(polling)
+
     def wait_for_timeout(self, milliseconds: float) -> None:
         """Let the page go on for a while."""
         end = time.monotonic() + milliseconds / 1000

@@ -35,6 +35,16 @@ def has_ended(log: Path, marker: str) -> bool:
     return any(line["kind"] == "end" and line["marker"] == marker for line in _lines(log))
 
 
+_known: dict[Path, tuple[int, list[dict[str, Any]]]] = {}  # bytes that were read, and what stood there
+
+
 def _lines(log: Path) -> list[dict[str, Any]]:
-    text = log.read_text(encoding="utf-8")
-    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    """The whole lines of a log that only grows; each is parsed once."""
+    read, lines = _known.get(log, (0, []))
+    with log.open("rb") as file:
+        file.seek(read)
+        grown = file.read()
+    grown = grown[: grown.rfind(b"\n") + 1]
+    lines += [json.loads(line) for line in grown.splitlines()]
+    _known[log] = (read + len(grown), lines)
+    return lines

@@ -116,10 +116,18 @@ class Room:
         """Send a script and wait for the end of its turn in that tab."""
         before = len(tab.events("turn-end"))
         text = self.ask(tab, script)
-        tab.wait(
-            f"harness.events.filter(e => e.kind === 'turn-end').length > {before} && {REST}", what="the turn's end"
-        )
+        self._wait_turn_end(tab, before)
         return text
+
+    def do_and_rest(self, tab: Tab, what: str) -> None:
+        """Do what begins a turn and wait for its end in that tab."""
+        before = len(tab.events("turn-end"))
+        tab.do(what)
+        self._wait_turn_end(tab, before)
+
+    def _wait_turn_end(self, tab: Tab, before: int) -> None:
+        ended = f"harness.events.filter(e => e.kind === 'turn-end').length > {before} && {REST}"
+        tab.wait(ended, what="the turn's end")
 
     # Oracles
 

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from playwright.sync_api import Page, WebSocket
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.clients.dom_page import DomPage, DomSocket
 
@@ -136,10 +137,11 @@ class Tab:
 
     def wait(self, condition: str, *, seconds: float = 20, what: str = "") -> None:
         """Wait for a condition of JavaScript; fails with what the tab shows instead."""
-        deadline = time.monotonic() + seconds
-        while not self.page.evaluate(f"() => Boolean(globalThis.harness && ({condition}))"):
-            assert time.monotonic() < deadline, f"{self.label}: {what or condition} did not come.\n{self.dump()}"
-            self.page.wait_for_timeout(25)
+        is_so = f"() => Boolean(globalThis.harness && ({condition}))"
+        try:
+            self.page.wait_for_function(is_so, polling=20, timeout=seconds * 1000)
+        except (TimeoutError, PlaywrightTimeout):
+            raise AssertionError(f"{self.label}: {what or condition} did not come.\n{self.dump()}") from None
 
     def wait_text(self, characters: int) -> None:
         """Wait until the last message is an answer of this length at least."""

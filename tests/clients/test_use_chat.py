@@ -61,9 +61,7 @@ def test_a16_5_regenerate(room: Room, transport: str) -> None:
     room.ask_and_rest(tab, "stream 20 words at 60/s")
     [question, first] = room.rest()
     for before in (first, None):
-        tab.do("harness.chat.regenerate()")
-        tab.wait("harness.chat.status === 'submitted' || harness.chat.status === 'streaming'")
-        tab.wait_rest()
+        room.do_and_rest(tab, "harness.chat.regenerate()")
         [asked, answer] = room.rest()
         assert asked["id"] == question["id"]
         assert answer["id"] != (before or answer | {"id": ""})["id"]
@@ -81,9 +79,7 @@ def test_a16_5_edit(room: Room, transport: str) -> None:
     wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=10, what="the same here and there")
     assert [text_of(message) for message in tab.messages[1:]] == ["The second answer."]
     # A new answer to the edited message is no second edit.
-    tab.do("harness.chat.regenerate()")
-    tab.wait("harness.chat.status === 'submitted' || harness.chat.status === 'streaming'")
-    tab.wait_rest()
+    room.do_and_rest(tab, "harness.chat.regenerate()")
     wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=10, what="the same here and there")
     tab.reload()
     tab.wait("harness.chat.messages.length === 2")

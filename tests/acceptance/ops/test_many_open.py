@@ -14,8 +14,8 @@ from tests.acceptance.client.people import client
 from tests.acceptance.product import Product, wait_for
 
 STREAMS = 60
-SOCKETS = 200
-TURNS = 50
+SOCKETS = 120
+TURNS = 30
 POOL = 12
 UNLIMITED = {"THINK_TURNS_PER_MINUTE": "0", "THINK_INSTANCES_PER_USER": "0"}
 

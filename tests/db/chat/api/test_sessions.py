@@ -312,12 +312,12 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_u2_18_queries_are_as_many_at_10_as_at_10_000_messages(
+def test_u2_18_queries_are_as_many_at_10_as_at_2_000_messages(
     as_alice: ApiClient, alice: User, make_instance: Make, name: str, django_assert_max_num_queries: Any
 ) -> None:
     limit, method, path, body = OPERATIONS[name]
     counts = []
-    for count in (10, 10_000):
+    for count in (10, 2_000):
         instance = talked(make_instance(alice, f"of {count}"), count)
         if name == "resume":
             make_turn(instance, status="running")
@@ -332,7 +332,7 @@ def test_u2_18_what_a_model_reads_costs_the_same_queries(
 ) -> None:
     """Of a path, of a summarised one, and of a fork of that."""
     counts = []
-    for count in (10, 10_000):
+    for count in (10, 2_000):
         session_id = str(talked(make_instance(alice, f"of {count}"), count).session_id)
         add_compaction(session_id, first_id="m1", last_id=f"m{count - 4}", summary="short")
         fork = fork_session(session_id, f"m{count - 1}").pk

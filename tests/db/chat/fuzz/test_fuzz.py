@@ -10,7 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.db.chat.fuzz.machine import Conversation
 
 IS_LONG = os.environ.get("TEST_CHAOS") == "long"  # make chaos
-QUICK = 40 if connection.vendor == "sqlite" else 12  # every call of the bridge opens a connection there
+QUICK = 25 if connection.vendor == "sqlite" else 12  # every call of the bridge opens a connection there
 FUZZ = os.environ.get("TEST_FUZZ", "")  # a number of random histories; found ones are not made shorter
 BUDGET = settings(
     max_examples=int(FUZZ) if FUZZ else 1500 if IS_LONG else QUICK,
