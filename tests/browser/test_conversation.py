@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Route, WebSocketRoute, expect
+from playwright.sync_api import APIResponse, Route, WebSocketRoute, expect
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
@@ -142,6 +142,36 @@ def test_question_stands_above_its_answer_before_the_page_was_read_again(tab: Ch
     kinds = [("user" if "is-user" in (m.get_attribute("class") or "") else "answer") for m in tab.messages.all()]
     assert kinds == ["user", "answer"]
     tab.stop_button.click()
+
+
+def test_page_that_was_read_before_the_end_takes_no_answer_away(tab: ChatPage) -> None:
+    tab.ask("say: Begin.")
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold_the_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    tab.page.route("**/messages?**", hold_the_first)
+    tab.write("rate 10/s\nstream 20 words")
+    expect(tab.page.locator(".message.is-live .md")).to_contain_text("0")
+    expect(tab.page.locator(".message.is-live")).to_have_count(0, timeout=10_000)
+    assert '"running": {' in held[0][1].text() or '"running":{' in held[0][1].text()
+    tab.page.evaluate(
+        """() => {
+            const list = document.querySelector("#messages");
+            const count = () => list.querySelectorAll(".message.is-assistant").length;
+            window.least = count();
+            new MutationObserver(() => (window.least = Math.min(window.least, count()))).observe(list, {childList: true, subtree: true});
+        }"""
+    )
+    with tab.page.expect_response("**/messages?**"):  # it is read again
+        held[0][0].fulfill(response=held[0][1])
+    tab.rest()
+    expect(tab.answers.last.get_by_role("button", name="Answer again")).to_be_visible()
+    assert tab.page.evaluate("window.least") == 2
 
 
 def test_regenerate_makes_a_sibling_and_the_switch_goes_back(tab: ChatPage) -> None:

@@ -97,11 +97,14 @@ export class Transcript extends Emitter {
 
   takePage(raw) {
     const page = fromPage(raw);
+    if (this.#isOlderThanAnEnd(page)) return this.refreshSoon();
     this.#noteSession(page.sessionId);
     if (this.place) return this.#noteRunning(page);
     const live = this.running;
     const running = page.running && this.#adopt(page);
-    mergeNewest(this, page, running?.message ?? null);
+    // A page that was read before the turn was there knows nothing of the answer that is being told.
+    const early = !page.running && live && !live.isDone && !live.wasMissing ? live : null;
+    mergeNewest(this, page, (running || early)?.message ?? null);
     this.queued = page.queued;
     this.leafId = page.leafId;
     if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
@@ -112,6 +115,14 @@ export class Transcript extends Emitter {
     this.isLoaded = true;
     this.emit("messages");
     this.emit("status");
+  }
+
+  /** The page was read while a turn ran that has ended since: it has no answer yet, and the one in sight would vanish. */
+  #isOlderThanAnEnd(page) {
+    const stream = page.running && this.streams.get(page.running.requestId);
+    if (!stream?.isDone || stream.isLookedAfter) return false;
+    stream.isLookedAfter = true; // whatever the next page says is taken
+    return true;
   }
 
   /** How a summary stands, where no frame has told yet. Its end may have been told before anybody here listened: look again. */
