@@ -164,7 +164,8 @@ def test_page_that_was_read_before_the_end_takes_no_answer_away(tab: ChatPage) -
             const list = document.querySelector("#messages");
             const count = () => list.querySelectorAll(".message.is-assistant").length;
             window.least = count();
-            new MutationObserver(() => (window.least = Math.min(window.least, count()))).observe(list, {childList: true, subtree: true});
+            const look = () => (window.least = Math.min(window.least, count()));
+            new MutationObserver(look).observe(list, {childList: true, subtree: true});
         }"""
     )
     with tab.page.expect_response("**/messages?**"):  # it is read again

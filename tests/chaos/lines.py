@@ -107,11 +107,6 @@ class Line:
         chunks = [json.loads(body) for _, body in sorted(bodies.items())]
         return "".join(chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta")
 
-    def was_there_at_the_end_of(self, request: str) -> bool:
-        """Whether its line was up then: who comes back later is told the end alone, beside the transcript."""
-        frames = (frame for line in self.connections for frame in line["frames"])
-        return any(f["kind"] == "done" and f["request"] == request and not f["replay"] for f in frames)
-
     def dump(self) -> JSONObject:
         """What this client got, connection by connection."""
         return {

@@ -50,10 +50,10 @@ def test_a_conversation_in_a_document(room: Room, transport: str) -> None:
 @EVERY_WAY
 def test_5_07_a_reload_in_mid_stream_in_a_document(room: Room, transport: str) -> None:
     tab, _observer = enter(room, transport), look_on(room)
-    room.ask(tab, "stream 100 words at 40/s")
+    room.ask(tab, "stream 300 words at 40/s")  # longer than a new process takes on a busy machine
     tab.wait_text(40)
     tab.reload()
-    tab.wait("harness.chat.status === 'streaming'")
+    tab.wait("harness.seen.some(seen => seen.status === 'streaming')", what="the rest of the stream")
     [_, answer] = room.rest()
     assert text_of(answer) == room.answers()[0]
 
