@@ -62,15 +62,15 @@ class ChatPage:
         """Send a message and wait for the end of its answer; returns the last answer."""
         before = self.answers.count()
         self.write(text)
-        expect(self.answers).to_have_count(before + 1, timeout=15_000)
+        expect(self.answers).to_have_count(before + 1, timeout=20_000)
         self.rest()
         return self.answers.last
 
     def rest(self) -> None:
         """Wait until nothing runs and the answer's foot is there."""
         expect(self.stop_button).to_be_hidden(timeout=30_000)
-        expect(self.page.locator(".message.is-live")).to_have_count(0, timeout=10_000)
-        expect(self.page.locator(".message.is-pending")).to_have_count(0, timeout=10_000)
+        expect(self.page.locator(".message.is-live")).to_have_count(0, timeout=20_000)
+        expect(self.page.locator(".message.is-pending")).to_have_count(0, timeout=20_000)
 
     def text_of_last(self) -> str:
         """Text of the last answer as rendered."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
@@ -26,6 +26,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE_MS = 20_000
+"""How long what is expected may take on a busy machine; it costs nothing where it comes at once."""
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
@@ -55,6 +57,7 @@ def find_chromium() -> str:
 def browser() -> Iterator[Browser]:
     """Chromium for one module: the driver's loop must not stay in the thread that other tests run their loops in."""
     path = find_chromium()
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield chromium

@@ -37,7 +37,7 @@ def test_conversation(open_tab: OpenTab, scheme: str, shape: dict[str, object]) 
     for summary in tab.page.locator("#messages summary").all():
         summary.click()
     tab.answers.last.get_by_role("button", name="Answer again").click()
-    tab.page.wait_for_selector(".sibling-count", timeout=15_000)
+    tab.page.wait_for_selector(".sibling-count", timeout=20_000)
     tab.rest()
     check(tab.page)
 

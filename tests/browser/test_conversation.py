@@ -157,7 +157,7 @@ def test_page_that_was_read_before_the_end_takes_no_answer_away(tab: ChatPage) -
     tab.page.route("**/messages?**", hold_the_first)
     tab.write("rate 10/s\nstream 20 words")
     expect(tab.page.locator(".message.is-live .md")).to_contain_text("0")
-    expect(tab.page.locator(".message.is-live")).to_have_count(0, timeout=10_000)
+    expect(tab.page.locator(".message.is-live")).to_have_count(0, timeout=20_000)
     assert '"running": {' in held[0][1].text() or '"running":{' in held[0][1].text()
     tab.page.evaluate(
         """() => {
@@ -179,7 +179,7 @@ def test_regenerate_makes_a_sibling_and_the_switch_goes_back(tab: ChatPage) -> N
     first = tab.ask("Tell me\nsay: An answer.")
     first_id = first.get_attribute("data-id")
     first.get_by_role("button", name="Answer again").click()
-    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=15_000)
+    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=20_000)
     tab.rest()
     assert tab.answers.last.get_attribute("data-id") != first_id
     tab.page.get_by_role("button", name="Previous version").click()
@@ -195,7 +195,7 @@ def test_edit_makes_a_version_beside_the_old_message(tab: ChatPage) -> None:
     assert tab.input.input_value().startswith("Two")
     tab.input.fill("Two again\nsay: Another answer.")
     tab.input.press("Enter")
-    expect(tab.answers.last.locator(".md")).to_have_text("Another answer.", timeout=15_000)
+    expect(tab.answers.last.locator(".md")).to_have_text("Another answer.", timeout=20_000)
     tab.rest()
     expect(tab.messages).to_have_count(4)
     switch = tab.messages.nth(2)
@@ -209,7 +209,7 @@ def test_edit_of_the_first_message_makes_a_second_beginning(tab: ChatPage) -> No
     tab.input.press("ArrowUp")
     tab.input.fill("Uno\nsay: Other beginning.")
     tab.input.press("Enter")
-    expect(tab.answers.last.locator(".md")).to_have_text("Other beginning.", timeout=15_000)
+    expect(tab.answers.last.locator(".md")).to_have_text("Other beginning.", timeout=20_000)
     tab.rest()
     expect(tab.messages.first.locator(".sibling-count")).to_have_text("2 / 2")
 
@@ -268,7 +268,7 @@ def test_lost_answer_to_a_send_is_not_a_second_turn(tab: ChatPage) -> None:
 
     tab.page.route("**/turns", lose_the_answer)
     tab.write("Only once\nsay: Once.")
-    expect(tab.answers).to_have_count(2, timeout=15_000)
+    expect(tab.answers).to_have_count(2, timeout=20_000)
     tab.page.wait_for_timeout(2500)
     tab.rest()
     expect(tab.page.locator(".message.is-user", has_text="Only once")).to_have_count(1)

@@ -133,6 +133,8 @@ def test_what_is_remembered_is_seen_and_changed(keeper: ChatPage, open_tab: Open
     expect(memory.locator(".block-body")).to_have_text("Likes coffee.")
     expect(memory.get_by_role("button", name="Edit memory")).to_be_focused()
     expect(memory.locator(".changes li").first).to_contain_text("You wrote")
+    expect(memory).to_contain_text("4 of 200 tokens")  # it was drawn again
+    expect(memory.get_by_role("button", name="Edit memory")).to_be_focused()
     elsewhere = open_tab("/c/new?agent=keeper", context=keeper.page.context)  # the panel is open there too
     expect(elsewhere.page.locator(".block", has_text="Likes coffee.")).to_be_visible()
     memory.locator(".changes li").last.get_by_role("button").click()

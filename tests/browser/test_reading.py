@@ -149,12 +149,12 @@ def test_reduced_motion_stops_animations(open_tab: OpenTab) -> None:
 def test_offline_is_said_and_writing_goes_on(tab: ChatPage, proxy: CuttingProxy) -> None:
     tab.ask("say: Begin.")
     proxy.go_offline()
-    expect(tab.page.locator("#connection")).to_contain_text("Trying again in", timeout=10_000)
+    expect(tab.page.locator("#connection")).to_contain_text("Trying again in", timeout=20_000)
     tab.input.fill("a draft")
     proxy.go_online()
     with suppress(PlaywrightTimeout):  # it may have come back by itself in between
         tab.page.get_by_role("button", name="Try now").click(timeout=2_000)
-    expect(tab.page.locator("#connection")).to_be_hidden(timeout=10_000)
+    expect(tab.page.locator("#connection")).to_be_hidden(timeout=20_000)
     expect(tab.input).to_have_value("a draft")
 
 
@@ -186,7 +186,7 @@ def test_focus_is_never_lost(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     tab.answers.last.get_by_role("button", name="Answer again").press("Enter")
     expect(tab.input).to_be_focused()  # the button went away with the answer
-    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=15_000)
+    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=20_000)
     tab.rest()
     tab.page.get_by_role("button", name="Previous version").press("Enter")
     expect(tab.page.locator(".sibling-count")).to_have_text("1 / 2")

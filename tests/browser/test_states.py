@@ -70,7 +70,7 @@ def test_small_model(tab: ChatPage) -> None:
 def test_failure_says_why_and_trying_again_answers(tab: ChatPage) -> None:
     tab.write("error 401 times 1\nsay: Now it works.")
     error = tab.page.locator(".status.is-error")
-    expect(error).to_contain_text("The answer failed:", timeout=15_000)
+    expect(error).to_contain_text("The answer failed:", timeout=20_000)
     expect(error).to_contain_text("Whoever runs this server has to set it.")
     assert tab.spoken().splitlines()[-1].startswith("The answer failed. ")
     look(tab, "failed")
@@ -78,7 +78,7 @@ def test_failure_says_why_and_trying_again_answers(tab: ChatPage) -> None:
     expect(error).to_contain_text("Whoever runs this server has to set it.")
     error.get_by_role("button", name="Try again").click()
     expect(tab.input).to_be_focused()
-    expect(tab.answers.last.locator(".md")).to_have_text("Now it works.", timeout=15_000)
+    expect(tab.answers.last.locator(".md")).to_have_text("Now it works.", timeout=20_000)
     tab.rest()
     expect(error).to_be_hidden()
     expect(tab.messages).to_have_count(2)

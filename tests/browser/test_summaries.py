@@ -32,9 +32,9 @@ def test_a_summary_that_was_asked_for(tab: ChatPage, open_tab: OpenTab, live_pro
     tab.input.fill(f"/compact {ASKED}")
     tab.input.press("Enter")
     expect(tab.input).to_have_value("")
-    expect(tab.page.locator("#status")).to_contain_text("Summarising older messages", timeout=15_000)
+    expect(tab.page.locator("#status")).to_contain_text("Summarising older messages", timeout=20_000)
     for page in (tab, other):
-        expect(line(page).locator(".fold-label")).to_contain_text("Summary of", timeout=15_000)
+        expect(line(page).locator(".fold-label")).to_contain_text("Summary of", timeout=20_000)
     expect(tab.messages).to_have_count(40)  # nothing that was said is gone
     assert "Older messages were summarised." in tab.spoken()
     line(tab).locator("summary").click()
@@ -65,11 +65,11 @@ def test_a_summary_that_was_asked_for(tab: ChatPage, open_tab: OpenTab, live_pro
 def test_one_that_fails_and_one_with_nothing_to_do(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.ask("say: Hello.")
     tab.write("/compact")
-    expect(tab.page.locator("#notices")).to_contain_text("There is nothing to summarise yet.", timeout=15_000)
+    expect(tab.page.locator("#notices")).to_contain_text("There is nothing to summarise yet.", timeout=20_000)
     tab.open("/c/" + live_product.seed("Long ago", history(40)))
     tab.write("/compact\nerror 401")
     error = tab.page.locator(".status.is-error")
-    expect(error).to_contain_text("Older messages could not be summarised:", timeout=15_000)
+    expect(error).to_contain_text("Older messages could not be summarised:", timeout=20_000)
     look(tab, "summary-failed")
     error.get_by_role("button", name="Dismiss").click()
     expect(error).to_be_hidden()
@@ -81,11 +81,11 @@ def test_a_title_comes_by_itself_to_every_tab(open_tab: OpenTab) -> None:
     tab.ask("How do I make tea?\nsay: Making Good Tea")
     other = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
     for page in (tab, other):
-        expect(page.page.locator("#title")).to_have_text("Making Good Tea", timeout=15_000)
+        expect(page.page.locator("#title")).to_have_text("Making Good Tea", timeout=20_000)
         expect(page.page.locator(".row-title")).to_have_text("Making Good Tea")
 
 
 def test_one_that_comes_by_itself(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.open("/c/" + live_product.seed("Long ago", history(60), agent="keeper"))
     tab.ask("say: Hello.")
-    expect(line(tab)).to_contain_text("by itself", timeout=15_000)
+    expect(line(tab)).to_contain_text("by itself", timeout=20_000)

@@ -95,7 +95,7 @@ def test_second_tab_in_mid_answer(tab: ChatPage, calm: Held, open_tab: OpenTab) 
 def test_offline_and_back(tab: ChatPage, calm: Held, proxy: CuttingProxy) -> None:
     begin(tab)
     proxy.go_offline()
-    expect(tab.page.locator("#connection")).to_contain_text("The connection is lost", timeout=15_000)
+    expect(tab.page.locator("#connection")).to_contain_text("The connection is lost", timeout=20_000)
     proxy.go_online()
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=30_000)
     tab.rest()
@@ -130,8 +130,8 @@ def test_stop_from_the_other_tab(tab: ChatPage, calm: Held, open_tab: OpenTab) -
     assert held(tab) == stopped
     # The whole answer is one press away, in the tab that did not stop it too.
     second.answers.last.get_by_role("button", name="Answer again").click()
-    expect(second.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=15_000)
-    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=15_000)
+    expect(second.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=20_000)
+    expect(tab.page.locator(".sibling-count")).to_have_text("2 / 2", timeout=20_000)
     second.rest()
     tab.rest()
     assert held(second) == calm

@@ -33,12 +33,12 @@ def test_5_07_2_a_reload_before_the_first_chunk(room: Room, transport: str) -> N
     tab, observer = enter(room, transport), look_on(room)
     with room.product.workers[0].paused():
         room.ask(tab, "stream 30 words at 60/s")
-        wait_for(partial(holds, room, 1), seconds=10, what="the question being accepted")
+        wait_for(partial(holds, room, 1), seconds=20, what="the question being accepted")
         tab.reload()
         if transport == "http":
             tab.wait("harness.chat.status === 'submitted'")
         else:  # the SDK asks the transport first, which waits for the stream
-            wait_for(lambda: tab.kinds().count(PENDING) == 2, seconds=10, what="the page being asked to wait")
+            wait_for(lambda: tab.kinds().count(PENDING) == 2, seconds=20, what="the page being asked to wait")
     observer.wait(f"{ENDS} === 1")
     [_, answer] = room.rest()
     assert text_of(answer) == room.answers()[0] != ""
@@ -126,7 +126,7 @@ def come_back(tab: Tab, transport: str) -> None:
 
 
 def test_5_07_5_the_web_server_dies_in_mid_answer(make_room: MakeRoom) -> None:
-    everything = open_everything(make_room, "stream 600 words at 24/s")  # longer than a start
+    everything = open_everything(make_room, "stream 800 words at 24/s")  # longer than a start
     product = everything[0][0].product
     product.webs[0].restart()
     product.wait_until_ready()

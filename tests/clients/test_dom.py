@@ -62,7 +62,7 @@ def test_5_07_a_reload_in_mid_stream_in_a_document(room: Room, transport: str) -
 def test_5_06_an_error_in_a_document(room: Room, transport: str) -> None:
     tab, observer = enter(room, transport), look_on(room)
     room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
-    wait_for(lambda: len(room.stored()) == 2, seconds=10, what="the partial answer")
+    wait_for(lambda: len(room.stored()) == 2, seconds=20, what="the partial answer")
     room.rest()
     assert tab.status == "error"
     assert tab.error

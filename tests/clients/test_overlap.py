@@ -40,7 +40,7 @@ def check_after_reload(room: Room, transport: str, *tabs: Tab) -> list[Json]:
     stored = room.rest()
     for tab in tabs if transport != "hook" else ():
         tab.reload()
-        wait_for(partial(shows, tab, stored), seconds=10, what="the whole conversation")
+        wait_for(partial(shows, tab, stored), seconds=20, what="the whole conversation")
     return stored
 
 

@@ -37,7 +37,7 @@ def check_two_answers(room: Room) -> list[Json]:
     """The second goes on where the first broke off, here and in every tab."""
     for tab in room.tabs:
         tab.wait_rest()
-        wait_for(partial(shows_all, room, tab), seconds=10, what=f"the whole conversation in {tab.label}")
+        wait_for(partial(shows_all, room, tab), seconds=20, what=f"the whole conversation in {tab.label}")
     stored = room.stored()
     assert [message["role"] for message in stored] == ["user", "assistant", "assistant"]
     assert "".join(map(text_of, stored[1:])) == room.answers()[0]
@@ -136,7 +136,7 @@ def test_5_05_somebody_else_clears_in_mid_stream(room: Room, transport: str) -> 
     assert room.rest(clearer=observer) == []
     assert outline(tab.messages) == kept
     tab.reload()
-    wait_for(lambda: tab.messages == [], seconds=10, what="an empty page")
+    wait_for(lambda: tab.messages == [], seconds=20, what="an empty page")
     room.tabs.append(tab)
     room.ask_and_rest(tab, "say: A new beginning.")
     assert text_of(room.rest(clearer=observer)[1]) == "A new beginning."

@@ -76,11 +76,11 @@ def test_a16_5_edit(room: Room, transport: str) -> None:
     room.ask(tab, "say: The second answer.", question["id"])
     tab.wait("harness.chat.messages.at(-1).role === 'assistant'")
     tab.wait_rest()
-    wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=10, what="the same here and there")
+    wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=20, what="the same here and there")
     assert [text_of(message) for message in tab.messages[1:]] == ["The second answer."]
     # A new answer to the edited message is no second edit.
     room.do_and_rest(tab, "harness.chat.regenerate()")
-    wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=10, what="the same here and there")
+    wait_for(lambda: flat(tab.messages) == flat(room.stored()), seconds=20, what="the same here and there")
     tab.reload()
     tab.wait("harness.chat.messages.length === 2")
     room.tabs.append(tab)
@@ -96,7 +96,7 @@ def test_a16_5_stop(room: Room, transport: str) -> None:
     tab.do("harness.stop()")
     tab.wait_rest()
     wait_for(lambda: has_ended(room.product.provider_log, room.markers[-1]), seconds=20, what="the model's stop")
-    wait_for(partial(holds, room, 2), seconds=10, what="the partial answer")
+    wait_for(partial(holds, room, 2), seconds=20, what="the partial answer")
     kept = text_of(room.stored()[1])
     assert room.answers()[0].startswith(kept)
     assert len(kept.split()) < 400
@@ -162,7 +162,7 @@ def test_4_8_error_before_the_answer(room: Room, transport: str) -> None:
 def test_4_8_error_in_the_middle(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
-    wait_for(partial(holds, room, 2), seconds=10, what="the partial answer")
+    wait_for(partial(holds, room, 2), seconds=20, what="the partial answer")
     room.rest()
     assert tab.status == "error"
     assert tab.error

@@ -45,7 +45,7 @@ def check_same(room: Room, tab: Tab, transport: str, *, stored: int) -> None:
     tab.wait(f"harness.chat.messages.length === {stored}")
     room.tabs.append(tab)
     for each in room.tabs:
-        wait_for(partial(shows_all, room, each), seconds=10, what=f"the whole conversation in {each.label}")
+        wait_for(partial(shows_all, room, each), seconds=20, what=f"the whole conversation in {each.label}")
         assert not each.errors
 
 
@@ -129,7 +129,7 @@ def test_5_11_an_approval(room: Room, observer: Tab, transport: str, approved: b
     tab.wait(f"harness.chat.messages.flatMap(message => message.parts).some(part => part.state === '{state}')")
     tab.wait("harness.chat.messages.at(-1)?.parts.some(part => part.text?.startsWith('So:'))")
     tab.wait_rest()
-    wait_for(partial(shows_all, room, observer), seconds=10, what="the whole conversation in the other tab")
+    wait_for(partial(shows_all, room, observer), seconds=20, what="the whole conversation in the other tab")
     assert text_of(tab.messages[-1]).startswith("So:")
 
 

@@ -61,6 +61,7 @@ export class MemoryView {
   }
 
   #draw(groups, sessionId) {
+    const kept = this.body.contains(document.activeElement) ? document.activeElement : null;
     const cards = new Map();
     const sections = groups
       .filter((group) => group.blocks.length || group.key === "user")
@@ -69,10 +70,14 @@ export class MemoryView {
         const body = shown.length ? shown.map((card) => card.element) : [h("p", { class: "muted", text: "Nothing is remembered about you." })];
         return h("section", { class: "memory-group", "aria-label": group.title }, h("h2", { text: group.title }), shown.length ? h("p", { class: "muted", text: group.hint }) : null, ...body);
       });
-    const kept = document.activeElement;
     this.#cards = cards;
     this.body.replaceChildren(...sections);
-    if (this.body.contains(kept)) kept.focus({ preventScroll: true }); // moving an element takes its focus
+    if (kept) this.#focus(kept); // moving an element takes its focus
+  }
+
+  #focus(kept) {
+    const name = CSS.escape(kept.getAttribute("aria-label") ?? "");
+    (kept.isConnected ? kept : this.body.querySelector(`[aria-label="${name}"]`))?.focus({ preventScroll: true });
   }
 
   #card(cards, block, sessionId) {
