@@ -1,6 +1,9 @@
 """Searching: messages are found, open at their place, and reading goes on from there in both directions."""
 
+import sys
+import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 from playwright.sync_api import Page, Request, Route, expect
@@ -160,8 +163,41 @@ def test_search_within_the_conversation(tab: ChatPage, open_tab: OpenTab, live_p
     expect(phone.page.locator(".is-found")).to_be_focused()
 
 
+class Watch:
+    """Times of what a person waits for, as the driver sees them: its own round trips are part of each."""
+
+    def __init__(self) -> None:
+        self._laps: dict[str, list[float]] = {}
+        self.start()
+
+    def start(self) -> None:
+        """The next lap begins."""
+        self._at = time.perf_counter()
+
+    def lap(self, what: str) -> None:
+        """It is there."""
+        self._laps.setdefault(what, []).append(time.perf_counter() - self._at)
+
+    def report(self) -> str:
+        """A line for each: median and longest in ms."""
+        rows = self._laps.items()
+        return "".join(f"{what}: {median(t) * 1000:.0f} ms, at most {max(t) * 1000:.0f}\n" for what, t in rows)
+
+
+def scroll_back(tab: ChatPage, watch: Watch) -> None:
+    """Go to the top and wait for what comes before."""
+    first = ids(tab)[0]
+    watch.start()
+    tab.page.evaluate("document.getElementById('scroller').scrollTop = 0")
+    expect(tab.messages.first).not_to_have_attribute("data-id", first)
+    watch.lap("scroll back a page")
+
+
 def test_hundred_thousand_messages_with_two_hundred_branches(tab: ChatPage, live_product: Any) -> None:
-    """Each step costs a bounded number of requests and bytes, and the page never holds more than it has to."""
+    """Each step costs a bounded number of requests and bytes, and the page never holds more than it has to.
+
+    How long a person waits for each is printed, and not asserted.
+    """
     job = {"user": live_product.user_id, "title": "Very long", "count": 100_000, "branches": 200}
     key = live_product.hand.call(f"{TREES}:seed_large", job)
     sizes: list[tuple[str, int]] = []
@@ -183,31 +219,37 @@ def test_hundred_thousand_messages_with_two_hundred_branches(tab: ChatPage, live
         assert all(size < 40_000 for _, size in found), found
         return found
 
+    watch = Watch()
     tab.open(f"/c/{key}")
     expect(tab.messages).to_have_count(50)
+    watch.lap("open")
     assert len(reads()) <= 1  # the first page came with the document; the line asks once more
-    scroller = "document.getElementById('scroller')"
     for _ in range(14):
-        first = ids(tab)[0]
-        tab.page.evaluate(f"{scroller}.scrollTop = 0")
-        expect(tab.messages.first).not_to_have_attribute("data-id", first)
+        scroll_back(tab, watch)
         assert tab.messages.count() <= 650
     assert len(reads()) <= 16
+    watch.start()
     search(tab.page, "marmalade")
     expect(tab.page.locator("#hits .hit")).to_have_count(20)
+    watch.lap("search, from the first key")
     assert len(reads()) == 1
     search(tab.page, "zucchini 7")
     expect(tab.page.locator("#hits .hit").first).to_contain_text("Version 7 tells")
+    watch.start()
     tab.page.locator("#hits .hit a").first.click()
     expect(tab.page.locator(".is-found")).to_have_attribute("data-id", "b7")
+    watch.lap("open a hit in another branch")
     expect(tab.page.locator('[data-id="b7"] .sibling-count')).to_have_text("2 / 2")
     assert len(reads()) <= 6
     tab.page.locator('[data-id="b7"]').get_by_role("button", name="Previous version").click()
     expect(tab.page.locator('[data-id="p3503"]')).to_be_visible()
     reads()
     tab.open(f"/c/{key}?at=b7")
+    watch.start()
     tab.page.locator('[data-id="b7"]').get_by_role("button", name="Fork from here").click()
     expect(tab.page.locator("#place")).to_contain_text("Forked from")
     expect(tab.messages.last).to_have_attribute("data-id", "b7")
+    watch.lap("fork and open the fork")
+    sys.stdout.write(watch.report())
     assert tab.messages.count() <= 150
     assert len([path for path, _ in reads() if path.endswith("/fork")]) == 1
