@@ -161,6 +161,7 @@ def test_the_network_drops_between_call_and_result(make_room: MakeRoom, proxy: C
     tab, observer = room.open("first", port=proxy.port), room.open("observer")
     [part] = open_calls(room, tab, LOCATE, "input-available")
     proxy.cut()
+    tab.wait("harness.events.some(event => event.kind === 'close')")  # until then the client sends into the dead line
     answer(tab, part["toolCallId"])
     wait_answer(room, tab, observer)
     assert "here" in text_of(room.rest()[2])
