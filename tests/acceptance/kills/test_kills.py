@@ -21,20 +21,26 @@ from tests.chaos.evidence import collect, query
 from tests.chaos.lines import Line, text_of, user_message
 
 WORDS = 200
-SCRIPT = f"marker: kills\nstream {WORDS} words at 40/s"
+LONGER = 600
+"""Where the line itself is gone: who comes back after the end would get the transcript alone."""
 STOP_SECONDS = 5.0
 
 Act = Callable[[Product], None]
 
 
+def script(words: int) -> str:
+    """What is asked; the same words are answered alike."""
+    return f"marker: kills\nstream {words} words at 40/s"
+
+
 async def answer(
-    product: Product, room: str, act: Act | None = None, *, seconds: float = 90
+    product: Product, room: str, act: Act | None = None, *, words: int = WORDS, seconds: float = 90
 ) -> tuple[Line, str, float]:
     """Ask and wait for the end; `act` happens in the middle. Returns the client, the request and the moment of it."""
     url = product.url(f"/agents/assistant/{room}?token={product.token('alice')}").replace("http", "ws", 1)
     line = Line(room, room, url, random.Random(1))
     assert await line.wait(lambda: line.is_open, seconds=20)
-    request = await line.ask([user_message(SCRIPT)])
+    request = await line.ask([user_message(script(words))])
     acted_at = 0.0
     if act is not None:
         assert await line.wait(lambda: line.seen.get(request, 0) > 40, seconds=20)
@@ -52,21 +58,22 @@ def pause(line: Line, request: str, acted_at: float) -> float:
     return max(((after - before, after - acted_at) for before, after in pairs), default=(0.0, 0.0))[1]
 
 
-async def check(product: Product, name: str, act: Act, *, redis_killed: bool = False) -> tuple[Line, float]:
+async def check(
+    product: Product, name: str, act: Act, *, words: int = WORDS, redis_killed: bool = False
+) -> tuple[Line, float]:
     """Answer once disturbed and once not: the same everywhere. Returns the disturbed client and the pause."""
-    line, request, acted_at = await answer(product, "disturbed", act)
-    calm, calm_request, _ = await answer(product, "calm")
+    line, request, acted_at = await answer(product, "disturbed", act, words=words)
+    calm, calm_request, _ = await answer(product, "calm", words=words)
     try:
         assert line.ended[request] == "completed"
-        whole = calm.text(calm_request)
-        assert len(whole.split()) == WORDS
-        assert text_of(line.transcript[-1]) == whole
-        assert whole.startswith(line.text(request))  # who comes back after the end gets the transcript alone
+        assert line.text(request) == calm.text(calm_request)
+        assert len(line.text(request).split()) == words
+        assert text_of(line.transcript[-1]) == line.text(request)
         seconds = pause(line, request, acted_at)
         sys.stdout.write(f"{name}: first continued chunk after {seconds:.1f} s (goal under 20)\n")
         kills = [{"what": "redis", "at": acted_at}] if redis_killed else []
         requests: list[dict[str, Any]] = [
-            {"room": who.room, "request": r, "text": SCRIPT, "stopped": False}
+            {"room": who.room, "request": r, "text": script(words), "stopped": False}
             for who, r in ((line, request), (calm, calm_request))
         ]
         brief = await make_brief(product, [line, calm], requests, kills)
@@ -82,7 +89,7 @@ async def test_killed_worker(product: Product) -> None:
 
 
 async def test_killed_web_server(product: Product) -> None:
-    line, _ = await check(product, "kill -9 of the web server", lambda p: p.webs[0].restart())
+    line, _ = await check(product, "kill -9 of the web server", lambda p: p.webs[0].restart(), words=LONGER)
     assert len(line.connections) > 1
 
 
