@@ -17,6 +17,7 @@ from chat import (
     api_memory,
     api_preview,
     api_search,
+    api_session_summaries,
     api_sessions,
     api_settings,
     api_stream,
@@ -70,6 +71,7 @@ def build_router() -> Router:
     router.add_router("", api_compactions.router)
     router.add_router("", api_search.router)
     router.add_router("", api_settings.router)
+    router.add_router("", api_session_summaries.router)
     return router
 
 

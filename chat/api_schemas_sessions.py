@@ -30,13 +30,17 @@ class SessionChoiceIn(Input):
 
 
 class SessionOut(Schema):
-    """A history inside a conversation. `is_current`: the one that turns go to; `message_count`: of its shown path."""
+    """A history inside a conversation. `is_current`: the one that turns go to; `message_count`: of its shown path.
+
+    `summary`: what it is about, for people; empty where nobody has written that.
+    """
 
     id: str
     name: str
     is_current: bool
     parent_id: str | None
     message_count: int
+    summary: str
     created_at: datetime
     updated_at: datetime
     pinned_at: datetime | None

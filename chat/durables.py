@@ -38,6 +38,7 @@ from chat.turns.persistence import (
 from chat.turns.room import auto_compaction_is_on
 from chat.turns.runner import INTERRUPTED, TurnRun
 from chat.turns.status import SKIPPED_REASON
+from chat.turns.summarising import SUMMARY_FIBER, write_summary
 from chat.turns.titling import TITLE_FIBER, write_title
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
@@ -78,6 +79,13 @@ async def run_response_hook(context: FiberContext) -> JSONValue:
 async def write_title_of(context: FiberContext) -> JSONValue:
     """Write the title of a conversation; nothing waits for it."""
     await write_title(context, make_agent)
+    return None
+
+
+@durable(SUMMARY_FIBER)
+async def write_summary_of(context: FiberContext) -> JSONValue:
+    """Write the summary of a conversation for people; nothing waits for it."""
+    await write_summary(context, make_agent)
     return None
 
 

@@ -23,7 +23,7 @@ from chat.kept_sessions import keeps_sessions
 from chat.models import AgentInstance, StreamSegment, Turn
 from chat.registry import is_served
 from chat.turns.admission import cancel_all, stopping
-from chat.turns.titling import tell_title
+from chat.turns.titling import tell_conversation
 from sessions_app.models import Session
 from sessions_app.services import delete_session, select_leaf
 from thinkproject.kernel.ids import new_id
@@ -101,7 +101,7 @@ def rename_instance(instance: AgentInstance, title: str) -> None:
     with transaction.atomic():
         AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title), title_is_provisional=False)
         if instance.owner_id is not None:
-            tell_title(instance.owner_id, instance.pk)
+            tell_conversation(instance.owner_id, instance.pk)
 
 
 def title_of(instance_id: str, owner_id: int) -> str | None:

@@ -120,6 +120,7 @@ def to_kept(info: SessionInfo, current_id: str | None) -> KeptSession:
         is_current=info.id == current_id,
         parent_id=info.parent_id,
         message_count=info.path_length,
+        summary=info.summary,
         created_at=info.created_at,
         updated_at=info.updated_at,
         pinned_at=info.pinned_at,

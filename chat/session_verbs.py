@@ -25,6 +25,7 @@ class KeptSession:
     is_current: bool
     parent_id: str | None
     message_count: int  # of the shown path
+    summary: str  # what it is about, for people; empty where nobody has written that
     created_at: datetime
     updated_at: datetime
     pinned_at: datetime | None

@@ -160,6 +160,10 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     """Model that writes the titles of conversations: a name or a model object; `""` is the agent's own, `"none"` writes
     none, `None` asks settings."""
 
+    summary_model: ClassVar[Any] = None
+    """Model that keeps a short summary of each conversation for people: as `title_model`; `"none"` writes one only when
+    a person asks, `None` asks settings."""
+
     fibers: ClassVar[bool] = False
     """Whether background fibers of this agent are recovered by themselves. The methods work either way."""
 

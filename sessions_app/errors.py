@@ -64,6 +64,12 @@ class CompactionInvalid(SessionError, Invalid):
     code = "compaction_invalid"
 
 
+class SummaryInvalid(SessionError, Invalid):
+    """A session's summary is not what was expected."""
+
+    code = "summary_invalid"
+
+
 class BlockNotFound(SessionError, NotFound):
     """There is no such context block."""
 

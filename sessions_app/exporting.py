@@ -1,7 +1,8 @@
 """A session as lines of JSON, whole, and its shown path as Markdown. Streams: in memory there is a page at a time.
 
-The first line says what this is, then one line a message (parents before what hangs below them), a compaction, a block
-or an entry, and the last line counts the messages, so that a file that was cut is known. Ids of messages are kept.
+The first line says what this is, then one line a message (parents before what hangs below them), the summary, a
+compaction, a block or an entry, and the last line counts the messages, so that a file that was cut is known. Ids of
+messages are kept.
 Left out on purpose: the frozen system prompt, which may hold what a developer wrote for models alone; turns, their logs
 and costs a step; files, to which messages refer by their address; what the user's own memory holds.
 """
@@ -15,7 +16,7 @@ from django.db.models import Q
 
 from sessions_app.core.markdown import to_markdown
 from sessions_app.errors import SessionNotFound
-from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session
+from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session, SessionSummary
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 FORMAT: Final = "think-session"
@@ -51,6 +52,7 @@ COMPACTION_FIELDS: Final = (
     "edited_at",
     "undone_at",
 )
+SUMMARY_FIELDS: Final = ("text", "leaf_id", "model_name", "written_at")
 BLOCK_FIELDS: Final = ("label", "content", "description", "max_tokens", "is_runtime", "is_removed")
 ENTRY_FIELDS: Final = ("label", "key", "title", "description", "content")
 _MESSAGE: Final = ("message_id", "role", "parent__message_id", "content", "pruned_calls", "created_at", "placed_at")
@@ -68,10 +70,10 @@ def export_lines(session_id: str) -> Iterator[str]:
 
 def export_markdown(session_id: str) -> Iterator[str]:
     """The shown path from its beginning, archived messages too, to read. **Errors:** `SessionNotFound`, at once."""
-    name = Session.objects.filter(pk=session_id).values_list("name", flat=True).first()
-    if name is None:
+    found = Session.objects.filter(pk=session_id).values_list("name", "summary__text").first()
+    if found is None:
         raise SessionNotFound(f"There is no session {session_id!r}.")
-    return _markdown(session_id, name)
+    return _markdown(session_id, *found)
 
 
 def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
@@ -87,6 +89,7 @@ def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
         count += 1
         yield _message_line(row)
     for kind, model, fields in (
+        ("summary", SessionSummary, SUMMARY_FIELDS),
         ("compaction", Compaction, COMPACTION_FIELDS),
         ("block", ContextBlock, BLOCK_FIELDS),
         ("entry", ContextEntry, ENTRY_FIELDS),
@@ -101,9 +104,11 @@ def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
     yield _line({"kind": "end", "messages": count})
 
 
-def _markdown(session_id: str, name: str) -> Iterator[str]:
+def _markdown(session_id: str, name: str, summary: str | None) -> Iterator[str]:
     if name:
         yield f"# {' '.join(name.split())}\n\n"
+    if summary:
+        yield "".join(f"> {line}".rstrip() + "\n" for line in summary.splitlines()) + "\n"
     path = Message.objects.on_path(session_id, None, 0).order_by("depth")
     for _, role, _, content, *_ in _rows(list(path.values_list("pk", "byte_size"))):
         yield to_markdown(role, content["parts"])

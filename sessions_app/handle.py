@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from sessions_app import compacting, selectors, services, sessions, usage
+from sessions_app import compacting, selectors, services, session_summaries, sessions, usage
 from sessions_app.compacting import CompactionView
+from sessions_app.context.diffs import SessionDiff, session_diff
 from sessions_app.core.messages import Role, StoredMessage
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.selectors import Page
+from sessions_app.session_summaries import SummaryView
 from sessions_app.sessions import SessionInfo
 from sessions_app.usage import SessionUsage
 from thinkproject.kernel.ids import new_id
@@ -83,6 +85,14 @@ class SessionReader:
         """Summaries that stand for stretches of this session, oldest first; those that were undone are left out."""
         return compacting.compactions(self.id)
 
+    def summary(self) -> SummaryView | None:
+        """What it is about, in a few sentences for people; nothing where nobody has written that."""
+        return session_summaries.find_summary(self.id)
+
+    def diff(self) -> SessionDiff:
+        """What it has changed of what is remembered: of its own blocks, and of its user's."""
+        return session_diff(self.id)
+
 
 class SessionHandle(SessionReader):
     """One session. Every method raises `SessionNotFound` or `MessageNotFound` for what is not there."""
@@ -130,6 +140,10 @@ class SessionHandle(SessionReader):
     def rename(self, name: str) -> None:
         """Give it a name, cut to 200 characters."""
         services.rename_session(self.id, name)
+
+    def write_summary(self, text: str) -> SummaryView:
+        """Say what it is about, in the place of what was said before. `SummaryInvalid` for a blank text."""
+        return session_summaries.write_summary(self.id, text)
 
     def add_compaction(self, summary: str, first_id: str, last_id: str) -> CompactionView:
         """Let a summary stand for the messages from the first to the last where models read them; none is changed.

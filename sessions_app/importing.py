@@ -21,18 +21,20 @@ from sessions_app import import_rows
 from sessions_app.core.messages import MAX_BYTES, Role, is_message_id, parse_message
 from sessions_app.core.parts import interrupt_part, is_pending, map_parts
 from sessions_app.core.repair import INTERRUPTED_TEXT
-from sessions_app.errors import ExportInvalid, MessageInvalid
+from sessions_app.errors import ExportInvalid, MessageInvalid, SummaryInvalid
 from sessions_app.exporting import (
     BLOCK_FIELDS,
     COMPACTION_FIELDS,
     ENTRY_FIELDS,
     FORMAT,
+    SUMMARY_FIELDS,
     VERSION,
 )
 from sessions_app.forking import insert_as_they_were
-from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session
+from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session, SessionSummary
 from sessions_app.search.indexing import index_entries, message_tags
 from sessions_app.services import create_session, delete_session
+from sessions_app.session_summaries import check_text
 from sessions_app.writing import prepare
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, load
@@ -117,7 +119,7 @@ class _Reader:
             try:
                 if line.strip():
                     self._take(_object(line))
-            except (ExportInvalid, MessageInvalid) as error:
+            except (ExportInvalid, MessageInvalid, SummaryInvalid) as error:
                 raise ExportInvalid(f"Up to line {number}: {error.message}", line=number) from error
         if not self.has_ended:
             raise ExportInvalid("The file ends before the export does; it was cut.")
@@ -131,6 +133,8 @@ class _Reader:
                 self._begin(line)
             case "message":
                 self._message(line)
+            case "summary":
+                self._summary(line)
             case "compaction":
                 self._other(Compaction(id=new_id("cmp"), **_chosen(line, COMPACTION_FIELDS)))
             case "block":
@@ -172,6 +176,15 @@ class _Reader:
         if len(self.waiting) >= BATCH or self.waiting_bytes >= BATCH_BYTES:
             self._write()
 
+    def _summary(self, line: JSONObject) -> None:
+        if any(isinstance(row, SessionSummary) for row in self.others):
+            raise ExportInvalid("An export has one summary at most.")
+        said = {"text": "", "written_at": timezone.now(), **_chosen(line, SUMMARY_FIELDS)}
+        if not isinstance(said["text"], str):
+            raise ExportInvalid("A summary is a text.")
+        # As many as imported messages have: it tells of all of them.
+        self._other(SessionSummary(**said | {"text": check_text(said["text"])}, change_seq=1))
+
     def _other(self, row: Any) -> None:
         row.session_id = self.session_id
         try:
@@ -196,7 +209,7 @@ class _Reader:
 def _finish(session_id: str, reader: _Reader, scope: str, name: str) -> None:
     """Give the session what belongs to it, its scope last: from here on it can be seen."""
     with transaction.atomic():
-        for model in (Compaction, ContextBlock, ContextEntry):
+        for model in (SessionSummary, Compaction, ContextBlock, ContextEntry):
             rows = [row for row in reader.others if isinstance(row, model)]
             for begin in range(0, len(rows), BATCH):
                 insert_as_they_were(rows[begin : begin + BATCH], *(("created_at",) if model is Compaction else ()))

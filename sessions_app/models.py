@@ -154,6 +154,29 @@ class Compaction(models.Model):
         return Overlay(id=self.id, first_id=self.first_id, last_id=self.last_id, summary=self.summary)
 
 
+class SessionSummary(models.Model):
+    """What a session is about, in a few sentences for people. Models do not read it; what they read is a compaction.
+
+    It tells of the path to a leaf as it was at a change. Written by a model, or by a person, whose words stay.
+    """
+
+    session = models.OneToOneField(Session, primary_key=True, on_delete=models.CASCADE, related_name="summary")
+    text = models.TextField()
+    leaf_id = models.CharField(max_length=128, blank=True, default="")  # a message id
+    change_seq = models.PositiveBigIntegerField(default=0)  # of the session, when its messages were read
+    model_name = models.CharField(max_length=200, blank=True, default="")  # that wrote it; empty: a person did
+    written_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    written_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "session summaries"
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+
 _OF_ONE = Q(session__isnull=False, owner=None) | Q(session=None, owner__isnull=False)
 
 
@@ -237,6 +260,9 @@ class ContextChange(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )  # null: code or a model
     via = models.CharField(max_length=16)  # model, code, api, admin
+    made_in = models.ForeignKey(
+        Session, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )  # the session in which a user's memory was changed; null where that was in none, or for a session's own
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

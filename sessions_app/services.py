@@ -22,6 +22,7 @@ from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.forking import take_along
 from sessions_app.models import Message, Session
 from sessions_app.selectors import count_path
+from sessions_app.session_summaries import forget_summary
 from sessions_app.writing import After, Writer, prepare, writing
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -282,6 +283,8 @@ def delete_messages(session_id: str, ids: Sequence[str]) -> None:
                 writer.take_out(row)
             Message.objects.filter(pk=row.pk).erase()
             writer.changed = True
+        if found:
+            forget_summary(session_id, keeps_own=True)
 
 
 def clear_session(session_id: str) -> None:
@@ -299,6 +302,7 @@ def clear_session(session_id: str) -> None:
         Message.objects.needed_by_others(session_id).update(session=None)
         Message.objects.filter(session_id=session_id).erase()
         forget_compactions(session_id)
+        forget_summary(session_id)
         if fork_point is not None:
             Message.objects.unreached_above(fork_point).erase()
         writer.changed = True

@@ -33,6 +33,8 @@ REASON_CHARS: Final = 64
 class SessionInfo:
     """A session without its messages. `parent_id`: the session it was forked or split from.
 
+    `summary`: what it is about, for people; empty where nobody has written that.
+
     **Units:** `cost` and `max_cost` in the currency of the price table; `path_length`: messages of the shown path.
     """
 
@@ -53,6 +55,7 @@ class SessionInfo:
     auto_compaction: bool | None
     path_length: int
     leaf_id: str | None
+    summary: str
     pinned_at: datetime | None
     archived_at: datetime | None
     created_at: datetime
@@ -244,11 +247,12 @@ _COLUMNS: Final = (
 
 def _infos(rows: QuerySet[Session]) -> list[SessionInfo]:
     # Not the rows themselves: a frozen prompt may be long, and a list does not show it.
-    found = rows.values(*_COLUMNS, "archived_depth", "active_leaf__depth", "active_leaf__message_id")
+    found = rows.values(*_COLUMNS, "archived_depth", "active_leaf__depth", "active_leaf__message_id", "summary__text")
     return [_info(dict(values)) for values in found]
 
 
 def _info(values: dict[str, Any]) -> SessionInfo:
     depth, leaf_id = values.pop("active_leaf__depth"), values.pop("active_leaf__message_id")
-    floor = values.pop("archived_depth")
-    return SessionInfo(**values, path_length=0 if depth is None else depth + 1 - floor, leaf_id=leaf_id)
+    floor, summary = values.pop("archived_depth"), values.pop("summary__text")
+    path_length = 0 if depth is None else depth + 1 - floor
+    return SessionInfo(**values, path_length=path_length, leaf_id=leaf_id, summary=summary or "")

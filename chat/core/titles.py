@@ -5,7 +5,6 @@ not look like a title is refused; what a very small model says has to pass a str
 """
 
 import re
-import unicodedata
 from typing import Final
 
 from chat.core.language_model import (
@@ -16,6 +15,7 @@ from chat.core.language_model import (
     TextContent,
     UserMessage,
 )
+from sessions_app.core.plain_text import visible, without_thoughts
 
 MAX_TITLE: Final = 100
 _QUESTION_CHARACTERS: Final = 1_000
@@ -37,8 +37,6 @@ _EXAMPLES: Final = (
     ("Which is better for a beginner, guitar or piano?", "Guitar or Piano for Beginners"),
 )
 
-_THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_END_OF_THOUGHT: Final = re.compile(r".*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _LABEL: Final = re.compile(r"^(?:title|titel|titre|título|conversation title)\s*[:\-–]\s*", re.IGNORECASE)
 _QUOTES: Final = " \t\"'`*_“”„‚‘’«»「」『』"
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -139,22 +137,15 @@ def clean_title(text: str) -> str:
 
     Longer than 100 characters, it is cut to 97 and `...`. Source: reference row B5.4.
     """
-    text = _END_OF_THOUGHT.sub("", _THOUGHT.sub("", text))
-    lines = (_plain(line) for line in text.splitlines())
+    lines = (_plain(line) for line in without_thoughts(text).splitlines())
     title = next((line for line in lines if line), "")
     return title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 3]}..."
 
 
 def _plain(line: str) -> str:
-    shown = "".join(" " if char.isspace() else char for char in line if char.isspace() or _is_shown(char))
-    line = " ".join(shown.split()).lstrip(f"#-{_QUOTES}").rstrip(_QUOTES)
+    line = visible(line).lstrip(f"#-{_QUOTES}").rstrip(_QUOTES)
     line = _LABEL.sub("", line).strip(_QUOTES)
     return line[:-1].rstrip(_QUOTES) if line.endswith(".") and not line.endswith("..") else line
-
-
-def _is_shown(char: str) -> bool:
-    """Neither a control character nor one that turns the direction of what follows. Joiners of emoji stay."""
-    return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn"} or char == "\u200d"
 
 
 def is_decent(title: str, question: str, *, from_small: bool) -> bool:

@@ -29,6 +29,12 @@ class LLMSettings:
         "",
         doc="Model that writes titles, as `provider/model`; empty: the agent's own; `none`: no titles are written.",
     )
+    summary_model = Setting(
+        "THINK_SUMMARY_MODEL",
+        "none",
+        doc="Model that keeps a short summary of each conversation for people, as `provider/model`; empty: the agent's "
+        "own; `none`: only when a person asks for one.",
+    )
     openai_api_key = Setting("OPENAI_API_KEY", "", doc="Key for OpenAI, or for the server at OPENAI_BASE_URL.")
     openai_base_url = Setting("OPENAI_BASE_URL", "", doc="Address of a server that speaks Chat Completions.")
     retry_attempts = Setting("THINK_MODEL_ATTEMPTS", 3, doc="Attempts at a model call of which nothing was shown yet.")

@@ -25,6 +25,7 @@ from chat.turns.continuing import continue_when_ready
 from chat.turns.costs import write_costs
 from chat.turns.entering import end_unbegun, enter_messages
 from chat.turns.status import SKIPPED_REASON
+from chat.turns.summarising import start_summary
 from chat.turns.titling import needs_title, start_title
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
@@ -214,6 +215,7 @@ class TurnEnd:
     pruned: Mapping[str, Sequence[str]] = field(default_factory=dict)  # calls by message whose outputs are let go
     is_full: bool = False  # the session has outgrown its threshold
     wants_title: bool = False  # its agent has titles written
+    wants_summary: bool = False  # and summaries for people
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
@@ -235,6 +237,8 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
         continue_when_ready(facts.turn_id)
         if end.wants_title and facts.is_untitled:
             start_title(facts.key, facts.session_id, facts.generation)
+    if was_stored and end.wants_summary:
+        start_summary(facts.key, facts.session_id)
     if was_stored and end.is_full:
         start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
     if end.has_response_hook:

@@ -38,6 +38,7 @@ from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
 from chat.turns.slots import wait_for_input
+from chat.turns.summarising import start_summary, writes_summaries
 from chat.turns.titling import writes_titles
 from chat.turns.toolrun import TurnTools
 from fibers.context import FiberContext
@@ -225,6 +226,7 @@ class TurnRun:
             error_code=error.code if error else "",
             has_response_hook=self._agent is not None and is_overridden(self._agent, "on_chat_response"),
             wants_title=self._agent is not None and writes_titles(self._agent),
+            wants_summary=self._agent is not None and writes_summaries(self._agent),
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
@@ -301,6 +303,8 @@ class _StepHooks:
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Ask the policies, then the agent."""
         await db(self._check_policies, context.step_number)
+        if context.step_number == 0 and writes_summaries(self._agent):
+            await db(start_summary, self._facts.key, self._facts.session_id)
         return await decide_as(self._agent, "before_step", StepConfig, context)
 
     def _check_policies(self, step_number: int) -> None:

@@ -4,32 +4,27 @@ A fiber without a lane does it, so nothing waits for it. It fails silently: the 
 title that a person gave is never touched, and the order of the list stays.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import aclosing
 from typing import Any, Final
 
 from django.db.models import Q
 
 from chat.agent import Agent, InstanceKey
-from chat.core.language_model import Finish, LanguageModel, ModelRequest, TextDelta, Usage
+from chat.core.language_model import Finish
 from chat.core.titles import clean_title, is_decent, title_request
 from chat.doorbell import ring_on_commit, user_group
 from chat.instance_rows import key_of
 from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
-from chat.llm.registry import guarded, resolve_model
 from chat.models import AgentInstance
 from chat.policy import check_call
 from chat.think import Think
-from chat.turns.calling import decide
-from chat.turns.costs import price_calls
+from chat.turns.small_calls import ask, count_call, small_model
 from fibers.context import FiberContext
 from fibers.services import start_fiber
 from sessions_app import selectors
 from sessions_app.core.messages import Role, StoredMessage
-from sessions_app.usage import SessionUsage, add_usage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -39,9 +34,7 @@ logger = logging.getLogger(__name__)
 TITLE_FIBER: Final = "chat.title"
 OFF: Final = "none"
 MAX_RETRIES: Final = 2
-SECONDS: Final = 120.0
 _MAX_PATH: Final = 12  # messages of a first exchange, those of calls that a person answered included
-_MAX_CHARACTERS: Final = 20_000  # of an answer, its reasoning left out
 _UNTITLED: Final = Q(title="") | Q(title_is_provisional=True)
 
 
@@ -85,10 +78,10 @@ async def write_title(context: FiberContext, make_agent: Callable[[InstanceKey],
     if not question:
         return
     try:
-        model = await _model(agent)
+        model = await small_model(agent, _choice(agent))
         small = model.name == LOCAL_MODEL_NAME
         await db(check_call, agent.key, payload["session_id"])
-        said, finish = await _ask(model, title_request(question, answer, for_small=small))
+        said, finish = await ask(model, title_request(question, answer, for_small=small))
     except (ThinkError, TimeoutError) as error:
         may_pass = not isinstance(error, ThinkError) or error.retryable
         if may_pass and context.retries < context.max_retries:
@@ -120,46 +113,16 @@ def _text(message: StoredMessage) -> str:
     return "\n".join(texts).strip()
 
 
-async def _model(agent: Think) -> LanguageModel:
-    choice = _choice(agent)
-    chosen = await decide(agent, "get_model") if choice == "" else choice
-    return guarded(resolve_model(chosen))
-
-
-async def _ask(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish | None]:
-    said: list[str] = []
-    async with asyncio.timeout(SECONDS), aclosing(model.stream(request)) as events:
-        async for event in events:
-            if isinstance(event, Finish):
-                return "".join(said), event
-            if isinstance(event, TextDelta):
-                said.append(event.text)
-                if sum(map(len, said)) > _MAX_CHARACTERS:
-                    break
-    return "".join(said), None
-
-
 def _store(context: FiberContext, title: str, model_name: str, finish: Finish | None) -> None:
     """Write the title unless somebody gave one meanwhile, and what it cost. Recency stays as it is."""
     payload: JSONObject = context.payload
-    usage = Usage() if finish is None else finish.usage
-    cost = price_calls()((model_name, finish.model_name if finish else ""), usage)
     with context.fenced():
         rows = AgentInstance.objects.filter(_UNTITLED, pk=payload["instance_id"], generation=payload["generation"])
         if title and rows.update(title=title, title_is_provisional=False) and context.owner_id is not None:
-            tell_title(context.owner_id, payload["instance_id"])
-        add_usage(
-            payload["session_id"],
-            SessionUsage(
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                reasoning_tokens=usage.reasoning_tokens,
-                cached_tokens=usage.cached_tokens,
-                cost=cost,
-            ),
-        )
+            tell_conversation(context.owner_id, payload["instance_id"])
+        count_call(payload["session_id"], model_name, finish)
 
 
-def tell_title(owner_id: Any, instance_id: str) -> None:
-    """Tell the owner's open pages, once this is committed, that a conversation is called something else."""
+def tell_conversation(owner_id: Any, instance_id: str) -> None:
+    """Tell the owner's open pages, once this is committed, that a conversation is called or described otherwise."""
     ring_on_commit(user_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})

@@ -14,10 +14,14 @@ MAX_PAGE: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
-    """Who changes something. `via`: model, code, api or admin; the user is known for the last two."""
+    """Who changes something. `via`: model, code, api or admin; the user is known for the last two.
+
+    `session_id`: of the session in which it is done, where it is done in one.
+    """
 
     via: str = "code"
     user_id: int | None = None
+    session_id: str | None = None
 
     @property
     def is_person(self) -> bool:
@@ -63,8 +67,13 @@ class Change:
 def note_change(holder: Holder, subject: str, action: str, *, before: str = "", after: str = "", by: By = CODE) -> None:
     """Add a row to the history, in the transaction of the change."""
     ContextChange.objects.create(
-        **holder.row, subject=subject, action=action, before=before, after=after, actor_id=by.user_id, via=by.via
+        **holder.row, **_author(holder, by), subject=subject, action=action, before=before, after=after
     )
+
+
+def _author(holder: Holder, by: By) -> dict[str, object]:
+    made_in = by.session_id if holder.session_id is None else None
+    return {"actor_id": by.user_id, "via": by.via, "made_in_id": made_in}
 
 
 def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str, str]], *, by: By = CODE) -> None:
@@ -73,11 +82,10 @@ def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str
         [
             ContextChange(
                 **holder.row,
+                **_author(holder, by),
                 subject=entry_subject(label, key),
                 action="delete",
                 before=content,
-                actor_id=by.user_id,
-                via=by.via,
             )
             for key, content in entries
         ]

@@ -267,7 +267,7 @@ def pieces(messages: Sequence[JSONObject], max_tokens: int, counter: TokenCounte
     split: list[list[JSONObject]] = []
     used = 0
     for message in messages:
-        size = count_tokens(_shown(message), counter)
+        size = count_tokens(shown_message(message), counter)
         if not split or used + size > max_tokens:
             split.append([])
             used = 0
@@ -288,7 +288,7 @@ def summary_prompt(
     """The request for a summary: a new one, or one that brings the previous one up to date."""
     target = max(100, estimate_messages(messages, counter) // 5)
     task = _UPDATE if previous else _CREATE
-    shown = "\n\n".join(filter(None, map(_shown, sanitize_tool_pairs(messages))))
+    shown = "\n\n".join(filter(None, map(shown_message, sanitize_tool_pairs(messages))))
     texts = [task.format(target=target), _FORM]
     if instructions.strip():
         texts.append(f"The person asks for this in particular:\n{instructions.strip()}")
@@ -317,7 +317,8 @@ _FORM: Final = (
 )
 
 
-def _shown(message: JSONObject) -> str:
+def shown_message(message: JSONObject) -> str:
+    """A message as text for a summariser; empty when there is nothing to tell of it."""
     lines = [line for part in _parts(message) for line in _shown_part(part)]
     return f"[{message.get('role')}]\n" + "\n".join(lines) if lines else ""
 
