@@ -337,6 +337,12 @@ class Titled(Plain):
     title_model = ""
 
 
+class Summarised(Plain):
+    """Has summaries for people written by the model that answers."""
+
+    summary_model = ""
+
+
 class Tone(BaseModel):
     """How to speak."""
 

@@ -13,6 +13,7 @@ from chat.errors import InputInvalid
 from chat.handles import AgentHandle
 from chat.making import make_agent
 from chat.think import SessionSetup, StoredSearch, StoredSkills, Think, TurnConfig, TurnContext, client_tool, tool
+from sessions_app.context.diffs import session_diff
 from sessions_app.errors import BlockExists, BlockNotWritable, SessionError
 from sessions_app.models import ContextChange, Message
 from thinkproject.kernel.aio import db
@@ -371,3 +372,27 @@ async def test_the_errors_of_verbs_are_the_blocks_own(make_room: MakeRoom) -> No
     assert await context.block("memory") is None
     assert await context.unload("soul", "x") is False
     assert await context.system_prompt() != ""
+
+
+async def test_b5_05_what_the_model_wrote_into_the_memory_of_a_person_is_told_of_its_session(
+    make_room: MakeRoom,
+) -> None:
+    room = make_room("flexible")
+    declare(
+        lambda session: (
+            session.with_memory().with_context("notes").with_context("facts", provider=StoredSearch(of="user"))
+        )
+    )
+    await answers(
+        room,
+        calls("set_context", label="memory", content="Likes tea."),
+        calls("set_context", label="notes", content="a"),
+        calls("set_context", label="facts", content="Likes cake.", metadata={"title": "Cake"}),
+    )
+    session_id = await db(lambda: str(Message.objects.values_list("session_id", flat=True)[0]))
+    found = await db(session_diff, session_id)
+    assert {(each.label, each.key): (each.of, each.diff.patch.splitlines()[-1]) for each in found.documents} == {
+        ("facts", "cake"): ("user", "+Likes cake."),
+        ("notes", None): ("session", "+a"),
+        ("memory", None): ("user", "+Likes tea."),
+    }

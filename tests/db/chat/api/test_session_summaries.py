@@ -1,0 +1,106 @@
+"""Summaries of sessions and their diffs over the API (B5.5)."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from chat.models import AgentInstance
+from chat.turns import titling
+from fibers.models import Fiber
+from sessions_app.context import rows
+from sessions_app.context.changes import Holder
+from sessions_app.models import SessionSummary
+from sessions_app.session_summaries import MAX_CHARS
+from tests.db.chat.conftest import ApiClient, say
+
+NOTHING = {
+    "text": "",
+    "model_name": "",
+    "written_at": None,
+    "leaf_id": "",
+    "is_own": False,
+    "is_current": False,
+    "state": "",
+    "error": "",
+    "additions": 0,
+    "deletions": 0,
+    "documents": [],
+    "has_more_documents": False,
+}
+
+
+@pytest.fixture
+def path(conversation: AgentInstance) -> str:
+    return f"/sessions/{conversation.session_id}/summary"
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    heard: list[Any] = []
+    monkeypatch.setattr(titling, "ring_on_commit", lambda group, event: heard.append((group, event)))
+    return heard
+
+
+def test_b5_05_nobody_has_written_one(as_alice: ApiClient, path: str) -> None:
+    assert as_alice.get(path).json() == NOTHING
+
+
+def test_b5_05_own_words_are_kept_and_pages_are_told(
+    as_alice: ApiClient, path: str, alice: User, conversation: AgentInstance, rung: list[Any]
+) -> None:
+    reply = as_alice.send("PUT", path, {"text": "About tea."})
+    assert reply.status_code == 200
+    assert (reply.json()["text"], reply.json()["is_own"], reply.json()["is_current"]) == ("About tea.", True, True)
+    assert SessionSummary.objects.get().written_by == alice
+    told = {"type": "conversation.changed", "instance_id": conversation.pk}
+    assert rung == [(f"think.user.{alice.pk}", told)]
+    [listed] = as_alice.get(f"/instances/{conversation.id}/sessions").json()
+    assert listed["summary"] == "About tea."
+    say(conversation, "q2", "a2")
+    assert not as_alice.get(path).json()["is_current"]
+    assert as_alice.send("DELETE", path).status_code == 204
+    assert as_alice.send("DELETE", path).status_code == 204
+    assert as_alice.get(path).json() == NOTHING
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"text": ""}, {"text": " "}, {"text": "\0"}, {"text": "x" * (MAX_CHARS + 1)}, {"text": "a", "b": 1}, []],
+)
+def test_b5_05_what_is_wrong_is_refused_and_changes_nothing(as_alice: ApiClient, path: str, body: Any) -> None:
+    assert as_alice.send("PUT", path, body).status_code == 422
+    assert not SessionSummary.objects.exists()
+
+
+def test_b5_05_one_is_asked_for(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
+    reply = as_alice.send("POST", path)
+    assert reply.status_code == 202
+    fiber = Fiber.objects.get(pk=reply.json()["id"])
+    assert (fiber.name, fiber.lane) == ("chat.summary", f"summary:{conversation.session_id}")
+    assert as_alice.get(path).json()["state"] == "waiting"
+    assert as_alice.send("POST", path).json() == reply.json()
+
+
+def test_b5_05_what_it_has_changed(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
+    rows.write_text(Holder(session_id=conversation.session_id), "notes", lambda _: "tea\ncake")
+    told = as_alice.get(path).json()
+    assert (told["additions"], told["deletions"]) == (2, 0)
+    assert told["documents"] == [
+        {
+            "label": "notes",
+            "key": None,
+            "of": "session",
+            "status": "added",
+            "additions": 2,
+            "deletions": 0,
+            "patch": "@@ -0,0 +1,2 @@\n+tea\n+cake",
+            "is_cut": False,
+        }
+    ]
+
+
+def test_b5_05_memory_changed_through_a_session_is_told_of_it(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    reply = as_alice.send("PUT", "/memory/memory", {"content": "elsewhere"})
+    assert reply.status_code in {200, 204}
+    assert as_alice.get(f"/sessions/{conversation.session_id}/summary").json()["documents"] == []

@@ -1,0 +1,265 @@
+"""Summaries for people, written beside the turns (B5.5, B1.4)."""
+
+from collections.abc import AsyncGenerator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from chat.core.language_model import Finish, FinishReason, ModelEvent, ModelRequest, TextDelta, Usage
+from chat.errors import InputInvalid, ModelAuth, ModelError, Overloaded, QuotaExceeded
+from chat.models import AgentInstance
+from chat.turns.summarising import request_summary, start_summary, summary_work
+from fibers.models import Fiber
+from fibers.testing import run_until_idle
+from sessions_app import services
+from sessions_app.models import Session
+from sessions_app.session_summaries import SummaryView, find_summary, write_summary
+from sessions_app.usage import set_budget
+from thinkproject.kernel.aio import db
+
+from .agents import Summarised
+from .conftest import MakeRoom, Room, status_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Teller:
+    """A model that says what it is told to, and keeps what it was asked."""
+
+    name = "test/teller"
+    accepts_images = False
+
+    def __init__(self) -> None:
+        self.says = "About tea."
+        self.errors: list[ModelError] = []
+        self.requests: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        self.requests.append(request)
+        if self.errors:
+            raise self.errors.pop(0)
+        yield TextDelta(text=self.says)
+        yield Finish(reason=FinishReason.STOP, usage=Usage(input_tokens=1_000_000), model_name="teller")
+
+    def describe(self, request: ModelRequest) -> dict[str, Any]:
+        return {"messages": len(request.messages)}
+
+    @property
+    def asked(self) -> list[str]:
+        return [str(request.messages) for request in self.requests]
+
+
+@pytest.fixture
+def teller(monkeypatch: pytest.MonkeyPatch) -> Teller:
+    model = Teller()
+    monkeypatch.setattr(Summarised, "summary_model", model)
+    return model
+
+
+async def session_of(room: Room) -> str:
+    return str(await db(lambda: AgentInstance.objects.get(name=room.key.name, parent=None).session_id))
+
+
+async def summary_of(room: Room) -> SummaryView | None:
+    return await db(find_summary, await session_of(room))
+
+
+async def ask_for_one(room: Room) -> str:
+    instance = await db(lambda: AgentInstance.objects.get(name=room.key.name))
+    return await db(request_summary, instance, str(instance.session_id))
+
+
+async def test_b5_05_a_summary_is_written_beside_the_turn(make_room: MakeRoom, teller: Teller) -> None:
+    room = make_room("summarised")
+    turn = await room.say("say: Green tea.")
+    assert status_of(turn) == "completed"
+    found = await summary_of(room)
+    assert found is not None
+    assert (found.text, found.model_name, found.leaf_id) == ("About tea.", "test/teller", turn.assistant_id)
+    assert found.is_current
+    kept = await room.handle.get_session()
+    assert kept is not None
+    assert kept.summary == "About tea."
+
+
+async def test_b5_05_one_begins_with_the_first_step_and_none_with_the_others(
+    make_room: MakeRoom, teller: Teller
+) -> None:
+    room = make_room("summarised")
+    await room.say('call: add {"a": 1, "b": 2}\n---\nsay: Three.')
+    # The one of the first step waited until this test's only runner was free: then all was said already.
+    fibers = await db(lambda: list(Fiber.objects.filter(name="chat.summary").values_list("status", flat=True)))
+    assert fibers == ["completed"]
+    assert len(teller.requests) == 1
+
+
+async def test_b5_05_at_the_first_step_it_tells_what_is_being_worked_on(
+    make_room: MakeRoom, teller: Teller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = make_room("summarised")
+    seen: list[str] = []
+
+    def begin(key: Any, session_id: str) -> None:
+        start_summary(key, session_id)
+        seen.append(Fiber.objects.get(name="chat.summary").status)
+
+    monkeypatch.setattr("chat.turns.runner.start_summary", begin)
+    await room.say("say: Green tea.")
+    assert seen == ["pending"]  # before the answer, which nothing holds up
+
+
+@pytest.mark.parametrize("silenced", ["chat.turns.runner.start_summary", "chat.turns.persistence.start_summary"])
+async def test_b5_05_at_the_first_step_and_at_the_end(
+    make_room: MakeRoom, teller: Teller, monkeypatch: pytest.MonkeyPatch, silenced: str
+) -> None:
+    room = make_room("summarised")
+    monkeypatch.setattr(silenced, lambda *_: None)
+    await room.say("say: Green tea.")
+    found = await summary_of(room)
+    assert found is not None
+    assert found.is_current
+
+
+async def test_b5_05_what_is_new_is_told_to_the_model_with_the_former_summary(
+    make_room: MakeRoom, teller: Teller
+) -> None:
+    room = make_room("summarised")
+    await room.say("say: Green tea.")
+    teller.says = "About tea and cake."
+    await room.say("say: Cake.")
+    assert "About tea." in teller.asked[1]
+    assert "Green tea." not in teller.asked[1]
+    assert "Cake." in teller.asked[1]
+    found = await summary_of(room)
+    assert found is not None
+    assert found.text == "About tea and cake."
+
+
+async def test_b5_05_where_nothing_is_new_no_model_is_called(make_room: MakeRoom, teller: Teller) -> None:
+    room = make_room("summarised")
+    await room.say("say: Green tea.")
+    await db(start_summary, room.key, await session_of(room))
+    await run_until_idle(skip_delays=True)
+    assert len(teller.requests) == 1
+
+
+async def test_b5_05_off_by_default_and_for_sub_agents(make_room: MakeRoom, teller: Teller) -> None:
+    child = make_room("summarised")
+    child.key = child.key.below("summarised", "child")
+    await child.say("say: hi")
+    await make_room("plain", name="other").say("say: hi")
+    assert teller.requests == []
+    assert not await db(lambda: Fiber.objects.filter(name="chat.summary").exists())
+
+
+async def test_b5_05_settings_name_the_model(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_SUMMARY_MODEL = ""  # the agent's own
+    room = make_room("plain")
+    await room.say("say: hello there")
+    assert len(room.model.requests) == 2
+    found = await summary_of(room)
+    assert found is not None
+    assert found.model_name == room.model.name
+
+
+@pytest.mark.parametrize(("error", "asked"), [(Overloaded(), 3), (ModelAuth(), 1)])
+async def test_b5_05_failure_is_silent_and_holds_up_nothing(
+    make_room: MakeRoom, teller: Teller, error: ModelError, asked: int
+) -> None:
+    teller.errors = [error] * 9
+    room = make_room("summarised")
+    turn = await room.say("say: hi")
+    assert (status_of(turn), turn.error_text) == ("completed", "")
+    assert len(teller.requests) == asked
+    assert await summary_of(room) is None
+    work = await db(lambda: summary_work(turn.session_id, since=None))
+    assert (work.state, work.error) == ("", "")
+
+
+async def test_b5_05_a_person_asks_for_one_where_none_is_written_unasked(make_room: MakeRoom, teller: Teller) -> None:
+    room = make_room("plain")
+    await room.say("say: Green tea.")
+    fiber_id = await ask_for_one(room)
+    assert await ask_for_one(room) == fiber_id  # one that waits is enough
+    work = await db(summary_work, await session_of(room), since=None)
+    assert work.state == "waiting"
+    await run_until_idle(skip_delays=True)
+    assert len(room.model.requests) == 2
+    assert (await summary_of(room)) is not None
+    assert (await db(summary_work, await session_of(room), since=None)).state == ""
+
+
+async def test_b5_05_asked_for_it_is_written_anew_in_the_place_of_own_words(
+    make_room: MakeRoom, teller: Teller
+) -> None:
+    room = make_room("summarised")
+    await room.say("say: Green tea.")
+    await db(write_summary, await session_of(room), "Mine")
+    await room.say("say: Cake.")
+    assert len(teller.requests) == 1
+    assert (await summary_of(room)).text == "Mine"  # type: ignore[union-attr]
+    await ask_for_one(room)
+    await run_until_idle(skip_delays=True)
+    assert "Mine" not in teller.asked[1]
+    assert "Green tea." in teller.asked[1]
+    assert (await summary_of(room)).text == "About tea."  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("says", ["", "<think>hm"])
+async def test_b5_05_who_asked_is_told_why_there_is_none(make_room: MakeRoom, teller: Teller, says: str) -> None:
+    room = make_room("summarised")
+    await room.say("say: Green tea.")
+    teller.says = says
+    await ask_for_one(room)
+    await run_until_idle(skip_delays=True)
+    work = await db(summary_work, await session_of(room), since=None)
+    assert (work.state, work.error) == ("", "The model gave no summary. Ask again, or write one yourself.")
+    assert (await summary_of(room)).text == "About tea."  # type: ignore[union-attr]
+    found = await db(write_summary, await session_of(room), "Mine")
+    assert (await db(summary_work, await session_of(room), since=found.written_at)).error == ""
+
+
+async def test_b5_05_of_nothing_there_is_no_summary(make_room: MakeRoom, teller: Teller) -> None:
+    room = make_room("summarised")
+    await room.say("say: Green tea.")
+    await room.handle.clear()
+    assert await summary_of(room) is None
+    with pytest.raises(InputInvalid):
+        await ask_for_one(room)
+
+
+async def test_b5_05_who_asks_too_often_is_refused(make_room: MakeRoom, teller: Teller, settings: Any) -> None:
+    settings.THINK_TURNS_PER_MINUTE = 1
+    room = make_room("summarised")
+    await room.say("say: Green tea.")
+    with pytest.raises(QuotaExceeded):
+        await ask_for_one(room)
+
+
+async def test_b5_05_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, teller: Teller) -> None:
+    room = make_room("summarised")
+
+    class Deleting(Teller):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+            await db(lambda: services.clear_session(Session.objects.get().pk))
+            async for event in super().stream(request):
+                yield event
+
+    teller.__class__ = Deleting
+    await room.say("say: Green tea.")
+    assert len(teller.requests) == 1
+    assert await summary_of(room) is None
+
+
+async def test_b5_05_it_is_paid_and_ends_at_the_budget(make_room: MakeRoom, teller: Teller, settings: Any) -> None:
+    settings.THINK_PRICES = {"test/teller": {"input": 3, "output": 0}}
+    room = make_room("summarised")
+    await room.say("usage: 0 0\nsay: hi")
+    assert (await db(Session.objects.get)).cost == 3
+    await db(set_budget, await session_of(room), Decimal(2))
+    await ask_for_one(room)
+    await run_until_idle(skip_delays=True)
+    assert len(teller.requests) == 1
+    work = await db(summary_work, await session_of(room), since=None)
+    assert "budget" in work.error
