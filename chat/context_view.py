@@ -86,7 +86,7 @@ async def forget_block(context: SessionContext, label: str, by: By, *, erases_hi
     """Forget what a block holds, as a person. Errors: `BlockNotFound`, `BlockNotWritable`, `AgentCodeFailed`."""
     declaration, holder = await _find(context, label)
     if isinstance(declaration.provider, OURS):
-        await db(partial(rows.forget, holder, label, erases_history=erases_history, by=context.in_here(by)))
+        await db(partial(rows.forget, holder, label, erases_history=erases_history, by=by.within(context.session_id)))
     elif declaration.kind.is_keyed:
         raise BlockNotWritable(f"What block {label!r} holds is kept elsewhere and cannot be deleted here.")
     else:
@@ -102,7 +102,7 @@ async def entries_of(context: SessionContext, label: str, *, after: str, limit: 
 async def delete_entry(context: SessionContext, label: str, key: str, by: By) -> None:
     """Forget an entry that we keep. Errors: `BlockNotFound`, `BlockNotWritable`, `EntryNotFound`."""
     holder = await _keyed(context, label)
-    await db(partial(rows.delete_entry, holder, label, key, by=context.in_here(by)))
+    await db(partial(rows.delete_entry, holder, label, key, by=by.within(context.session_id)))
 
 
 async def _keyed(context: SessionContext, label: str) -> Holder:

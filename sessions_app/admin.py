@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from typing_extensions import override
 
@@ -24,6 +25,7 @@ from sessions_app.core.messages import is_message_id
 from sessions_app.errors import CursorInvalid
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
 from sessions_app.search.finding import SearchHit, SearchPage, search, search_everything
+from sessions_app.session_summaries import find_summary
 from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
 admin.site.register(Compaction, CompactionAdmin)
@@ -60,7 +62,10 @@ class SessionAdmin(ReadOnlyAdmin):
     search_help_text = "The exact id, scope or owner, or how the name begins."
     ordering = ("-id",)
     can_delete = True
-    _first = ("id", "name", "owner", "scope", "forked", "updated_at", "cost", "system_prompt_text", "read_besides")
+    _first = (
+        *("id", "name", "owner", "scope", "forked", "updated_at", "cost", "about", "system_prompt_text"),
+        "read_besides",
+    )
     _more = (
         *("source", "end_reason", "change_seq", "created_at", "pinned_at", "archived_at", "model_name", "input_tokens"),
         *("output_tokens", "reasoning_tokens", "cached_tokens", "max_cost", "compacts_itself"),
@@ -81,6 +86,14 @@ class SessionAdmin(ReadOnlyAdmin):
     def compacts_itself(self, row: Session) -> str:
         """What was chosen for the session."""
         return {True: "on", False: "off", None: "as its agent and the site say"}[row.auto_compaction]
+
+    @admin.display(description="summary for people")
+    def about(self, row: Session) -> str:
+        """What it is about, and who says so."""
+        found = find_summary(row.pk)
+        if found is None:
+            return "-"
+        return f"{found.text} ({found.model_name or 'a person'}, {date_format(found.written_at, 'DATETIME_FORMAT')})"
 
     @admin.display(description="system prompt")
     def system_prompt_text(self, row: Session) -> str:

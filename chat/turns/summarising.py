@@ -1,9 +1,9 @@
 """Summaries of conversations for people, written by a model beside the turns: nothing waits for them.
 
-Where an agent has a `summary_model`, one is begun with the first step of a turn, so that people see what is being worked
-on, and one when the answer is stored. A person can ask for one at any time. They wait for each other in a lane of the
-session; of those that nobody asked for one waiting is enough, and one that finds nothing new calls no model. A person's
-own words stay until that person asks for others.
+Where an agent has a `summary_model`, one is begun with the first step of a turn, so that people see what is being
+worked on, and one when the answer is stored. A person can ask for one at any time. They wait for each other in a lane
+of the session; of those that nobody asked for one waiting is enough, and one that finds nothing new calls no model. A
+person's own words stay until that person asks for others.
 """
 
 import logging

@@ -8,7 +8,6 @@ Works without an agent. Nothing of a block is held between calls: what another p
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -150,7 +149,7 @@ class SessionContext:
         )
         if isinstance(declaration.provider, OURS):
             holder = state.holder(declaration, self.session_id)
-            by = self.in_here(by)
+            by = by.within(self.session_id)
             await db(partial(rows.put_entry, holder, label, entry, shape=self._shape(declaration), by=by))
             return entry.key
         check_content(label, content, declaration.max_tokens, self.counter)
@@ -226,10 +225,6 @@ class SessionContext:
 
     # Inside
 
-    def in_here(self, by: By) -> By:
-        """The same author, doing it in this session: of a user's memory is known which session changed it."""
-        return replace(by, session_id=self.session_id)
-
     def _made(self, state: ContextState, declaration: Declaration, content: str | None) -> Block:
         of = declaration.of
         if of == "user" and state.rows.owner_id is None:
@@ -255,7 +250,7 @@ class SessionContext:
         if isinstance(declaration.provider, StoredText):
             shape = self._shape(declaration)
             holder = state.holder(declaration, self.session_id)
-            by = self.in_here(by)
+            by = by.within(self.session_id)
             written = await db(partial(rows.write_text, holder, label, change, action=action, shape=shape, by=by))
             return self._made(state, declaration, written)
         held = (await self._contents(state, [declaration]))[label] or ""

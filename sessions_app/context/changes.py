@@ -1,7 +1,7 @@
 """The history of what models read: who changed it, and when. Rows are only added."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -27,6 +27,10 @@ class By:
     def is_person(self) -> bool:
         """Whether a person did it, who expects to see it at once."""
         return self.via in {"api", "admin"}
+
+    def within(self, session_id: str) -> "By":
+        """The same, done in a session: of a user's memory it is known in which session it was changed."""
+        return replace(self, session_id=session_id)
 
 
 CODE: Final = By()

@@ -24,7 +24,9 @@ async function problem(response) {
   } catch {
     // Not JSON: a proxy's page. The status says enough.
   }
-  const text = typeof body?.detail === "string" ? body.detail : body?.title ?? body?.message;
+  const said = typeof body?.detail === "string" ? body.detail : body?.title ?? body?.message;
+  const why = body?.data?.errors?.[0]?.message; // of a value that was not as it should be
+  const text = said && why ? `${said.replace(/\.$/, "")}: ${why}.` : said;
   if (response.status === 401) return new ApiError("refused", "You are signed out. Sign in again to go on.", { status: 401 });
   const kind = response.status >= 500 ? "broken" : "refused";
   const fallback = kind === "broken" ? "The server could not do this just now." : "The server refused this request.";

@@ -9,6 +9,7 @@ import { ConversationMenu } from "./conversation_menu.js";
 import { FindBar } from "./find_bar.js";
 import { MemoryView } from "./memory_view.js";
 import { Menu } from "./menu.js";
+import { OverviewView } from "./overview_view.js";
 import { Page } from "./page.js";
 import { Panel } from "./panel.js";
 import { PlaceBar } from "./place_bar.js";
@@ -88,10 +89,14 @@ function start(boot) {
 
 function makePanel(api) {
   const elements = {
-    panel: at("panel"), close: at("panel-close"), tabs: [at("tab-context"), at("tab-memory")],
+    panel: at("panel"), close: at("panel-close"), tabs: [at("tab-context"), at("tab-memory"), at("tab-overview")],
     openers: [...document.querySelectorAll("[data-panel]")], behind: [at("main"), document.querySelector(".sidebar")],
   };
-  return new Panel(elements, { context: new ContextView(at("panel-context"), api), memory: new MemoryView(at("panel-memory"), api) });
+  return new Panel(elements, {
+    context: new ContextView(at("panel-context"), api),
+    memory: new MemoryView(at("panel-memory"), api),
+    overview: new OverviewView(at("panel-overview"), api),
+  });
 }
 
 function bindPage(page, composer, sidebar) {

@@ -15,6 +15,7 @@ from sessions_app import selectors, services
 from sessions_app.compacting import add_compaction, undo_compaction
 from sessions_app.conversation_view import part_view
 from sessions_app.models import Message, Session
+from sessions_app.session_summaries import write_summary
 from sessions_app.testing import make_message, make_session, text_message
 from thinkproject.kernel.read_only_admin import COUNT_LIMIT, BoundedPaginator
 
@@ -54,6 +55,14 @@ def test_a_session_reads_as_a_conversation(staff: Client) -> None:
     assert html.count("<details class=") >= 2
     assert "output-available" in html
     assert html.index("Queued") < html.index("And tomorrow?")
+
+
+def test_b5_05_a_session_says_what_it_is_about(staff: Client) -> None:
+    session = make_session("u: one")
+    assert "About" not in page_of(staff, session)
+    write_summary(session.pk, "About <b>tea</b>.")
+    html = page_of(staff, session)
+    assert "About &lt;b&gt;tea&lt;/b&gt;. (a person, " in html
 
 
 def test_what_people_wrote_is_text_and_never_markup(staff: Client) -> None:

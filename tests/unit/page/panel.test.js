@@ -4,6 +4,7 @@ import { commandOf, offered } from "../../../static/src/js/commands.js";
 import { fullness, kindOf, leftOut, percent, piecesOf, policyText, several, usageOf } from "../../../static/src/js/context_facts.js";
 import { money, turnFacts, usageFacts } from "../../../static/src/js/format.js";
 import { linesOf } from "../../../static/src/js/overlays.js";
+import { changesText, documentFacts, lineCounts, originOf, spokenCounts, stateOf } from "../../../static/src/js/overview_facts.js";
 import { grouped, whoDid } from "../../../static/src/js/remembered.js";
 import { statusOf } from "../../../static/src/js/status_line.js";
 import { Summaries } from "../../../static/src/js/summaries.js";
@@ -158,4 +159,24 @@ Deno.test("what was asked for ends with a word: done, nothing to do, or failed",
   const refused = heard({ compact: () => Promise.reject(new Error("Not now.")) });
   await refused.summaries.ask("");
   same([refused.conversation.compactionError, refused.conversation.compacting], ["Not now.", ""]);
+});
+
+Deno.test("an overview says whose words they are, and whether they are up to date", () => {
+  const told = { text: "About tea.", model_name: "a/b", is_own: false, is_current: true, state: "" };
+  same(originOf(told, "14:31"), "By a/b, 14:31.");
+  same(originOf({ ...told, is_own: true, is_current: false }, "14:31"), "Your own words, 14:31. Something was said or chosen since.");
+  same(originOf({ ...told, text: "" }, ""), "");
+  same(["", "waiting", "running"].map((state) => stateOf({ state })), ["", "A summary is asked for.", "A model is writing it."]);
+});
+
+Deno.test("what was changed is counted for eyes and for ears", () => {
+  same(lineCounts({ additions: 3, deletions: 1 }), "+3 −1");
+  same(lineCounts({ additions: 0, deletions: 0 }), "");
+  same(spokenCounts({ additions: 1, deletions: 0 }), "1 line added, 0 lines removed");
+  same(documentFacts({ label: "docs", key: "tea", status: "deleted", of: "user" }), { name: "docs / tea", note: "deleted, about you" });
+  same(documentFacts({ label: "notes", key: null, status: "modified", of: "session" }), { name: "notes", note: "" });
+  const one = { label: "notes", key: null, status: "modified", of: "session" };
+  same(changesText({ documents: [], additions: 0, deletions: 0 }), "Nothing that is remembered was changed in this conversation.");
+  same(changesText({ documents: [one], additions: 2, deletions: 0 }), "1 text of what is remembered, +2.");
+  same(changesText({ documents: [one, one], additions: 0, deletions: 0, has_more_documents: true }), "More than 2 texts of what is remembered, too long to compare.");
 });

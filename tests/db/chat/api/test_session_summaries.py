@@ -14,7 +14,7 @@ from sessions_app.models import SessionSummary
 from sessions_app.session_summaries import MAX_CHARS
 from tests.db.chat.conftest import ApiClient, say
 
-NOTHING = {
+NOTHING: dict[str, Any] = {
     "text": "",
     "model_name": "",
     "written_at": None,
@@ -69,7 +69,10 @@ def test_b5_05_own_words_are_kept_and_pages_are_told(
     [{}, {"text": ""}, {"text": " "}, {"text": "\0"}, {"text": "x" * (MAX_CHARS + 1)}, {"text": "a", "b": 1}, []],
 )
 def test_b5_05_what_is_wrong_is_refused_and_changes_nothing(as_alice: ApiClient, path: str, body: Any) -> None:
-    assert as_alice.send("PUT", path, body).status_code == 422
+    reply = as_alice.send("PUT", path, body)
+    assert reply.status_code == 422
+    if len(str(body)) > MAX_CHARS:
+        assert reply.json()["detail"] == "A summary has at most 4,000 characters."
     assert not SessionSummary.objects.exists()
 
 
