@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from sessions_app import services
+from sessions_app.compacting import add_compaction
 from sessions_app.context import diffs, rows
 from sessions_app.context.changes import By, Holder
 from sessions_app.context.diffs import session_diff
@@ -219,6 +220,22 @@ def test_b5_05_of_the_user_s_memory_only_what_this_session_changed(session: Sess
     assert [each.diff.additions for each in session_diff(elsewhere.pk).documents] == [1]
     services.delete_session(elsewhere.pk)
     assert session_diff(session.pk).additions == 2
+
+
+def test_b5_05_a_session_and_its_user_may_have_blocks_of_one_name(session: Session, alice: User) -> None:
+    put(session, "notes", "a")
+    here = By(session_id=session.pk)
+    rows.write_text(Holder(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
+    told = session_diff(session.pk).documents
+    assert [(each.label, each.of, each.diff.additions) for each in told] == [
+        ("notes", "user", 2),
+        ("notes", "session", 1),
+    ]
+
+
+def test_b5_05_compactions_are_no_change_of_what_is_remembered(session: Session) -> None:
+    add_compaction(session.pk, first_id="u1", last_id="a2", summary="short")
+    assert session_diff(session.pk).documents == []
 
 
 def test_b5_05_what_was_changed_back_or_erased_is_not_told(session: Session) -> None:

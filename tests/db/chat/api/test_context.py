@@ -11,6 +11,7 @@ from chat.models import AgentInstance
 from chat.think import SessionSetup, StoredSearch, StoredSkills
 from sessions_app.context import rows
 from sessions_app.context.changes import MODEL, Holder
+from sessions_app.core.context_blocks import Entry
 from sessions_app.services import freeze_prompt
 from tests.db.chat.conftest import ApiClient
 
@@ -55,6 +56,28 @@ def test_a_block_is_edited_and_forgotten(as_alice: ApiClient, url: str) -> None:
         ("block:memory", "delete", "", "api"),
         ("block:memory", "set", "", "api"),
     ]
+
+
+def test_b5_05_what_a_person_changes_in_a_session_is_told_of_it(
+    as_alice: ApiClient,
+    alice: User,
+    url: str,
+    shown: Callable[[Callable[[SessionSetup], SessionSetup]], None],
+) -> None:
+    shown(lambda session: session.with_memory().with_context("facts", provider=StoredSearch(of="user")))
+    mine = Holder(owner_id=alice.pk)
+    rows.write_text(mine, "memory", lambda _: "Likes tea.", by=MODEL)
+    rows.put_entry(mine, "facts", Entry(key="cake", content="Likes cake."), by=MODEL)
+    assert as_alice.get(f"{url}/summary").json()["documents"] == []
+    assert as_alice.send("DELETE", f"{url}/context/memory").status_code == 204
+    assert as_alice.send("DELETE", f"{url}/context/facts/entries/cake").status_code == 204
+    told = as_alice.get(f"{url}/summary").json()["documents"]
+    assert [(each["label"], each["key"], each["of"], each["status"]) for each in told] == [
+        ("facts", "cake", "user", "deleted"),
+        ("memory", None, "user", "deleted"),
+    ]
+    assert as_alice.send("PUT", f"{url}/context/facts/entries/milk", {"content": "No."}).status_code == 204
+    assert as_alice.get(f"{url}/summary").json()["additions"] == 1
 
 
 @pytest.mark.parametrize(

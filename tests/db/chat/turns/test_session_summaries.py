@@ -9,6 +9,7 @@ import pytest
 from chat.core.language_model import Finish, FinishReason, ModelEvent, ModelRequest, TextDelta, Usage
 from chat.errors import InputInvalid, ModelAuth, ModelError, Overloaded, QuotaExceeded
 from chat.models import AgentInstance
+from chat.turns import titling
 from chat.turns.summarising import request_summary, start_summary, summary_work
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
@@ -57,6 +58,14 @@ def teller(monkeypatch: pytest.MonkeyPatch) -> Teller:
     return model
 
 
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the owner's open pages are told."""
+    heard: list[str] = []
+    monkeypatch.setattr(titling, "ring_on_commit", lambda _group, event: heard.append(event["type"]))
+    return heard
+
+
 async def session_of(room: Room) -> str:
     return str(await db(lambda: AgentInstance.objects.get(name=room.key.name, parent=None).session_id))
 
@@ -70,7 +79,7 @@ async def ask_for_one(room: Room) -> str:
     return await db(request_summary, instance, str(instance.session_id))
 
 
-async def test_b5_05_a_summary_is_written_beside_the_turn(make_room: MakeRoom, teller: Teller) -> None:
+async def test_b5_05_a_summary_is_written_beside_the_turn(make_room: MakeRoom, teller: Teller, rung: list[str]) -> None:
     room = make_room("summarised")
     turn = await room.say("say: Green tea.")
     assert status_of(turn) == "completed"
@@ -78,6 +87,7 @@ async def test_b5_05_a_summary_is_written_beside_the_turn(make_room: MakeRoom, t
     assert found is not None
     assert (found.text, found.model_name, found.leaf_id) == ("About tea.", "test/teller", turn.assistant_id)
     assert found.is_current
+    assert rung == ["conversation.changed"]
     kept = await room.handle.get_session()
     assert kept is not None
     assert kept.summary == "About tea."
@@ -207,14 +217,18 @@ async def test_b5_05_asked_for_it_is_written_anew_in_the_place_of_own_words(
 
 
 @pytest.mark.parametrize("says", ["", "<think>hm"])
-async def test_b5_05_who_asked_is_told_why_there_is_none(make_room: MakeRoom, teller: Teller, says: str) -> None:
+async def test_b5_05_who_asked_is_told_why_there_is_none(
+    make_room: MakeRoom, teller: Teller, says: str, rung: list[str]
+) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
     teller.says = says
+    rung.clear()
     await ask_for_one(room)
     await run_until_idle(skip_delays=True)
     work = await db(summary_work, await session_of(room), since=None)
     assert (work.state, work.error) == ("", "The model gave no summary. Ask again, or write one yourself.")
+    assert rung == ["conversation.changed"]
     assert (await summary_of(room)).text == "About tea."  # type: ignore[union-attr]
     found = await db(write_summary, await session_of(room), "Mine")
     assert (await db(summary_work, await session_of(room), since=found.written_at)).error == ""
