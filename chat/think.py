@@ -50,6 +50,7 @@ from chat.core.language_model import (
     ToolMessage,
     UserMessage,
 )
+from chat.core.overflow import Formula as OverflowFormula
 from chat.core.session_setup import SessionSetup
 from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
@@ -81,6 +82,7 @@ __all__ = [
     "ModelMessage",
     "ModelSettings",
     "Output",
+    "OverflowFormula",
     "RecoveryContext",
     "RecoveryDecision",
     "ResponseStatus",
