@@ -224,9 +224,7 @@ class _Work:
         if self.setup.compaction is not None:
             return _checked(await _developers("on_compaction", self.setup.compaction, list(history)))
         policy = self.policy
-        form = SummaryForm(
-            max_tokens=policy.summary_tokens, shown_chars=policy.shown_chars, lists_files=policy.lists_files
-        )
+        form = SummaryForm(max_tokens=self._longest(), shown_chars=policy.shown_chars, lists_files=policy.lists_files)
         for parts in PIECE_SIZES:
             function = create_compact_function(
                 self._summarize,
@@ -251,7 +249,7 @@ class _Work:
         request = ModelRequest(
             system=SYSTEM,
             messages=(UserMessage(content=(TextContent(text=prompt),)),),
-            settings=ModelSettings(max_output_tokens=self._longest()),
+            settings=ModelSettings(max_output_tokens=self._longest() or None),
         )
         texts: list[str] = []
         async with aclosing(self.model.stream(request)) as events:
@@ -262,11 +260,11 @@ class _Work:
                     self._count(event)
         return "".join(texts)
 
-    def _longest(self) -> int | None:
-        """How long the summary may become: a model is not asked for more than it is known to answer."""
+    def _longest(self) -> int:
+        """Tokens that the summary may have, 0 for no bound: a model is asked for no more than it is known to give."""
         assert self.model is not None
         wanted = self.policy.summary_tokens
-        return min(wanted, limits_of(self.model).output_tokens or wanted) or None
+        return min(wanted, limits_of(self.model).output_tokens or wanted)
 
     @staticmethod
     def _so_far() -> TurnTotals:
