@@ -193,6 +193,21 @@ def test_b4_25_tools_are_cut_to_so_many_characters() -> None:
     assert len(pieces([with_parts("m1", part)] * 2, 600, estimate_text, 2_000)) == 2
 
 
+def test_b4_25_a_stretch_is_split_by_what_is_shown_of_it() -> None:
+    prompts: list[str] = []
+
+    async def summarize(prompt: str) -> str:
+        prompts.append(prompt)
+        return "summary"
+
+    history = many(10)
+    history[3:8] = [with_parts(f"m{n}", done(f"c{n}", input={}) | {"output": "y" * 3_000}) for n in range(3, 8)]
+    for form, requests in [(None, 1), (SummaryForm(shown_chars=2_000), 5)]:
+        prompts.clear()
+        async_to_sync(create_compact_function(summarize, bounds=TINY, max_input_tokens=900, form=form))(history)
+        assert len(prompts) == requests
+
+
 def test_b4_27_files_are_listed_and_carried_on_without_the_model() -> None:
     prompts: list[str] = []
 
