@@ -6,6 +6,8 @@ setting about long conversations that is none · chat.W001 a method in camel cas
 """
 
 import inspect
+from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 from django.core import checks
@@ -18,9 +20,9 @@ from chat import (
 )
 from chat.agent import Agent, ConfigAccess
 from chat.conf import chat_settings
+from chat.core.compaction_policy import compaction_policy, is_count
 from chat.core.concurrency import Strategy, to_policy
 from chat.core.context_policy import context_policy
-from chat.core.overflow import Formula
 from chat.errors import InputInvalid, TurnConfigInvalid
 from chat.llm.conf import llm_settings
 from chat.llm.prices import price_table
@@ -141,7 +143,9 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     max_steps: Any = agent_class.max_steps
     limit: Any = agent_class.max_persisted_messages
     problems += _concurrency_problems(agent_class.message_concurrency)
-    problems += _policy_problems(agent_class.context_policy)
+    problems += _policy_problems(context_policy, agent_class.context_policy)
+    if agent_class.compaction_policy is not None:
+        problems += _policy_problems(compaction_policy, agent_class.compaction_policy)
     if not isinstance(max_steps, int) or max_steps < 1:
         problems.append(f"max_steps must be a positive whole number, not {max_steps!r}.")
     if limit is not None and (not isinstance(limit, int) or limit < 1):
@@ -151,9 +155,9 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     return problems
 
 
-def _policy_problems(value: Any) -> list[str]:
+def _policy_problems(policy: Callable[[Any], object], value: Any) -> list[str]:
     try:
-        context_policy(value)
+        policy(value)
     except (TurnConfigInvalid, TypeError) as error:
         return [str(error)]
     return []
@@ -204,16 +208,28 @@ def _hook_problem(agent_class: type[Think], name: str, count: int) -> str:
 @register("chat")
 def check_overflow(**_kwargs: Any) -> list[CheckMessage]:
     """Report settings about long conversations that no turn could use."""
-    problems: list[str] = []
-    if chat_settings.overflow_formula not in set(Formula):
-        known = " or ".join(Formula)
-        problems.append(f"THINK_OVERFLOW_FORMULA must be {known}, not {chat_settings.overflow_formula!r}.")
+    named = partial(compaction_policy, source="THINK_OVERFLOW_FORMULA")
+    problems = _policy_problems(named, chat_settings.overflow_formula)
+    problems += [
+        f"{name} must be a whole number from 0, not {value!r}."
+        for name, value in _numbers().items()
+        if not is_count(value)
+    ]
     problems += [
         f"THINK_MODEL_LIMITS: {name!r} needs an object with context, output and input in tokens, not {given!r}."
         for name, given in llm_settings.model_limits.items()
         if not _is_limits(given)
     ]
     return [Error(problem, id="chat.E007") for problem in problems]
+
+
+def _numbers() -> dict[str, object]:
+    return {
+        "THINK_RESERVED_TOKENS": chat_settings.reserved_tokens,
+        "THINK_COMPACTION_KEEP_TOKENS": chat_settings.compaction_keep_tokens,
+        "THINK_COMPACTION_SUMMARY_TOKENS": chat_settings.compaction_summary_tokens,
+        "THINK_COMPACTION_TOOL_CHARS": chat_settings.compaction_tool_chars,
+    }
 
 
 def _is_limits(given: Any) -> bool:

@@ -31,12 +31,28 @@ class ChatSettings:
     overflow_formula = Setting(
         "THINK_OVERFLOW_FORMULA",
         "v2",
-        doc="When a conversation counts as too long: `v2` keeps a reserve beside the answer, `v1` does not.",
+        doc="The compaction policy of agents that name none: when a conversation counts as too long, and what of it is "
+        "kept. `v1`, `v2`, `v3`, `share` or `files`.",
     )
     reserved_tokens = Setting(
         "THINK_RESERVED_TOKENS",
         0,
-        doc="Tokens that formula `v2` keeps free; 0: the lesser of 20000 and the longest answer.",
+        doc="Tokens that the policies `v2`, `v3` and `files` keep free; 0: the lesser of 20000 and the longest answer, "
+        "20000, 16384.",
+    )
+    compaction_keep_tokens = Setting(
+        "THINK_COMPACTION_KEEP_TOKENS",
+        0,
+        doc="Tokens at the end of a conversation that no summary covers, at most half of what fits; 0: as the policy "
+        "has it.",
+    )
+    compaction_summary_tokens = Setting(
+        "THINK_COMPACTION_SUMMARY_TOKENS", 0, doc="Tokens that a summary has at most; 0: as the policy has it."
+    )
+    compaction_tool_chars = Setting(
+        "THINK_COMPACTION_TOOL_CHARS",
+        0,
+        doc="Characters of what a tool was given and gave that are shown for a summary; 0: as the policy has it.",
     )
     prunes_outputs = Setting(
         "THINK_PRUNE_OUTPUTS", True, doc="Whether old tool outputs are let go at the end of turns, as models read them."

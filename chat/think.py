@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from chat.agent import Agent, ChatHost, Connection, InstanceKey
 from chat.context_verbs import ContextVerbs
+from chat.core.compaction_policy import CompactionPolicy
 from chat.core.context_policy import ContextPolicy
 from chat.core.hooks import (
     Allow,
@@ -49,6 +50,7 @@ from chat.core.language_model import (
     ToolMessage,
     UserMessage,
 )
+from chat.core.overflow import Formula as OverflowFormula
 from chat.core.session_setup import SessionSetup
 from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
@@ -69,6 +71,7 @@ __all__ = [
     "ChatOptions",
     "ChatResponse",
     "ChunkContext",
+    "CompactionPolicy",
     "Connection",
     "ContextBlock",
     "ContextPolicy",
@@ -79,6 +82,7 @@ __all__ = [
     "ModelMessage",
     "ModelSettings",
     "Output",
+    "OverflowFormula",
     "RecoveryContext",
     "RecoveryDecision",
     "ResponseStatus",
@@ -146,6 +150,10 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
 
     auto_compaction: ClassVar[bool | None] = None
     """Whether a conversation that is too long for its model is summarised within the turn; `None` asks settings."""
+
+    compaction_policy: ClassVar[CompactionPolicy | str | None] = None
+    """When a conversation is too long and what of it is kept: `v1`, `v2`, `v3`, `share`, `files`, or a
+    `CompactionPolicy` of your own; `None` asks settings."""
 
     compaction_model: ClassVar[Any] = None
     """The model that summarises, as `get_model` would name it; `None` means the agent's own."""

@@ -1,8 +1,9 @@
-"""Whether a request fits into a model's context: two formulas, and the estimate where nothing was reported yet.
+"""Whether a request fits into a model's context: five formulas, and the estimate where nothing was reported yet.
 
 `v1` asks whether what was counted is more than what is left beside the answer; `v2` keeps a reserve besides, so that a
-conversation is summarised before it is full. A model of whose context nothing is known never overflows by count: its
-provider's own error is all there is. Pure.
+conversation is summarised before it is full. `v3` judges the request that is about to be sent, `share` what went in
+against a share of the context, `reserve` everything against the context less a fixed number. A model of whose context
+nothing is known never overflows by count: its provider's own error is all there is. Pure.
 """
 
 from collections.abc import Iterable
@@ -30,12 +31,24 @@ OUTPUT_TOKEN_MAX: Final = 32_000
 RESERVED_TOKENS_MAX: Final = 20_000
 """What `v2` keeps free at most, unless told otherwise."""
 
+BUFFER_TOKENS: Final = 20_000
+"""What `v3` keeps free at least, unless told otherwise: an answer that may become longer is kept free as a whole."""
+
+FIXED_RESERVE_TOKENS: Final = 16_384
+"""What `reserve` keeps free, unless told otherwise."""
+
+SHARE_PERCENT: Final = 90
+"""How much of the context `share` fills, unless told otherwise."""
+
 
 class Formula(StrEnum):
     """How overflow is decided."""
 
-    V1 = "v1"
-    V2 = "v2"
+    V1 = "v1"  # input, cache reads and output exceed the context less the longest answer
+    V2 = "v2"  # all tokens reach the context less the longest answer and a reserve
+    V3 = "v3"  # the estimate of a request exceeds the context less the longest answer or a buffer, the larger
+    SHARE = "share"  # what went in exceeds a share of the context
+    RESERVE = "reserve"  # all tokens exceed the context less a reserve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +67,27 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """Tokens of one model call. `input_tokens` without what came from or went to a cache; `total` where it is told."""
+    """Tokens of one model call. `input_tokens` without what came from or went to a cache; `total` where it is told.
+
+    `is_estimate`: nobody has counted them, they are ours, of a request that was not sent yet.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     total_tokens: int = 0
+    is_estimate: bool = False
+
+    @property
+    def all_input_tokens(self) -> int:
+        """What went in, from a cache or not."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    @property
+    def all_tokens(self) -> int:
+        """Everything, as it was told, else added up."""
+        return self.total_tokens or self.all_input_tokens + self.output_tokens
 
 
 def counted(usage: Usage) -> Count:
@@ -69,12 +96,17 @@ def counted(usage: Usage) -> Count:
     return Count(input_tokens=usage.input_tokens - cached, cache_read_tokens=cached, output_tokens=usage.output_tokens)
 
 
-def usable_tokens(limits: Limits, formula: Formula = Formula.V2, *, reserved_tokens: int = 0) -> int:
+def usable_tokens(
+    limits: Limits, formula: Formula = Formula.V2, *, reserved_tokens: int = 0, share_percent: int = SHARE_PERCENT
+) -> int:
     """Tokens that a conversation may take; 0 where nothing is known, or nothing would be left.
 
-    `reserved_tokens` is what `v2` keeps free; 0 means the lesser of 20,000 and the longest answer.
+    `reserved_tokens` is what `v2`, `v3` and `reserve` keep free; 0 means what the formula says: the lesser of 20,000
+    and the longest answer, 20,000, 16,384. Under `v3` and `reserve` a context that is not larger than that has only the
+    longest answer kept free. `share_percent` is of what the model takes as input.
     """
     longest = limits.max_output_tokens
+    declared = limits.input_tokens
     if not limits.context_tokens:
         return 0
     match formula:
@@ -82,11 +114,24 @@ def usable_tokens(limits: Limits, formula: Formula = Formula.V2, *, reserved_tok
             usable = limits.context_tokens - longest
         case Formula.V2:
             reserved = reserved_tokens or min(RESERVED_TOKENS_MAX, longest)
-            declared = limits.input_tokens
             usable = declared - reserved if declared else limits.context_tokens - longest - reserved
+        case Formula.V3:
+            buffer = reserved_tokens or BUFFER_TOKENS
+            usable = _beside(limits, max(longest, buffer) if buffer < limits.context_tokens else longest)
+        case Formula.SHARE:
+            usable = (declared or limits.context_tokens) * share_percent // 100
+        case Formula.RESERVE:
+            reserved = reserved_tokens or FIXED_RESERVE_TOKENS
+            usable = _beside(limits, reserved if reserved < limits.context_tokens else longest)
         case _:
             assert_never(formula)
     return max(0, usable)
+
+
+def _beside(limits: Limits, free_tokens: int) -> int:
+    """The context less what is kept free; never more than a model that declares it takes as input."""
+    usable = limits.context_tokens - free_tokens
+    return min(usable, limits.input_tokens) if limits.input_tokens else usable
 
 
 def overflows_v1(count: Count, limits: Limits, *, is_on: bool = True) -> bool:
@@ -99,15 +144,35 @@ def overflows_v1(count: Count, limits: Limits, *, is_on: bool = True) -> bool:
 def overflows_v2(count: Count, limits: Limits, *, is_on: bool = True, reserved_tokens: int = 0) -> bool:
     """Whether all tokens reach what is left beside the answer and the reserve."""
     usable = usable_tokens(limits, Formula.V2, reserved_tokens=reserved_tokens)
-    parts = count.input_tokens + count.output_tokens + count.cache_read_tokens + count.cache_write_tokens
-    return is_on and usable > 0 and (count.total_tokens or parts) >= usable
+    return is_on and usable > 0 and count.all_tokens >= usable
 
 
-def overflows(count: Count, limits: Limits, formula: Formula, *, reserved_tokens: int = 0) -> bool:
-    """Whether a call of this size leaves no room for the next, by the formula that was chosen."""
-    if formula is Formula.V1:
-        return overflows_v1(count, limits)
-    return overflows_v2(count, limits, reserved_tokens=reserved_tokens)
+def overflows(
+    count: Count,
+    limits: Limits,
+    formula: Formula,
+    *,
+    reserved_tokens: int = 0,
+    share_percent: int = SHARE_PERCENT,
+) -> bool:
+    """Whether a call of this size leaves no room for the next, by the formula that was chosen.
+
+    `v3` hears of estimates alone: what a provider counted never overflows.
+    """
+    usable = usable_tokens(limits, formula, reserved_tokens=reserved_tokens, share_percent=share_percent)
+    match formula:
+        case Formula.V1:
+            return overflows_v1(count, limits)
+        case Formula.V2:
+            return overflows_v2(count, limits, reserved_tokens=reserved_tokens)
+        case Formula.V3:
+            return count.is_estimate and 0 < usable < count.all_input_tokens
+        case Formula.SHARE:
+            return 0 < usable < count.all_input_tokens
+        case Formula.RESERVE:
+            return 0 < usable < count.all_tokens
+        case _:
+            assert_never(formula)
 
 
 def estimate_request(request: ModelRequest, counter: TokenCounter = length_over_four) -> int:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TypeAlias
 
 from chat.agent import Agent, InstanceKey
+from chat.core.compaction_policy import CompactionPolicy
 from chat.core.hooks import ChatOptions, TurnConfig, TurnContext
 from chat.core.language_model import ModelMessage
 from chat.core.loop import TurnPlan
@@ -23,6 +24,7 @@ from chat.turns.overrides import read_overrides
 from chat.turns.persistence import TurnFacts
 from chat.turns.prompting import Prompt
 from chat.turns.room import TurnRoom
+from sessions_app.core.compaction import Bounds
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
@@ -90,7 +92,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         stop_when=overrides.stop_when,
         output=overrides.output,
         shared=config.shared,
-        room=_room(agent, facts, prompt),
+        room=_room(agent, facts, prompt, gathered.compaction),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
         cut_was_shown=cut_was_shown,
@@ -118,15 +120,20 @@ def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple
     )
 
 
-def _room(agent: Think, facts: TurnFacts, prompt: Prompt) -> TurnRoom:
-    async def compact(tail_tokens: int | None) -> bool:
+def _room(agent: Think, facts: TurnFacts, prompt: Prompt, policy: CompactionPolicy) -> TurnRoom:
+    async def compact(bounds: Bounds | None) -> bool:
         if facts.leaf_id is None:
             return False
         trigger = CompactionTrigger.OVERFLOW
-        done = await compact_session(
-            agent, facts.session_id, leaf_id=facts.leaf_id, trigger=trigger, tail_tokens=tail_tokens
-        )
+        done = await compact_session(agent, facts.session_id, leaf_id=facts.leaf_id, trigger=trigger, bounds=bounds)
         return done is not None
 
     read_again = partial(history_at, agent, replace(facts, history=None))
-    return TurnRoom(agent=agent, session_id=facts.session_id, prompt=prompt, compact=compact, read_again=read_again)
+    return TurnRoom(
+        agent=agent,
+        session_id=facts.session_id,
+        prompt=prompt,
+        policy=policy,
+        compact=compact,
+        read_again=read_again,
+    )

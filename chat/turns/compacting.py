@@ -15,20 +15,31 @@ from functools import partial
 from typing import Any, Final
 
 from chat.conf import chat_settings
-from chat.core.language_model import Finish, LanguageModel, ModelRequest, TextContent, TextDelta, Usage, UserMessage
+from chat.core.compaction_policy import V2, CompactionPolicy
+from chat.core.language_model import (
+    Finish,
+    LanguageModel,
+    ModelRequest,
+    ModelSettings,
+    TextContent,
+    TextDelta,
+    Usage,
+    UserMessage,
+)
 from chat.core.loop import TurnTotals, totals_of
 from chat.core.session_setup import SessionSetup
 from chat.doorbell import group_of, ring
 from chat.errors import ContextOverflow
-from chat.llm.registry import guarded, resolve_model
+from chat.llm.registry import guarded, limits_of, resolve_model
 from chat.policy import check_call
 from chat.think import Think
 from chat.turns.calling import decide, developers_code
+from chat.turns.compaction_policy import policy_of
 from chat.turns.costs import price_calls
 from chat.turns.session_setup import configured_session
 from fibers.context import current_fiber
 from sessions_app.compacting import Author, CompactionDone, CompactOptions, compact_path
-from sessions_app.core.compaction import TAIL_TOKENS, Bounds, CompactionResult, create_compact_function
+from sessions_app.core.compaction import Bounds, CompactionResult, SummaryForm, create_compact_function
 from sessions_app.core.tokens import TokenCounter, counter_named, estimate_messages
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import CompactionFailed
@@ -55,15 +66,15 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     instructions: str = "",
     user_id: Any = None,
     counter: TokenCounter | None = None,
-    tail_tokens: int | None = None,
+    bounds: Bounds | None = None,
     also: Callable[[CompactionDone], None] | None = None,
 ) -> CompactionDone | None:
     """Summarise the middle of the path to a message; `None` when there is nothing to do.
 
     With the trigger `AUTO` there is nothing to do below the session's threshold. Inside a fiber the write carries its
-    fence, and `also` runs in its transaction. Units: `tail_tokens` stay as they are at the end; by default a quarter of
-    the threshold or else of the history, at most 20,000. Before each
-    of its calls of a model the policies are asked, as before those of a turn.
+    fence, and `also` runs in its transaction. `bounds` say what stays as it is; by default the agent's compaction
+    policy does, by the threshold or else by the length of the history. Before each of its calls of a model the policies
+    of turns are asked, as before those of a turn.
     Errors: `CompactionFailed`, with everything as it was; the session's handler and the clients have been told.
     """
     setup = await configured_session(agent)
@@ -73,7 +84,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
         setup=setup,
         counter=counter or _counter(setup),
         instructions=instructions,
-        tail_tokens=tail_tokens,
+        bounds=bounds,
     )
     options = CompactOptions(
         trigger=trigger,
@@ -86,6 +97,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     )
     try:
         if setup.compaction is None:
+            work.policy = work.chosen_policy()
             work.model = await work.summariser()
             options = replace(options, model_name=work.model.name)
         function = work.when_full if trigger is CompactionTrigger.AUTO else work.compact
@@ -160,11 +172,17 @@ class _Work:
     setup: SessionSetup
     counter: TokenCounter
     instructions: str
-    tail_tokens: int | None
+    bounds: Bounds | None
+    policy: CompactionPolicy = V2
     model: LanguageModel | None = None
     tokens: int = 0  # of the history as it was found
     used: Usage = field(default_factory=Usage)  # by the summary
     cost: Decimal = Decimal(0)
+
+    def chosen_policy(self) -> CompactionPolicy:
+        """What the summary is like, and what stays."""
+        with _failing():
+            return policy_of(self.agent)
 
     async def summariser(self) -> LanguageModel:
         """The model that writes the summary."""
@@ -205,13 +223,16 @@ class _Work:
     async def _made(self, history: Sequence[JSONObject]) -> CompactionResult | None:
         if self.setup.compaction is not None:
             return _checked(await _developers("on_compaction", self.setup.compaction, list(history)))
+        policy = self.policy
+        form = SummaryForm(max_tokens=self._longest(), shown_chars=policy.shown_chars, lists_files=policy.lists_files)
         for parts in PIECE_SIZES:
             function = create_compact_function(
                 self._summarize,
-                bounds=Bounds(tail_tokens=self._tail_tokens()),
+                bounds=self.bounds or policy.bounds_when_asked(self.setup.compact_after_tokens or self.tokens),
                 token_counter=self.counter,
                 instructions=self.instructions,
                 max_input_tokens=max(1, chat_settings.compaction_input_tokens // parts),
+                form=form,
             )
             try:
                 return await function(history)
@@ -220,17 +241,16 @@ class _Work:
                     raise
         raise AssertionError("unreachable")
 
-    def _tail_tokens(self) -> int:
-        if self.tail_tokens is not None:
-            return self.tail_tokens
-        return min(TAIL_TOKENS, (self.setup.compact_after_tokens or self.tokens) // 4)
-
     async def _summarize(self, prompt: str) -> str:
         """Ask the model. It has no tools: what it may call all the same is not run."""
         assert self.model is not None
         so_far = self._so_far()
         await db(check_call, self.agent.key, self.session_id, count=so_far.steps, cost=so_far.cost + self.cost)
-        request = ModelRequest(system=SYSTEM, messages=(UserMessage(content=(TextContent(text=prompt),)),))
+        request = ModelRequest(
+            system=SYSTEM,
+            messages=(UserMessage(content=(TextContent(text=prompt),)),),
+            settings=ModelSettings(max_output_tokens=self._longest() or None),
+        )
         texts: list[str] = []
         async with aclosing(self.model.stream(request)) as events:
             async for event in events:
@@ -239,6 +259,12 @@ class _Work:
                 elif isinstance(event, Finish):
                     self._count(event)
         return "".join(texts)
+
+    def _longest(self) -> int:
+        """Tokens that the summary may have, 0 for no bound: a model is asked for no more than it is known to give."""
+        assert self.model is not None
+        wanted = self.policy.summary_tokens
+        return min(wanted, limits_of(self.model).output_tokens or wanted)
 
     @staticmethod
     def _so_far() -> TurnTotals:

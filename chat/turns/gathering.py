@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from chat import attachments
+from chat.core.compaction_policy import CompactionPolicy
 from chat.core.context_policy import ContextPolicy, context_policy
 from chat.core.hooks import ModelChoice
 from chat.core.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
@@ -19,6 +20,7 @@ from chat.llm.registry import guarded, resolve_model
 from chat.think import Think
 from chat.turns.calling import decide, developers_code, is_overridden
 from chat.turns.client_tools import to_tools
+from chat.turns.compaction_policy import policy_of
 from chat.turns.merging import merge_history
 from chat.turns.persistence import read_history
 from chat.turns.prompting import Prompt
@@ -65,6 +67,7 @@ class Gathered:
     history: list[JSONObject]
     files: dict[str, FileContent]
     policy: ContextPolicy
+    compaction: CompactionPolicy
     context: SessionContext
     state: ContextState
     system: str
@@ -99,7 +102,8 @@ async def gather(agent: Think, place: Place, *, keeps_prompt: bool = True) -> Ga
     """Ask the agent for what a call consists of. Calls no model.
 
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
-    Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
+    Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
+    `TurnConfigInvalid` for a policy that is none.
     """
     choice = await decide(agent, "get_model")
     model = guarded_model(agent, choice)
@@ -116,6 +120,7 @@ async def gather(agent: Think, place: Place, *, keeps_prompt: bool = True) -> Ga
         history=history,
         files=await _files(history, agent.key.owner_id),
         policy=context_policy(agent.context_policy),
+        compaction=policy_of(agent),
         context=context,
         state=state,
         system=system,

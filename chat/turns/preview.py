@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from chat.agent import InstanceKey
-from chat.conf import chat_settings
 from chat.core.context_policy import PRESETS, ContextPolicy
 from chat.core.language_model import ModelMessage, ModelRequest, ToolSpec
-from chat.core.overflow import Formula, estimate_request, usable_tokens
+from chat.core.overflow import estimate_request
 from chat.errors import AgentNotFound
 from chat.llm.registry import limits_of
 from chat.registry import get_agent_class
@@ -78,8 +77,8 @@ class SystemSize:
 class Preview:
     """The next call. `context_tokens`: what the model can take, 0 where nobody knows; `policy`: a preset's name.
 
-    `usable_tokens`: what a conversation may take beside the answer; beyond it older messages are summarised where
-    `is_automatic` says so.
+    `usable_tokens`: what a conversation may take by the agent's compaction policy; beyond it older messages are
+    summarised where `is_automatic` says so.
     """
 
     session_id: str
@@ -126,13 +125,12 @@ async def preview(
     with developers_code("token_counter"):
         sizes = await user_code(_Sizes.of, gathered)
     limits = limits_of(gathered.model)
-    formula = Formula(chat_settings.overflow_formula)
     found = await db(_places, session_id, gathered.history)
     return Preview(
         session_id=session_id,
         model=gathered.model.name,
         context_tokens=limits.context_tokens,
-        usable_tokens=usable_tokens(limits, formula, reserved_tokens=chat_settings.reserved_tokens),
+        usable_tokens=gathered.compaction.usable_tokens(limits),
         is_automatic=await db(auto_compaction_is_on, agent, session_id),
         policy=_name_of(gathered.policy),
         total_tokens=sizes.total,

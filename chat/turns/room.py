@@ -7,31 +7,25 @@ the provider's own.
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from chat.conf import chat_settings
+from chat.core.compaction_policy import CompactionPolicy
 from chat.core.language_model import LanguageModel, ModelRequest, Usage
-from chat.core.overflow import Count, Formula, Limits, counted, estimate_request, overflows, usable_tokens
+from chat.core.overflow import Count, counted, estimate_request
 from chat.llm.registry import limits_of
 from chat.think import Think
 from chat.turns.prompting import Prompt
 from sessions_app import selectors
+from sessions_app.core.compaction import Bounds
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
 
-MIN_TAIL_TOKENS: Final = 2_000
-MAX_TAIL_TOKENS: Final = 15_000
-TAIL_SHARE: Final = 4
-"""What stays as it is at the end: a quarter of what fits, within these bounds."""
-
-LEAST_TAIL_TOKENS: Final = 1
-"""What stays when there was nothing beyond that: the last messages alone, whatever they take."""
-
-Compact: TypeAlias = Callable[[int | None], Awaitable[bool]]
-"""Summarise the path of the turn but for its last so many tokens; `None` leaves that open.
+Compact: TypeAlias = Callable[[Bounds | None], Awaitable[bool]]
+"""Summarise the path of the turn but for what stays by these bounds; `None` leaves them to the policy.
 
 False when there is nothing to summarise. Errors: `ThinkError`.
 """
@@ -47,6 +41,7 @@ class TurnRoom:
     agent: Think
     session_id: str
     prompt: Prompt
+    policy: CompactionPolicy
     compact: Compact
     read_again: ReadAgain
     _refusals: int = field(init=False, default=0)
@@ -56,8 +51,9 @@ class TurnRoom:
         limits = limits_of(model)
         if not limits.context_tokens:
             return False
-        is_counted = usage is not None and _overflows(counted(usage), limits)
-        return is_counted or _overflows(Count(input_tokens=estimate_request(request)), limits)
+        if usage is not None and self.policy.overflows(counted(usage), limits):
+            return True
+        return self.policy.overflows(Count(input_tokens=estimate_request(request), is_estimate=True), limits)
 
     async def make_room(self, model: LanguageModel, *, was_refused: bool) -> bool:
         """Summarise; leave the pictures out of what was refused, and where that does not do, most of what tools gave.
@@ -88,8 +84,8 @@ class TurnRoom:
             return False
         try:
             # What was refused has to become shorter, even where by count all of it might stay.
-            is_shorter = await self.compact(_tail_tokens(model)) or (
-                was_refused and await self.compact(LEAST_TAIL_TOKENS)
+            is_shorter = await self.compact(self._bounds(model)) or (
+                was_refused and await self.compact(self.policy.least_bounds())
             )
             if is_shorter:
                 self.prompt.history[:] = await self.read_again()
@@ -99,6 +95,10 @@ class TurnRoom:
             return False
         return is_shorter
 
+    def _bounds(self, model: LanguageModel) -> Bounds | None:
+        usable = self.policy.usable_tokens(limits_of(model))
+        return self.policy.bounds_when_full(usable) if usable else None
+
 
 def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
     """Whether this conversation is summarised without being asked: the session says, else the class, else the site."""
@@ -106,16 +106,3 @@ def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
     if chosen is None:
         chosen = agent.auto_compaction
     return chat_settings.auto_compaction if chosen is None else chosen
-
-
-def _tail_tokens(model: LanguageModel) -> int | None:
-    usable = usable_tokens(limits_of(model), _formula(), reserved_tokens=chat_settings.reserved_tokens)
-    return min(MAX_TAIL_TOKENS, max(MIN_TAIL_TOKENS, usable // TAIL_SHARE)) if usable else None
-
-
-def _overflows(count: Count, limits: Limits) -> bool:
-    return overflows(count, limits, _formula(), reserved_tokens=chat_settings.reserved_tokens)
-
-
-def _formula() -> Formula:
-    return Formula(chat_settings.overflow_formula)

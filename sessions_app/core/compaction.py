@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from sessions_app.core.file_lists import files_of, split_lists, with_lists
 from sessions_app.core.messages import Role
 from sessions_app.core.parts import ToolState, is_pending, is_settled, is_tool, tool_name
+from sessions_app.core.plain_text import without_thoughts
 from sessions_app.core.tokens import TokenCounter, count_tokens, estimate_message, estimate_messages, estimate_text
 from sessions_app.errors import CompactionFailed
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
@@ -117,11 +119,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What stays as it is. Units: messages, and tokens of the counter."""
+    """What stays as it is. Units: messages, tokens of the counter, and turns, each of which begins at a user's message.
+
+    Of the bounds of the tail the one that keeps most counts. At most `min_new_messages` after the last summary stay
+    too: they are not worth another.
+    """
 
     protect_head: int = PROTECT_HEAD
     tail_tokens: int = TAIL_TOKENS
     min_tail_messages: int = MIN_TAIL_MESSAGES
+    tail_turns: int = 0
+    min_new_messages: int = 0
 
 
 def plan_compaction(
@@ -133,7 +141,7 @@ def plan_compaction(
     stands for all of it.
     """
     bounds = bounds or Bounds()
-    if len(history) <= bounds.protect_head + bounds.min_tail_messages:
+    if len(history) <= bounds.protect_head + bounds.min_tail_messages or not _is_enough_new(history, bounds):
         return None
     start = align_forward(history, bounds.protect_head)
     start = min([start, *(index for index, message in enumerate(history) if covered_range(message))])
@@ -147,12 +155,27 @@ def plan_compaction(
         first_id=str(stretch[0]["id"]),
         last_id=str(stretch[-1]["id"]),
         middle=middle,
-        previous="\n\n".join(part["text"] for message in former for part in message["parts"] if part["text"]),
+        previous="\n\n".join(filter(None, map(_summary_text, former))),
     )
 
 
+def _is_enough_new(history: Sequence[JSONObject], bounds: Bounds) -> bool:
+    """Whether so much came after the last summary that another is wanted. Where there is none, always."""
+    # What stands for messages beyond reach has no text, and is no summary.
+    summaries = (index for index in range(len(history) - 1, -1, -1) if _summary_text(history[index]))
+    last = next(summaries, None)
+    return last is None or len(history) - 1 - last > bounds.min_new_messages
+
+
+def _summary_text(message: JSONObject) -> str:
+    """The text of a synthetic message; nothing of any other."""
+    if covered_range(message) is None:
+        return ""
+    return "\n\n".join(part["text"] for part in message["parts"] if part["text"])
+
+
 def tail_start(history: Sequence[JSONObject], bounds: Bounds, counter: TokenCounter, head: int) -> int:
-    """Index where the tail begins: as many messages as fit its budget, but always the newest few."""
+    """Index where the tail begins: as many messages as fit its budget, but always the newest few and the last turns."""
     least = max(1, bounds.min_tail_messages)
     start, used = len(history), 0
     while start > head:
@@ -160,7 +183,15 @@ def tail_start(history: Sequence[JSONObject], bounds: Bounds, counter: TokenCoun
         if used > bounds.tail_tokens and len(history) - start >= least:
             break
         start -= 1
-    return start
+    return min(start, _turns_start(history, bounds.tail_turns, head))
+
+
+def _turns_start(history: Sequence[JSONObject], turns: int, head: int) -> int:
+    """Index where the last so many turns begin, but not above the head."""
+    if turns < 1:
+        return len(history)
+    begins = [index for index in range(head, len(history)) if history[index].get("role") == Role.USER]
+    return begins[-turns] if turns <= len(begins) else head
 
 
 def align_forward(history: Sequence[JSONObject], index: int) -> int:
@@ -234,6 +265,15 @@ def stored_range(history: Sequence[JSONObject], result: CompactionResult) -> Ran
 # How it is asked for
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryForm:
+    """What a summary is like. `max_tokens`: 0 is no bound; `shown_chars`: of what each tool was given and gave."""
+
+    max_tokens: int = 0
+    shown_chars: int = SHOWN_CHARS
+    lists_files: bool = False
+
+
 def create_compact_function(
     summarize: Summarize,
     *,
@@ -241,33 +281,44 @@ def create_compact_function(
     token_counter: TokenCounter = estimate_text,
     instructions: str = "",
     max_input_tokens: int = MAX_INPUT_TOKENS,
+    form: SummaryForm | None = None,
 ) -> CompactFunction:
     """Make a function that summarises what lies between the head and the tail of a history.
 
     A stretch that is too long for one request is summarised piece by piece, each with the summary of what was before.
+    With `lists_files` the files that tools read and modified stand below the summary, those of former ones included;
+    `summarize` never gets these lists, so it cannot lose them.
     **Errors:** `CompactionFailed` for a blank summary; what `summarize` raises.
     """
+    form = form or SummaryForm()
 
     async def compact(history: Sequence[JSONObject]) -> CompactionResult | None:
         plan = plan_compaction(history, bounds, token_counter)
         if plan is None:
             return None
-        summary = plan.previous
-        for piece in pieces(plan.middle, max_input_tokens, token_counter):
-            summary = without_thinking(await summarize(summary_prompt(piece, summary, instructions, token_counter)))
+        summary, former = split_lists(plan.previous) if form.lists_files else (plan.previous, None)
+        for piece in pieces(plan.middle, max_input_tokens, token_counter, form.shown_chars):
+            prompt = summary_prompt(piece, summary, instructions, token_counter, form)
+            summary = without_thoughts(await summarize(prompt))
+            if former is not None:  # lists that the model wrote would be taken for ours
+                summary, _ = split_lists(summary)
             if not summary:
                 raise CompactionFailed("The summary came back empty.")
+        if former is not None:
+            summary = with_lists(summary, former.then(files_of(sanitize_tool_pairs(plan.middle))))
         return CompactionResult(first_id=plan.first_id, last_id=plan.last_id, summary=summary)
 
     return compact
 
 
-def pieces(messages: Sequence[JSONObject], max_tokens: int, counter: TokenCounter) -> list[list[JSONObject]]:
+def pieces(
+    messages: Sequence[JSONObject], max_tokens: int, counter: TokenCounter, shown_chars: int = SHOWN_CHARS
+) -> list[list[JSONObject]]:
     """Split messages so that each piece, as a request shows it, has at most so many tokens; one alone may have more."""
     split: list[list[JSONObject]] = []
     used = 0
     for message in messages:
-        size = count_tokens(shown_message(message), counter)
+        size = count_tokens(shown_message(message, shown_chars), counter)
         if not split or used + size > max_tokens:
             split.append([])
             used = 0
@@ -276,20 +327,22 @@ def pieces(messages: Sequence[JSONObject], max_tokens: int, counter: TokenCounte
     return split
 
 
-def without_thinking(text: str) -> str:
-    """A model's answer without what small models think aloud in front of it."""
-    _, found, after = text.rpartition("</think>")
-    return (after if found else text).strip()
-
-
 def summary_prompt(
-    messages: Sequence[JSONObject], previous: str, instructions: str = "", counter: TokenCounter = estimate_text
+    messages: Sequence[JSONObject],
+    previous: str,
+    instructions: str = "",
+    counter: TokenCounter = estimate_text,
+    form: SummaryForm | None = None,
 ) -> str:
     """The request for a summary: a new one, or one that brings the previous one up to date."""
+    form = form or SummaryForm()
     target = max(100, estimate_messages(messages, counter) // 5)
     task = _UPDATE if previous else _CREATE
-    shown = "\n\n".join(filter(None, map(shown_message, sanitize_tool_pairs(messages))))
-    texts = [task.format(target=target), _FORM]
+    sane = sanitize_tool_pairs(messages)
+    shown = "\n\n".join(filter(None, (shown_message(message, form.shown_chars) for message in sane)))
+    texts = [task.format(target=min(target, form.max_tokens or target)), _FORM]
+    if form.max_tokens:
+        texts[0] += _LIMIT.format(limit=form.max_tokens)
     if instructions.strip():
         texts.append(f"The person asks for this in particular:\n{instructions.strip()}")
     if previous:
@@ -306,6 +359,7 @@ _UPDATE: Final = (
     "keep what still holds, add what is new, drop what is settled and no longer needed. It will stand in the place of "
     "both. Use about {target} tokens for what is new."
 )
+_LIMIT: Final = " The whole summary has at most {limit} tokens: what goes beyond them is cut off."
 _FORM: Final = (
     "Write these sections:\n"
     "## Topic\nWhat the conversation is about and what the person wants.\n"
@@ -317,13 +371,13 @@ _FORM: Final = (
 )
 
 
-def shown_message(message: JSONObject) -> str:
+def shown_message(message: JSONObject, shown_chars: int = SHOWN_CHARS) -> str:
     """A message as text for a summariser; empty when there is nothing to tell of it."""
-    lines = [line for part in _parts(message) for line in _shown_part(part)]
+    lines = [line for part in _parts(message) for line in _shown_part(part, shown_chars)]
     return f"[{message.get('role')}]\n" + "\n".join(lines) if lines else ""
 
 
-def _shown_part(part: JSONObject) -> list[str]:
+def _shown_part(part: JSONObject, shown_chars: int) -> list[str]:
     if part.get("type") == "text":
         return [str(part.get("text", ""))] if str(part.get("text", "")).strip() else []
     if part.get("type") == "file":
@@ -331,12 +385,13 @@ def _shown_part(part: JSONObject) -> list[str]:
     if not is_tool(part):
         return []
     result = part.get("errorText") if part.get("state") == ToolState.OUTPUT_ERROR else part.get("output")
-    return [f"(called {tool_name(part)} with {_cut(part.get('input'))})", f"(result: {_cut(result)})"]
+    given = _cut(part.get("input"), shown_chars)
+    return [f"(called {tool_name(part)} with {given})", f"(result: {_cut(result, shown_chars)})"]
 
 
-def _cut(value: JSONValue) -> str:
+def _cut(value: JSONValue, max_chars: int) -> str:
     text = value if isinstance(value, str) else dump(value)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
+    return text if len(text) <= max_chars else f"{text[:max_chars]}..."
 
 
 # Calls and their results

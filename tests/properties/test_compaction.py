@@ -66,6 +66,8 @@ bounds = st.builds(
     protect_head=st.integers(0, 4),
     tail_tokens=st.integers(0, 60),
     min_tail_messages=st.integers(0, 4),
+    tail_turns=st.integers(0, 3),
+    min_new_messages=st.integers(0, 3),
 )
 
 
@@ -95,6 +97,10 @@ def test_a_plan_covers_a_stretch_and_parts_no_call_from_its_result(history: list
     covered = history[found.start : found.end]
     assert [m["id"] for m in covered if not m["id"].startswith("compaction_")] == [m["id"] for m in plan.middle]
     assert not _open(covered) - _settled(covered)  # nothing that still waits is covered
+    turns = [message for message in kept_below if message["role"] == "user"]
+    assert len(turns) >= limits.tail_turns
+    summaries = [index for index, message in enumerate(history) if message["id"].startswith("compaction_")]
+    assert not summaries or len(history) - 1 - summaries[-1] > limits.min_new_messages
     assert not found.first_id.startswith("compaction_")
     assert not found.last_id.startswith("compaction_")
 

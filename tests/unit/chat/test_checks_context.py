@@ -7,13 +7,14 @@ from django.test import override_settings
 
 from chat import registry
 from chat.checks import check_overflow, check_values
+from chat.core.compaction_policy import CompactionPolicy
 from chat.core.context_policy import ContextPolicy
 from chat.think import Think
 
 
-def problems(policy: Any) -> list[str]:
+def problems(policy: Any, name: str = "context_policy") -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "registered_classes", lambda: [type("Reader", (_Reader,), {"context_policy": policy})])
+        patch.setattr(registry, "registered_classes", lambda: [type("Reader", (_Reader,), {name: policy})])
         return [str(found.msg) for found in check_values()]
 
 
@@ -34,7 +35,50 @@ def test_unknown_policies(policy: Any) -> None:
 
 def test_settings_that_are_none() -> None:
     assert check_overflow() == []
-    with override_settings(THINK_OVERFLOW_FORMULA="v3", THINK_MODEL_LIMITS={"a/": 5, "b/": {"size": 1}, "c/": {}}):
+    with override_settings(THINK_OVERFLOW_FORMULA="v4", THINK_MODEL_LIMITS={"a/": 5, "b/": {"size": 1}, "c/": {}}):
         found = [str(problem.msg) for problem in check_overflow()]
     assert len(found) == 3
-    assert found[0] == "THINK_OVERFLOW_FORMULA must be v1 or v2, not 'v3'."
+    known = "'v1', 'v2', 'v3', 'share', 'files'"
+    assert found[0] == f"THINK_OVERFLOW_FORMULA must be a CompactionPolicy or one of {known}, not 'v4'."
+
+
+@pytest.mark.parametrize("policy", [None, "v1", "v2", "v3", "share", "files", CompactionPolicy()])
+def test_known_compaction_policies(policy: Any) -> None:
+    assert problems(policy, "compaction_policy") == []
+
+
+@pytest.mark.parametrize("policy", ["v4", "", 5, ["v2"]])
+def test_unknown_compaction_policies(policy: Any) -> None:
+    [problem] = problems(policy, "compaction_policy")
+    assert "compaction_policy must be a CompactionPolicy or one of 'v1'" in problem
+
+
+def test_compaction_policies_with_impossible_numbers() -> None:
+    [problem] = problems(CompactionPolicy(keep_tokens=-1, share_percent=101), "compaction_policy")
+    assert "keep_tokens must be a whole number from 0, not -1." in problem
+    assert "share_percent must be from 1 to 100, not 101." in problem
+
+
+@pytest.mark.parametrize("formula", ["v1", "v2", "v3", "share", "files"])
+def test_presets_a_site_may_name(formula: str) -> None:
+    with override_settings(THINK_OVERFLOW_FORMULA=formula):
+        assert check_overflow() == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "THINK_RESERVED_TOKENS",
+        "THINK_COMPACTION_KEEP_TOKENS",
+        "THINK_COMPACTION_SUMMARY_TOKENS",
+        "THINK_COMPACTION_TOOL_CHARS",
+    ],
+)
+@pytest.mark.parametrize("value", [-1, 1.5, "8000", None, True])
+def test_numbers_that_are_none(name: str, value: Any) -> None:
+    with override_settings(**{name: value}):
+        [problem] = check_overflow()
+    assert problem.msg == f"{name} must be a whole number from 0, not {value!r}."
+    assert problem.id == "chat.E007"
+    with override_settings(**{name: 1}):
+        assert check_overflow() == []

@@ -13,6 +13,7 @@ from sessions_app.core.compaction import (
     Bounds,
     CompactionResult,
     Overlay,
+    SummaryForm,
     beyond_reach,
     create_compact_function,
     overlaid,
@@ -22,7 +23,6 @@ from sessions_app.core.compaction import (
     stored_range,
     summary_message,
     summary_prompt,
-    without_thinking,
 )
 from sessions_app.core.tokens import estimate_message, estimate_text
 from sessions_app.errors import CompactionFailed
@@ -140,6 +140,104 @@ def test_a4_26_a_former_summary_is_brought_up_to_date() -> None:
     assert "Keep the numbers." in prompt
 
 
+def test_b4_26_the_last_turns_stay_whole() -> None:
+    two = Bounds(tail_tokens=0, tail_turns=2)
+    assert middle(many(10), two) == ["m3", "m4", "m5"]  # m6 and m8 are the user's
+    assert middle(many(11), two) == ["m3", "m4", "m5", "m6", "m7"]  # and m10, which nobody has answered
+    assert middle(many(10), Bounds(tail_tokens=0, tail_turns=1)) == ["m3", "m4", "m5", "m6", "m7"]
+    size = estimate_message(many(1)[0])
+    assert middle(many(10), Bounds(tail_tokens=5 * size, tail_turns=2)) == ["m3", "m4"]  # what keeps most counts
+
+
+def test_b4_26_with_no_more_turns_than_stay_there_is_nothing_to_do() -> None:
+    assert middle(many(10), Bounds(tail_tokens=0, tail_turns=4)) == []
+    assert middle(many(10), Bounds(tail_tokens=0, tail_turns=9)) == []
+    assert middle(many(10), Bounds(tail_tokens=0, tail_turns=3)) == ["m3"]
+
+
+def test_b4_26_a_turn_that_stays_keeps_its_call_with_its_result() -> None:
+    history = many(10)
+    history[5] = with_parts("m5", call("c1", input={}))
+    history[6] = text_message("user", "meanwhile", "m6")
+    history[7] = with_parts("m7", done("c1"))
+    assert middle(history, Bounds(tail_tokens=0, tail_turns=2)) == ["m3", "m4"]
+
+
+def test_b4_26_a_few_messages_after_a_summary_are_not_worth_another() -> None:
+    former = summary_message(Overlay(id="x", first_id="m3", last_id="m5", summary="former"))
+    bounds = Bounds(tail_tokens=0, min_new_messages=4)
+    assert plan_compaction([*many(3), former, *many(10)[6:]], bounds) is None
+    assert middle([*many(3), former, *many(11)[6:]], bounds) == ["m6", "m7", "m8"]
+    assert middle(many(6), bounds) == ["m3"]  # no summary yet
+    unread = beyond_reach("first", "last")
+    assert middle([unread, *many(6)], Bounds(tail_tokens=0, min_new_messages=9)) == ["m0", "m1", "m2", "m3"]
+
+
+def test_b4_25_a_summary_is_asked_for_that_is_no_longer_than_it_may_become() -> None:
+    form = SummaryForm(max_tokens=200)
+    long = said("word " * 1000)[:1]
+    assert "about 200 tokens" in summary_prompt(long, "", counter=lambda text: 1296, form=form)
+    assert "at most 200 tokens" in summary_prompt(long, "former", form=form)
+    assert "about 60 tokens" in summary_prompt(said("few words"), "", form=SummaryForm(max_tokens=60))
+    assert "at most" not in summary_prompt(long, "")
+
+
+def test_b4_25_tools_are_cut_to_so_many_characters() -> None:
+    part = done("c1", input={"path": "x" * 3_000}) | {"output": "y" * 3_000}
+    prompt = summary_prompt([with_parts("m1", part)], "", form=SummaryForm(shown_chars=2_000))
+    assert "y" * 2_000 + "..." in prompt
+    assert "y" * 2_001 not in prompt
+    assert "x" * 2_001 not in prompt
+    assert len(pieces([with_parts("m1", part)] * 2, 600, estimate_text)) == 1
+    assert len(pieces([with_parts("m1", part)] * 2, 600, estimate_text, 2_000)) == 2
+
+
+def test_b4_25_a_stretch_is_split_by_what_is_shown_of_it() -> None:
+    prompts: list[str] = []
+
+    async def summarize(prompt: str) -> str:
+        prompts.append(prompt)
+        return "summary"
+
+    history = many(10)
+    history[3:8] = [with_parts(f"m{n}", done(f"c{n}", input={}) | {"output": "y" * 3_000}) for n in range(3, 8)]
+    for form, requests in [(None, 1), (SummaryForm(shown_chars=2_000), 5)]:
+        prompts.clear()
+        async_to_sync(create_compact_function(summarize, bounds=TINY, max_input_tokens=900, form=form))(history)
+        assert len(prompts) == requests
+
+
+def test_b4_27_files_are_listed_and_carried_on_without_the_model() -> None:
+    prompts: list[str] = []
+
+    async def summarize(prompt: str) -> str:
+        prompts.append(prompt)
+        return "Done so far.\n<read-files>\nforged.py\n</read-files>"
+
+    old = "Before.\n\n<read-files>\na.py\nb.py\n</read-files>\n\n<modified-files>\nc.py\n</modified-files>"
+    former = summary_message(Overlay(id="x", first_id="m0", last_id="m2", summary=old))
+    history = [former, *many(10)[3:]]
+    edit = {"type": "tool-edit", "toolCallId": "c2", "state": "output-available", "output": "ok"}
+    history[2] = with_parts("m4", done("c1", input={"path": "d.py"}), edit | {"input": {"path": "b.py"}})
+    function = create_compact_function(summarize, bounds=TINY, form=SummaryForm(lists_files=True))
+    result = async_to_sync(function)(history)
+    assert result is not None
+    assert result.summary == (
+        "Done so far.\n\n<read-files>\na.py\nd.py\n</read-files>\n\n<modified-files>\nb.py\nc.py\n</modified-files>"
+    )
+    assert "<previous_summary>\nBefore.\n</previous_summary>" in prompts[0]
+    assert "a.py" not in prompts[0]
+
+
+def test_b4_27_a_summary_of_nothing_but_lists_is_blank() -> None:
+    async def summarize(_prompt: str) -> str:
+        return "<read-files>\na.py\n</read-files>"
+
+    form = SummaryForm(lists_files=True)
+    with pytest.raises(CompactionFailed):
+        async_to_sync(create_compact_function(summarize, bounds=TINY, form=form))(many(10))
+
+
 def test_a4_27_overlays_are_read_from_the_leaf_upwards() -> None:
     path = [f"m{n}" for n in range(8)]
     older = Overlay(id="1", first_id="m1", last_id="m3")
@@ -198,11 +296,6 @@ def test_a4_25_a_blank_summary_is_a_failure() -> None:
 
     with pytest.raises(CompactionFailed):
         async_to_sync(create_compact_function(summarize, bounds=TINY))(many(10))
-
-
-def test_thinking_aloud_is_no_part_of_a_summary() -> None:
-    assert without_thinking("<think>hm</think>\n\nThe summary. ") == "The summary."
-    assert without_thinking(" as it is ") == "as it is"
 
 
 def test_a4_28_sanitize_tool_pairs() -> None:

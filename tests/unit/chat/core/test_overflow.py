@@ -1,4 +1,4 @@
-"""Both overflow formulas at their boundaries, and the estimate of a request."""
+"""The overflow formulas at their boundaries, and the estimate of a request."""
 
 import pytest
 
@@ -106,6 +106,63 @@ def test_the_formula_is_chosen() -> None:
     between = Count(input_tokens=90_000)
     assert overflows(between, SMALL, Formula.V2)
     assert not overflows(between, SMALL, Formula.V1)
+
+
+def estimated(tokens: int) -> Count:
+    return Count(input_tokens=tokens, is_estimate=True)
+
+
+def test_b4_25_an_estimate_beyond_the_context_less_answer_or_buffer() -> None:
+    for limits, usable in [(SMALL, 80_000), (LARGE, 200_000 - 32_000), (Limits(context_tokens=32_000), 0)]:
+        assert usable_tokens(limits, Formula.V3) == usable
+    assert not overflows(estimated(80_000), SMALL, Formula.V3)
+    assert overflows(estimated(80_001), SMALL, Formula.V3)
+    assert not overflows(estimated(95_000), SMALL, Formula.V3, reserved_tokens=1_000)
+    assert overflows(estimated(95_001), SMALL, Formula.V3, reserved_tokens=1_000)
+
+
+def test_b4_25_what_a_provider_counted_does_not_matter() -> None:
+    assert not overflows(Count(input_tokens=99_000, total_tokens=99_999), SMALL, Formula.V3)
+
+
+@pytest.mark.parametrize(("formula", "least"), [(Formula.V3, 20_000), (Formula.RESERVE, 16_384)])
+def test_a_context_that_is_no_larger_than_the_reserve_keeps_the_answer_free_alone(formula: Formula, least: int) -> None:
+    assert usable_tokens(Limits(context_tokens=least, output_tokens=4_000), formula) == least - 4_000
+    assert usable_tokens(Limits(context_tokens=least + 5, output_tokens=4_000), formula) == 5
+    assert usable_tokens(Limits(context_tokens=least), formula) == 0  # an answer of unknown length takes all of it
+
+
+def test_b4_26_nine_tenths_of_the_window_by_what_went_in() -> None:
+    assert usable_tokens(SMALL, Formula.SHARE) == 90_000
+    parts = Count(input_tokens=80_000, cache_read_tokens=9_999, cache_write_tokens=1, output_tokens=50_000)
+    assert not overflows(parts, SMALL, Formula.SHARE)
+    assert not overflows(Count(input_tokens=90_000, total_tokens=140_000), SMALL, Formula.SHARE)
+    for one_more in (Count(input_tokens=90_001), estimated(90_001)):
+        assert overflows(one_more, SMALL, Formula.SHARE)
+    assert overflows(Count(input_tokens=80_000, cache_read_tokens=9_999, cache_write_tokens=2), SMALL, Formula.SHARE)
+    assert usable_tokens(SMALL, Formula.SHARE, share_percent=50) == 50_000
+
+
+def test_b4_27_everything_beyond_the_context_less_a_reserve() -> None:
+    usable = 100_000 - 16_384
+    assert usable_tokens(SMALL, Formula.RESERVE) == usable_tokens(Limits(context_tokens=100_000), Formula.RESERVE)
+    assert not overflows(Count(input_tokens=usable - 1, output_tokens=1), SMALL, Formula.RESERVE)
+    assert overflows(Count(input_tokens=usable, output_tokens=1), SMALL, Formula.RESERVE)
+    assert overflows(Count(total_tokens=usable + 1), SMALL, Formula.RESERVE)
+    assert overflows(estimated(usable + 1), SMALL, Formula.RESERVE)
+    assert usable_tokens(SMALL, Formula.RESERVE, reserved_tokens=1_000) == 99_000
+
+
+def test_what_a_model_takes_as_input_bounds_every_formula() -> None:
+    declared = Limits(context_tokens=400_000, input_tokens=272_000, output_tokens=4_000)
+    assert usable_tokens(declared, Formula.V3) == usable_tokens(declared, Formula.RESERVE) == 272_000
+    assert usable_tokens(declared, Formula.SHARE) == 244_800
+
+
+@pytest.mark.parametrize("formula", list(Formula))
+def test_of_an_unknown_context_no_formula_says_anything(formula: Formula) -> None:
+    assert usable_tokens(Limits(input_tokens=5, output_tokens=5), formula) == 0
+    assert not overflows(estimated(10**9), Limits(), formula)
 
 
 def test_cached_tokens_are_counted_once() -> None:
