@@ -90,6 +90,38 @@ def test_what_it_is_about_is_asked_for_written_and_deleted(keeper: ChatPage, ope
     expect(there).to_contain_text(NOTHING)
 
 
+def test_histories_say_what_they_are_about(open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?agent=shelves")
+    tab.ask("say: Green tea.")
+    shown = overview(tab)
+    shown.get_by_role("button", name="Write it yourself").click()
+    shown.get_by_role("textbox").fill(f"Everything about tea, and more than fits into two lines of a list. {LONG}")
+    shown.get_by_role("button", name="Save").click()
+    expect(shown.locator(".overview-text")).to_contain_text("Everything about tea")
+    tab.page.locator("#histories").click()
+    tab.page.get_by_role("button", name="New history").click()
+    tab.page.get_by_role("dialog").get_by_role("textbox").fill("Second")
+    tab.page.keyboard.press("Enter")
+    expect(shown).to_contain_text(NOTHING)
+    tab.page.locator("#histories").click()
+    expect(tab.page.locator(".history-about")).to_have_count(1)
+    expect(tab.page.locator(".history-about")).to_contain_text("Everything about tea")
+    look(tab, "overview-histories")
+    check_both(tab)
+    tab.page.locator(".history-name", has_text="Untitled").click()
+    expect(shown.locator(".overview-text")).to_contain_text("Everything about tea")
+
+
+def test_where_a_model_is_named_it_is_kept_up_to_date(open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?agent=teller")
+    shown = overview(tab)
+    tab.ask("say: Green tea.")
+    expect(shown.locator(".overview-text")).to_have_text("Green tea.")  # a script says what it is told
+    tab.ask("say: Black tea.")
+    expect(shown.locator(".overview-text")).to_contain_text("Black tea.")
+    expect(shown).not_to_contain_text("Something was said or chosen since.")
+
+
 def test_why_there_is_none_is_said(keeper: ChatPage) -> None:
     keeper.ask("say: Green tea.")
     shown = overview(keeper)

@@ -63,7 +63,8 @@ export class SessionSwitcher {
   #row(session) {
     const count = session.message_count === 1 ? "1 message" : `${session.message_count} messages`;
     const choose = h("button", { type: "button", class: "history-name", "aria-current": session.is_current ? "true" : null, onclick: () => this.#switch(session) },
-      h("span", { class: "history-title", dir: "auto", text: nameOf(session) }), h("span", { class: "muted", text: count }));
+      h("span", { class: "history-title", dir: "auto", text: nameOf(session) }), h("span", { class: "muted", text: count }),
+      session.summary ? h("span", { class: "history-about", dir: "auto", text: session.summary }) : null);
     return h("li", { class: "history" }, choose,
       iconButton("edit", `Rename “${nameOf(session)}”`, () => this.#rename(session)),
       iconButton("bin", `Delete “${nameOf(session)}”`, () => this.#delete(session)));

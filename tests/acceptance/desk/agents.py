@@ -116,6 +116,12 @@ class Shelves(Keeper):
     keeps_sessions = True
 
 
+class Teller(Keeper):
+    """Has summaries for people written beside its turns."""
+
+    summary_model = ""
+
+
 class Note(Think):
     """A sub-agent of boards and of other notes."""
 
