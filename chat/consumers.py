@@ -214,10 +214,13 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         turn = await db(live.find_turn, self.key, request_id=request_id)
         actions = self._handshake.acked(request_id, snapshot.view(turn))
         assert self.delivery is not None
-        if turn is not None and turn.is_final and self.delivery.is_delivering(turn):
-            # It ended between the offer and this answer: its own delivery says everything, the end included, once.
-            self.delivery.acknowledged(turn)
-            return
+        if turn is not None and turn.is_final:
+            # A probe may have found it before its bell was heard, which would tell it after an end that is told here.
+            await self.hear_before(turn.position + 1)
+            if self.delivery.is_delivering(turn):
+                # It ended between the offer and this answer: its own delivery says everything, the end included, once.
+                self.delivery.acknowledged(turn)
+                return
         await self._act(actions, turn)
 
     async def _change_state(self, value: JSONValue) -> None:

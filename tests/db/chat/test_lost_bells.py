@@ -194,6 +194,30 @@ async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_told(
     assert await told(socket, dones=1) == [("r2", what) for what in ("0", "1", "2", "done")]
 
 
+@pytest.mark.parametrize("outcome", ["completed", "failed"])
+@pytest.mark.parametrize("before", [0, 1])
+async def test_a_turn_that_ended_before_its_bell_was_heard_is_acknowledged_and_told_once(
+    instance: AgentInstance, socket: Any, before: int, outcome: str
+) -> None:
+    """A probe finds the turn before its bell comes; the client acknowledges it when it is over already."""
+    turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS[: before + 1]]
+    for turn in turns[:before]:
+        await sync_to_async(answer)(turn)
+    turn = turns[before]
+    await sync_to_async(begin)(turn)
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_request"}))
+    [*_, offered] = await frames_until(socket, "cf_agent_stream_resuming")
+    assert offered["id"] == turn.request_id
+    await sync_to_async(end)(turn)
+    await Fiber.objects.filter(pk=turn.fiber_id).aupdate(status=outcome)
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": turn.request_id}))
+    found = await told(socket, dones=before + 1)
+    for late in turns:
+        ring_for(instance, late)
+    assert await socket.receive_nothing(timeout=1)
+    assert found == [(request, what) for request in REQUESTS[: before + 1] for what in ("0", "1", "2", "done")]
+
+
 async def test_a_chosen_sibling_is_told_although_its_bell_is_lost(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
