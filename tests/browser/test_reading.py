@@ -79,15 +79,16 @@ def test_older_messages_load_above_without_moving_the_reader(tab: ChatPage, live
     seen = tab.page.evaluate(
         """async () => {
             const scroller = document.getElementById("scroller");
+            const frame = () => new Promise((done) => requestAnimationFrame(done));
             scroller.scrollTop = 500;
-            await new Promise((done) => setTimeout(done, 50));
+            for (let i = 0; i < 3; i += 1) await frame(); // what came into sight has its real height
             const top = scroller.getBoundingClientRect().top;
             const all = () => [...document.querySelectorAll(".message")];
             const anchor = all().find((message) => message.getBoundingClientRect().bottom > top + 10);
             const before = anchor.getBoundingClientRect().top;
             const pause = () => new Promise((done) => setTimeout(done, 50));
-            for (let i = 0; i < 60 && all().length <= 50; i += 1) await pause();
-            await new Promise((done) => setTimeout(done, 200));
+            for (let i = 0; i < 300 && all().length <= 50; i += 1) await pause();
+            for (let i = 0; i < 3; i += 1) await frame();
             return [anchor.dataset.id, before, anchor.getBoundingClientRect().top, all().length];
         }"""
     )
