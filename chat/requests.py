@@ -93,7 +93,10 @@ class ClientRequests:
         turn = live.turn_ref(admission.turn)
         assert self.delivery is not None
         if not admission.is_new:
-            # Sent again over a new line. Where its delivery is still to come or at work, that ends it, and once.
+            # Sent again over a new line, which may not have heard of it: the old one had it admitted just now. Where
+            # its delivery is still to come or at work, that ends it, and once.
+            if await self.follows(turn):
+                await self.hear_before(turn.position + 1)
             if turn.is_final and not self.delivery.is_delivering(turn):
                 await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
             return

@@ -218,6 +218,21 @@ async def test_a_turn_that_ended_before_its_bell_was_heard_is_acknowledged_and_t
     assert found == [(request, what) for request in REQUESTS[: before + 1] for what in ("0", "1", "2", "done")]
 
 
+async def test_a_request_that_is_sent_again_before_its_bell_was_heard_is_told_once(
+    instance: AgentInstance, socket: Any
+) -> None:
+    """It was admitted over the line that was cut, after this one had looked; it is over when it comes again."""
+    turn = await sync_to_async(accept)(instance, "r1")
+    await sync_to_async(answer)(turn)
+    body = json.dumps({"messages": [text_message("question-r1", "user")]})
+    request = {"type": "cf_agent_use_chat_request", "id": "r1", "init": {"method": "POST", "body": body}}
+    await socket.send_to(json.dumps(request))
+    found = await told(socket, dones=1)
+    ring_for(instance, turn)
+    assert await socket.receive_nothing(timeout=1)
+    assert found == IN_ORDER[:4]
+
+
 async def test_a_chosen_sibling_is_told_although_its_bell_is_lost(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
