@@ -97,7 +97,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         await self.channel_layer.group_add(group_of(key), self.channel_name)
         await self.channel_layer.group_add(user_group(credential.user_id), self.channel_name)
         snapshot = await self.snapshot()
-        await outbox.end_what_was_left(snapshot.failed)
+        await outbox.end_what_was_left(snapshot)
         self.delivery.heard.add_up_to(snapshot.last_position)
         self.state_version = snapshot.state_version
         self.session_id = snapshot.session_id

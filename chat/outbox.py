@@ -109,16 +109,17 @@ class Outbox:
             self._has_path_to.add(turn.request_id)
             await self.transcript(connect=True)
 
-    async def end_what_was_left(self, unseen_failure: TurnRef | None) -> None:
+    async def end_what_was_left(self, snapshot: Snapshot) -> None:
         """Tell the end of the answer that this client was being told when its line was cut, if it has ended.
 
-        A failure that the user has not seen is told by the handshake, with its text.
+        A failure that the user has not seen is told by the handshake, with its text; what the snapshot finds running,
+        by its delivery, also when it ends meanwhile.
         """
         request_id = await self._told.last()
         self._has_path_to.add(request_id)
         turn = await db(live.find_turn, self._key, request_id=request_id) if request_id else None
-        is_told_elsewhere = turn is not None and unseen_failure is not None and turn.turn_id == unseen_failure.turn_id
-        if turn is not None and turn.is_final and not is_told_elsewhere:
+        told_elsewhere = {each.turn_id for each in (*snapshot.turns, snapshot.failed) if each is not None}
+        if turn is not None and turn.is_final and turn.turn_id not in told_elsewhere:
             await self._send(frames.done(request_id, turn.status, message_ids=turn.message_ids, replay=True))
 
     async def done(self, turn: TurnRef, outcome: TurnStatus) -> None:

@@ -148,3 +148,28 @@ async def test_a_look_at_the_rows_while_somebody_comes_in_does_not_tell_the_hist
     assert kinds == ["cf_agent_chat_messages", "cf_agent_identity", "cf_agent_mcp_servers"]
     assert await socket.receive_nothing(timeout=0.3)
     await socket.disconnect()
+
+
+async def test_one_that_ends_while_its_client_comes_back_is_ended_once(
+    connect: Connect, alice: User, running: Turn, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """The look at the rows finds it running; a moment later, when its end is looked for, it is over."""
+    settings.THINK_STREAM_IDLE_SECONDS = 0.1
+    await connect("mine", acknowledges=True)
+    look = AgentConsumer.snapshot
+
+    async def look_and_end(consumer: AgentConsumer) -> Snapshot:
+        found = await look(consumer)
+        await sync_to_async(end)(running)
+        return found
+
+    monkeypatch.setattr(AgentConsumer, "snapshot", look_and_end)
+    socket = connection("/agents/assistant/talk?_pk=mine", cookie=await sync_to_async(cookie_of)(alice))
+    await socket.connect(timeout=5)
+    found = await frames_until(socket, "cf_agent_mcp_servers")
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+    if not ends(found):
+        found += await frames_until(socket, "done")
+    assert await socket.receive_nothing(timeout=2)
+    assert len(ends(found)) == 1
+    await socket.disconnect()
