@@ -61,6 +61,7 @@ export class OverviewView {
   }
 
   async read() {
+    if (!this.#conversation) return; // put away meanwhile
     const turn = ++this.#turn;
     clearTimeout(this.#timer);
     this.readLeafId = this.#conversation.leafId;
@@ -160,7 +161,7 @@ export class OverviewView {
       await verb();
       await this.read();
     } catch (error) {
-      this.#draw({ ...this.summary, error: error.message });
+      if (this.#conversation) this.#draw({ ...this.summary, error: error.message });
     }
   }
 
