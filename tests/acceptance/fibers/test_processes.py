@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from celery import Celery, current_app
 from django.contrib.auth.models import Group
-from django.db import connection
+from django.db import connection, transaction
 
 from fibers import selectors, services
 from fibers.models import Fiber
@@ -106,8 +106,9 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
 @pytest.mark.parametrize("stop", [[0, "before"], [1, "inside"], [1, "after"], [3, "end"]])
 def test_a_killed_worker_is_replaced_and_each_effect_happened_once(start_worker: Start, stop: list[Any]) -> None:
     first = start_worker()
-    fiber = services.start_fiber("site.work", {"steps": 3, "stop": stop}, lane="a")
-    follower = services.start_fiber("site.work", {"steps": 1}, lane="a")
+    with transaction.atomic():  # both are there before one holds the only writer of SQLite
+        fiber = services.start_fiber("site.work", {"steps": 3, "stop": stop}, lane="a")
+        follower = services.start_fiber("site.work", {"steps": 1}, lane="a")
     wait_for(lambda: reached(fiber))
     kill(first)
     assert status(fiber) == "running"

@@ -24,6 +24,12 @@ CLOSED = "http://127.0.0.1:1/v1"
 NOBODY = {"ollama": CLOSED, "lmstudio": CLOSED, "llamacpp": CLOSED}
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of a test answers when the machine lets it."""
+    monkeypatch.setattr(discovery, "PROBE_SECONDS", 10.0)
+
+
 @pytest.fixture
 def no_local_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "local_model_is_installed", lambda: False)
