@@ -3,71 +3,51 @@
 import { count, fullness, kindOf, leftOut, percent, piecesOf, policyText, several, usageOf } from "./context_facts.js";
 import { h, iconButton } from "./dom.js";
 import { money } from "./format.js";
+import { OpenFolds, PanelView } from "./panel_view.js";
 
-const PAUSE = 250;
-
-export class ContextView {
-  #conversation = null;
-  #off = [];
-  #timer = 0;
+export class ContextView extends PanelView {
   #abort = null;
-  #open = new Set(); // sections that a person has opened
+  #folds = new OpenFolds();
 
   constructor(element, api) {
-    Object.assign(this, { element, api });
-    this.body = h("div", { class: "context" });
+    super(element, api, "context");
     this.live = h("p", { class: "visually-hidden", role: "status" });
-    element.append(this.body, this.live);
+    element.append(this.live);
   }
 
-  show(conversation) {
-    if (this.#conversation === conversation && this.shownId === conversation.instance.id) return;
-    this.hide();
-    this.#conversation = conversation;
-    this.shownId = conversation.instance.id;
-    const again = () => this.#later();
-    this.#off = ["spoken-end", "summaries", "reconnected", "switched"].map((name) => conversation.on(name, again));
-    this.#off.push(conversation.on("messages", () => conversation.leafId !== this.readLeafId && again())); // another branch
-    this.body.replaceChildren(h("p", { class: "muted", text: this.shownId ? "Asking what the model will read" : "Nothing yet: a conversation begins with its first message." }));
+  follow(on, again) {
+    for (const name of ["spoken-end", "summaries", "reconnected", "switched"]) on(name, again);
+    on("messages", () => this.conversation.leafId !== this.readLeafId && again()); // another branch
+  }
+
+  begin() {
+    this.say(this.shownId ? "Asking what the model will read" : "Nothing yet: a conversation begins with its first message.");
     if (this.shownId) this.read();
   }
 
   hide() {
-    for (const off of this.#off) off();
-    this.#off = [];
+    super.hide();
     this.#abort?.abort();
-    clearTimeout(this.#timer);
-    this.#conversation = null;
-  }
-
-  #later() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.read(), PAUSE);
   }
 
   async read({ isAsked = false } = {}) {
     this.#abort?.abort();
     const abort = (this.#abort = new AbortController());
-    const { id } = this.#conversation.instance;
-    this.readLeafId = this.#conversation.leafId;
+    const { id } = this.conversation.instance;
+    this.readLeafId = this.conversation.leafId;
     try {
       const [context, usage] = await Promise.all([this.api.context(id, abort), this.api.usage(id).catch(() => null)]);
       if (!abort.signal.aborted) this.#draw(context, usage);
       if (isAsked && !abort.signal.aborted) this.live.textContent = fullness(context).text;
     } catch (error) {
-      if (error.name !== "AbortError" && !abort.signal.aborted) this.#fail(error);
+      if (error.name !== "AbortError" && !abort.signal.aborted) this.fail(error, () => this.read({ isAsked: true }));
     }
-  }
-
-  #fail(error) {
-    const again = h("button", { type: "button", class: "button", text: "Try again", onclick: () => this.read({ isAsked: true }) });
-    this.body.replaceChildren(h("p", { class: "is-error", role: "alert", text: error.message }), h("p", { class: "panel-actions" }, again));
   }
 
   #draw(context, usage) {
     const hadFocus = this.body.contains(document.activeElement) ? document.activeElement.dataset.keep : null;
     const full = fullness(context);
-    for (const piece of this.body.querySelectorAll("details")) this.#note(piece); // its own event may be still on its way
+    this.#folds.noteAll(this.body);
     this.body.replaceChildren(
       h(
         "div",
@@ -88,29 +68,13 @@ export class ContextView {
     if (hadFocus) this.body.querySelector(`[data-keep="${hadFocus}"]`)?.focus({ preventScroll: true });
   }
 
-  #note(piece) {
-    if (!piece.isConnected) return;
-    if (piece.open) this.#open.add(piece.dataset.key);
-    else this.#open.delete(piece.dataset.key);
-  }
-
   #fold(key, label, tokens, build, number = null) {
-    const body = h("div", { class: "context-body" });
-    const summary = h(
-      "summary",
-      { "data-keep": key },
+    const summary = [
       h("span", { class: `swatch is-${key}`, "aria-hidden": "true" }),
       h("span", { class: "context-label", text: number === null ? label : `${label} (${count(number)})` }),
       h("span", { class: "context-tokens", text: count(tokens) }, h("span", { class: "visually-hidden", text: " tokens" })),
-    );
-    const details = h("details", { class: "context-piece", dataset: { key }, open: this.#open.has(key) }, summary, body);
-    const fill = () => {
-      this.#note(details);
-      if (details.open && !body.childElementCount) body.append(...build());
-    };
-    details.addEventListener("toggle", fill);
-    if (details.open) fill();
-    return details;
+    ];
+    return this.#folds.make(key, summary, h("div", { class: "context-body" }), (body) => body.append(...build()));
   }
 }
 

@@ -2,40 +2,30 @@
 
 import { BlockCard } from "./block_card.js";
 import { h } from "./dom.js";
+import { PanelView } from "./panel_view.js";
 import { grouped, Remembered } from "./remembered.js";
 
-export class MemoryView {
-  #conversation = null;
-  #off = [];
+export class MemoryView extends PanelView {
   #turn = 0; // answers to older questions do not count
   #cards = new Map();
 
   constructor(element, api) {
-    Object.assign(this, { element, api });
-    this.body = h("div", { class: "memory" });
-    element.append(this.body);
+    super(element, api, "memory");
   }
 
-  show(conversation) {
-    if (this.#conversation === conversation && this.shownId === conversation.instance.id) return;
-    this.hide();
-    this.#conversation = conversation;
-    this.shownId = conversation.instance.id;
-    this.#off = ["spoken-end", "reconnected"].map((name) => conversation.on(name, () => this.read()));
-    this.#off.push(conversation.on("switched", () => this.#begin())); // another history remembers other things
-    this.#begin();
+  follow(on) {
+    for (const name of ["spoken-end", "reconnected"]) on(name, () => this.read());
+    on("switched", () => this.begin()); // another history remembers other things
   }
 
-  #begin() {
+  begin() {
     this.#cards.clear();
-    this.body.replaceChildren(h("p", { class: "muted", text: "Reading what is remembered" }));
+    this.say("Reading what is remembered");
     this.read();
   }
 
   hide() {
-    for (const off of this.#off) off();
-    this.#off = [];
-    this.#conversation = null;
+    super.hide();
     this.#turn += 1;
   }
 
@@ -46,18 +36,14 @@ export class MemoryView {
       const blocks = sessionId ? (await this.api.request("GET", `/sessions/${encodeURIComponent(sessionId)}/context`)).blocks : [];
       if (turn === this.#turn) this.#draw(grouped(blocks, memory), sessionId);
     } catch (error) {
-      if (turn === this.#turn) this.#fail(error);
+      if (turn !== this.#turn) return;
+      this.fail(error);
+      this.#cards.clear();
     }
   }
 
   async #session() {
     return this.shownId ? ((await this.api.instance(this.shownId)).session_id ?? "") : "";
-  }
-
-  #fail(error) {
-    const again = h("button", { type: "button", class: "button", text: "Try again", onclick: () => this.read() });
-    this.body.replaceChildren(h("p", { class: "is-error", role: "alert", text: error.message }), h("p", { class: "panel-actions" }, again));
-    this.#cards.clear();
   }
 
   #draw(groups, sessionId) {

@@ -6,73 +6,56 @@ import { h } from "./dom.js";
 import { editor } from "./editor.js";
 import { timeLabel } from "./format.js";
 import { changesText, documentFacts, lineCounts, NOTHING, originOf, spokenCounts, stateOf } from "./overview_facts.js";
+import { OpenFolds, PanelView } from "./panel_view.js";
 
-const PAUSE = 250;
 const AGAIN = 3000; // while it is being written: the bell that says it is there may be lost
 const seg = encodeURIComponent;
 
-export class OverviewView {
-  #conversation = null;
-  #off = [];
+export class OverviewView extends PanelView {
   #turn = 0; // answers to older questions do not count
-  #timer = 0;
-  #open = new Set(); // changed texts that a person has opened
+  #folds = new OpenFolds();
   #isEditing = false;
 
   constructor(element, api) {
-    Object.assign(this, { element, api });
-    this.body = h("div", { class: "overview" });
+    super(element, api, "overview");
     this.live = h("p", { class: "visually-hidden", role: "status" });
-    element.append(this.body, this.live);
+    element.append(this.live);
   }
 
-  show(conversation) {
-    if (this.#conversation === conversation && this.shownId === conversation.instance.id) return;
-    this.hide();
-    this.#conversation = conversation;
-    this.shownId = conversation.instance.id;
-    const again = () => this.#later();
-    this.#off = ["spoken-end", "reconnected"].map((name) => conversation.on(name, again));
-    this.#off.push(conversation.on("titled", ({ id }) => id === conversation.instance.id && again()));
-    this.#off.push(conversation.on("switched", () => this.#begin()));
-    this.#off.push(conversation.on("messages", () => conversation.leafId !== this.readLeafId && again())); // another branch
-    this.#begin();
+  follow(on, again) {
+    for (const name of ["spoken-end", "reconnected"]) on(name, again);
+    on("titled", ({ id }) => id === this.shownId && again());
+    on("switched", () => this.begin());
+    on("messages", () => this.conversation.leafId !== this.readLeafId && again()); // another branch
   }
 
-  #begin() {
+  begin() {
     this.#isEditing = false;
-    this.#open.clear();
-    this.body.replaceChildren(h("p", { class: "muted", text: this.shownId ? "Reading what it is about" : "Nothing yet: a conversation begins with its first message." }));
+    this.summary = null;
+    this.#folds.clear();
+    this.say(this.shownId ? "Reading what it is about" : "Nothing yet: a conversation begins with its first message.");
     if (this.shownId) this.read();
   }
 
   hide() {
-    for (const off of this.#off) off();
-    this.#off = [];
-    this.#conversation = null;
+    super.hide();
     this.#turn += 1;
     this.#isEditing = false;
-    clearTimeout(this.#timer);
-  }
-
-  #later(pause = PAUSE) {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.read(), pause);
   }
 
   async read() {
-    if (!this.#conversation) return; // put away meanwhile
+    if (!this.conversation) return; // put away meanwhile
     const turn = ++this.#turn;
-    clearTimeout(this.#timer);
-    this.readLeafId = this.#conversation.leafId;
+    this.stopWaiting();
+    this.readLeafId = this.conversation.leafId;
     try {
       this.sessionId = (await this.api.instance(this.shownId)).session_id ?? "";
       const summary = this.sessionId ? await this.#request("GET") : null;
       if (turn !== this.#turn) return;
       if (summary) this.#draw(summary);
-      else this.body.replaceChildren(h("p", { class: "muted", text: "Nothing was said yet." }));
+      else this.say("Nothing was said yet.");
     } catch (error) {
-      if (turn === this.#turn) this.#fail(error);
+      if (turn === this.#turn) this.fail(error);
     }
   }
 
@@ -80,18 +63,13 @@ export class OverviewView {
     return this.api.request(method, `/sessions/${seg(this.sessionId)}/summary`, body);
   }
 
-  #fail(error) {
-    const again = h("button", { type: "button", class: "button", text: "Try again", onclick: () => this.read() });
-    this.body.replaceChildren(h("p", { class: "is-error", role: "alert", text: error.message }), h("p", { class: "panel-actions" }, again));
-  }
-
   #draw(summary) {
     if (this.summary && stateOf(this.summary) && !stateOf(summary)) this.live.textContent = summary.error || summary.text;
     this.summary = summary;
-    if (stateOf(summary)) this.#later(AGAIN);
+    if (stateOf(summary)) this.later(AGAIN);
     if (this.#isEditing) return; // what a person writes stays until it is stored or given up
     const kept = this.body.contains(document.activeElement) ? document.activeElement.dataset.keep : null;
-    for (const piece of this.body.querySelectorAll("details")) this.#note(piece); // its own event may be still on its way
+    this.#folds.noteAll(this.body);
     this.about = h("section", { class: "overview-about", "aria-label": "In short" }, this.#aboutNodes(summary));
     this.body.replaceChildren(this.about, ...this.#changeNodes(summary));
     if (kept) (this.body.querySelector(`[data-keep="${CSS.escape(kept)}"]`) ?? this.body.querySelector("button"))?.focus({ preventScroll: true });
@@ -161,7 +139,7 @@ export class OverviewView {
       await verb();
       await this.read();
     } catch (error) {
-      if (this.#conversation) this.#draw({ ...this.summary, error: error.message });
+      if (this.conversation) this.#draw({ ...this.summary, error: error.message });
     }
   }
 
@@ -173,32 +151,16 @@ export class OverviewView {
     ];
   }
 
-  #note(piece) {
-    if (!piece.isConnected) return;
-    if (piece.open) this.#open.add(piece.dataset.key);
-    else this.#open.delete(piece.dataset.key);
-  }
-
   #document(changed) {
     const { name, note } = documentFacts(changed);
-    const key = `${changed.of} ${name}`;
     const counts = lineCounts(changed);
-    const body = h("div", { class: "overview-diff" });
-    const summary = h(
-      "summary",
-      { "data-keep": key },
+    const summary = [
       h("span", { class: "context-label" }, h("span", { dir: "auto", text: name }), note ? h("span", { class: "muted", text: ` ${note}` }) : null),
       counts ? h("span", { class: "context-tokens" }, h("span", { "aria-hidden": "true", text: counts }), h("span", { class: "visually-hidden", text: spokenCounts(changed) })) : null,
-    );
-    const details = h("details", { class: "context-piece", dataset: { key }, open: this.#open.has(key) }, summary, body);
-    const fill = () => {
-      this.#note(details);
-      if (!details.open || body.childElementCount) return;
+    ];
+    return this.#folds.make(`${changed.of} ${name}`, summary, h("div", { class: "overview-diff" }), (body) => {
       if (changed.patch) body.append(diffNode(changed.patch, `What changed of ${name}`));
       if (changed.is_cut) body.append(h("p", { class: "muted", text: changed.patch ? "The rest is too long to show." : "It is too long to compare." }));
-    };
-    details.addEventListener("toggle", fill);
-    if (details.open) fill();
-    return details;
+    });
   }
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.core.language_model import Finish, FinishReason, ModelEvent, ModelRequest, TextDelta, Usage
+from chat.core.language_model import ModelEvent, ModelRequest
 from chat.errors import InputInvalid, ModelAuth, ModelError, Overloaded, QuotaExceeded
 from chat.models import AgentInstance
 from chat.turns import titling
@@ -21,39 +21,14 @@ from thinkproject.kernel.aio import db
 
 from .agents import Summarised
 from .conftest import MakeRoom, Room, status_of
+from .small_model import SmallModel
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Teller:
-    """A model that says what it is told to, and keeps what it was asked."""
-
-    name = "test/teller"
-    accepts_images = False
-
-    def __init__(self) -> None:
-        self.says = "About tea."
-        self.errors: list[ModelError] = []
-        self.requests: list[ModelRequest] = []
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        self.requests.append(request)
-        if self.errors:
-            raise self.errors.pop(0)
-        yield TextDelta(text=self.says)
-        yield Finish(reason=FinishReason.STOP, usage=Usage(input_tokens=1_000_000), model_name="teller")
-
-    def describe(self, request: ModelRequest) -> dict[str, Any]:
-        return {"messages": len(request.messages)}
-
-    @property
-    def asked(self) -> list[str]:
-        return [str(request.messages) for request in self.requests]
-
-
 @pytest.fixture
-def teller(monkeypatch: pytest.MonkeyPatch) -> Teller:
-    model = Teller()
+def teller(monkeypatch: pytest.MonkeyPatch) -> SmallModel:
+    model = SmallModel("test/teller", "About tea.")
     monkeypatch.setattr(Summarised, "summary_model", model)
     return model
 
@@ -79,7 +54,9 @@ async def ask_for_one(room: Room) -> str:
     return await db(request_summary, instance, str(instance.session_id))
 
 
-async def test_b5_05_a_summary_is_written_beside_the_turn(make_room: MakeRoom, teller: Teller, rung: list[str]) -> None:
+async def test_b5_05_a_summary_is_written_beside_the_turn(
+    make_room: MakeRoom, teller: SmallModel, rung: list[str]
+) -> None:
     room = make_room("summarised")
     turn = await room.say("say: Green tea.")
     assert status_of(turn) == "completed"
@@ -94,7 +71,7 @@ async def test_b5_05_a_summary_is_written_beside_the_turn(make_room: MakeRoom, t
 
 
 async def test_b5_05_one_begins_with_the_first_step_and_none_with_the_others(
-    make_room: MakeRoom, teller: Teller
+    make_room: MakeRoom, teller: SmallModel
 ) -> None:
     room = make_room("summarised")
     await room.say('call: add {"a": 1, "b": 2}\n---\nsay: Three.')
@@ -105,7 +82,7 @@ async def test_b5_05_one_begins_with_the_first_step_and_none_with_the_others(
 
 
 async def test_b5_05_at_the_first_step_it_tells_what_is_being_worked_on(
-    make_room: MakeRoom, teller: Teller, monkeypatch: pytest.MonkeyPatch
+    make_room: MakeRoom, teller: SmallModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = make_room("summarised")
     seen: list[str] = []
@@ -121,7 +98,7 @@ async def test_b5_05_at_the_first_step_it_tells_what_is_being_worked_on(
 
 @pytest.mark.parametrize("silenced", ["chat.turns.runner.start_summary", "chat.turns.persistence.start_summary"])
 async def test_b5_05_at_the_first_step_and_at_the_end(
-    make_room: MakeRoom, teller: Teller, monkeypatch: pytest.MonkeyPatch, silenced: str
+    make_room: MakeRoom, teller: SmallModel, monkeypatch: pytest.MonkeyPatch, silenced: str
 ) -> None:
     room = make_room("summarised")
     monkeypatch.setattr(silenced, lambda *_: None)
@@ -132,7 +109,7 @@ async def test_b5_05_at_the_first_step_and_at_the_end(
 
 
 async def test_b5_05_what_is_new_is_told_to_the_model_with_the_former_summary(
-    make_room: MakeRoom, teller: Teller
+    make_room: MakeRoom, teller: SmallModel
 ) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
@@ -146,7 +123,7 @@ async def test_b5_05_what_is_new_is_told_to_the_model_with_the_former_summary(
     assert found.text == "About tea and cake."
 
 
-async def test_b5_05_where_nothing_is_new_no_model_is_called(make_room: MakeRoom, teller: Teller) -> None:
+async def test_b5_05_where_nothing_is_new_no_model_is_called(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
     await db(start_summary, room.key, await session_of(room))
@@ -154,7 +131,7 @@ async def test_b5_05_where_nothing_is_new_no_model_is_called(make_room: MakeRoom
     assert len(teller.requests) == 1
 
 
-async def test_b5_05_off_by_default_and_for_sub_agents(make_room: MakeRoom, teller: Teller) -> None:
+async def test_b5_05_off_by_default_and_for_sub_agents(make_room: MakeRoom, teller: SmallModel) -> None:
     child = make_room("summarised")
     child.key = child.key.below("summarised", "child")
     await child.say("say: hi")
@@ -175,7 +152,7 @@ async def test_b5_05_settings_name_the_model(make_room: MakeRoom, settings: Any)
 
 @pytest.mark.parametrize(("error", "asked"), [(Overloaded(), 3), (ModelAuth(), 1)])
 async def test_b5_05_failure_is_silent_and_holds_up_nothing(
-    make_room: MakeRoom, teller: Teller, error: ModelError, asked: int
+    make_room: MakeRoom, teller: SmallModel, error: ModelError, asked: int
 ) -> None:
     teller.errors = [error] * 9
     room = make_room("summarised")
@@ -187,7 +164,9 @@ async def test_b5_05_failure_is_silent_and_holds_up_nothing(
     assert (work.state, work.error) == ("", "")
 
 
-async def test_b5_05_a_person_asks_for_one_where_none_is_written_unasked(make_room: MakeRoom, teller: Teller) -> None:
+async def test_b5_05_a_person_asks_for_one_where_none_is_written_unasked(
+    make_room: MakeRoom, teller: SmallModel
+) -> None:
     room = make_room("plain")
     await room.say("say: Green tea.")
     fiber_id = await ask_for_one(room)
@@ -201,7 +180,7 @@ async def test_b5_05_a_person_asks_for_one_where_none_is_written_unasked(make_ro
 
 
 async def test_b5_05_asked_for_it_is_written_anew_in_the_place_of_own_words(
-    make_room: MakeRoom, teller: Teller
+    make_room: MakeRoom, teller: SmallModel
 ) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
@@ -218,7 +197,7 @@ async def test_b5_05_asked_for_it_is_written_anew_in_the_place_of_own_words(
 
 @pytest.mark.parametrize("says", ["", "<think>hm"])
 async def test_b5_05_who_asked_is_told_why_there_is_none(
-    make_room: MakeRoom, teller: Teller, says: str, rung: list[str]
+    make_room: MakeRoom, teller: SmallModel, says: str, rung: list[str]
 ) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
@@ -234,7 +213,7 @@ async def test_b5_05_who_asked_is_told_why_there_is_none(
     assert (await db(summary_work, await session_of(room), since=found.written_at)).error == ""
 
 
-async def test_b5_05_of_nothing_there_is_no_summary(make_room: MakeRoom, teller: Teller) -> None:
+async def test_b5_05_of_nothing_there_is_no_summary(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
     await room.handle.clear()
@@ -243,7 +222,7 @@ async def test_b5_05_of_nothing_there_is_no_summary(make_room: MakeRoom, teller:
         await ask_for_one(room)
 
 
-async def test_b5_05_who_asks_too_often_is_refused(make_room: MakeRoom, teller: Teller, settings: Any) -> None:
+async def test_b5_05_who_asks_too_often_is_refused(make_room: MakeRoom, teller: SmallModel, settings: Any) -> None:
     settings.THINK_TURNS_PER_MINUTE = 1
     room = make_room("summarised")
     await room.say("say: Green tea.")
@@ -251,10 +230,10 @@ async def test_b5_05_who_asks_too_often_is_refused(make_room: MakeRoom, teller: 
         await ask_for_one(room)
 
 
-async def test_b5_05_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, teller: Teller) -> None:
+async def test_b5_05_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
 
-    class Deleting(Teller):
+    class Deleting(SmallModel):
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
             await db(lambda: services.clear_session(Session.objects.get().pk))
             async for event in super().stream(request):
@@ -266,7 +245,7 @@ async def test_b5_05_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, 
     assert await summary_of(room) is None
 
 
-async def test_b5_05_it_is_paid_and_ends_at_the_budget(make_room: MakeRoom, teller: Teller, settings: Any) -> None:
+async def test_b5_05_it_is_paid_and_ends_at_the_budget(make_room: MakeRoom, teller: SmallModel, settings: Any) -> None:
     settings.THINK_PRICES = {"test/teller": {"input": 3, "output": 0}}
     room = make_room("summarised")
     await room.say("usage: 0 0\nsay: hi")
