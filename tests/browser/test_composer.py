@@ -77,6 +77,7 @@ def test_sent_message_leaves_no_draft(tab: ChatPage) -> None:
 
 def test_up_in_the_empty_field_edits_the_last_message_and_escape_ends_that(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
+    expect(tab.messages).to_have_count(2)
     tab.input.press("ArrowUp")
     expect(tab.input).to_have_value("Alpha\nsay: a.")
     expect(tab.page.locator(".message.is-edited")).to_have_count(1)

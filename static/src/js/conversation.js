@@ -143,6 +143,7 @@ export class Conversation extends Transcript {
       return this.emit("status");
     }
     stream.isDone = true;
+    this.endedAt = performance.now();
     if (stream.message) {
       stream.message.isLive = false;
       this.emit("message", stream.message.id);

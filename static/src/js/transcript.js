@@ -7,6 +7,7 @@ import { TurnStream } from "./stream.js";
 const REFRESH_PAUSE = 60;
 const MOST = 600; // messages in the page of somebody who reads on and on, in either direction
 const DROPPED = 200;
+const MOST_MISSED = 4;
 const COMPACTION_LOOK = 3_000;
 
 /**
@@ -40,6 +41,8 @@ export class Transcript extends Emitter {
     this.isLoaded = false;
     this.loadError = null;
     this.readAt = 0; // when the last page was asked for
+    this.endedAt = 0; // when the last answer ended, as the line told
+    this.missed = 0; // pages in a row that came too late for that
     this.isClosed = false;
     if (page) this.takePage(page);
   }
@@ -87,12 +90,19 @@ export class Transcript extends Emitter {
       const page = await this.api.messages(this.instance.id, { limit: 50 });
       if (this.isClosed) return;
       this.loadError = null;
+      if (this.#isBeforeAnEnd(asked)) return this.refreshSoon();
       this.readAt = asked;
       this.takePage(page);
     } catch (error) {
       this.loadError = error;
       this.emit("status");
     }
+  }
+
+  /** An answer has ended since the page was asked for, which may know nothing of it and would take it out of sight. */
+  #isBeforeAnEnd(asked) {
+    this.missed = asked < this.endedAt ? this.missed + 1 : 0;
+    return this.missed > 0 && this.missed < MOST_MISSED; // where one end follows another a page is taken all the same
   }
 
   takePage(raw) {

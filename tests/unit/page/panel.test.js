@@ -180,3 +180,29 @@ Deno.test("what was changed is counted for eyes and for ears", () => {
   same(changesText({ documents: [one], additions: 2, deletions: 0 }), "1 text of what is remembered, +2.");
   same(changesText({ documents: [one, one], additions: 0, deletions: 0, has_more_documents: true }), "More than 2 texts of what is remembered, too long to compare.");
 });
+
+Deno.test("a page that was asked for before an answer ended does not take it out of sight", async () => {
+  const pages = [];
+  const transcript = new Transcript({ messages: () => new Promise((done) => pages.push(done)) }, { id: "i" });
+  const early = transcript.refresh();
+  transcript.messages = [{ id: "q", role: "user" }, { id: "a", role: "assistant" }]; // as the line told them meanwhile
+  await new Promise((done) => setTimeout(done, 2));
+  transcript.endedAt = performance.now();
+  pages[0]({ items: [] });
+  await early;
+  same(transcript.messages.map((item) => item.id), ["q", "a"]);
+  const later = transcript.refresh();
+  pages.at(-1)({ items: [{ id: "b", role: "user" }] }); // another tab has chosen another version
+  await later;
+  same(transcript.messages.map((item) => item.id), ["b"]);
+  for (let times = 0; times < 5; times += 1) {
+    const read = transcript.refresh();
+    await new Promise((done) => setTimeout(done, 2));
+    transcript.endedAt = performance.now(); // one end follows another: sooner or later a page counts
+    pages.at(-1)({ items: [{ id: "c", role: "user" }] });
+    await read;
+  }
+  same(transcript.messages.map((item) => item.id), ["c"]);
+  transcript.isClosed = true;
+  clearTimeout(transcript.refreshTimer);
+});
