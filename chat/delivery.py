@@ -102,6 +102,11 @@ class Delivery:
         """Whether no turn is told or waits to be."""
         return self._current is None and not self._turns
 
+    @property
+    def next_untold(self) -> TurnRef | None:
+        """The first turn whose end is still to come; it may be over already."""
+        return self._turns[min(self._turns)] if self._turns else None
+
     def is_delivering(self, turn: TurnRef) -> bool:
         """Whether the end of this turn is still to be sent, or being sent."""
         current = self._current

@@ -218,6 +218,25 @@ async def test_a_turn_that_ended_before_its_bell_was_heard_is_acknowledged_and_t
     assert found == [(request, what) for request in REQUESTS[: before + 1] for what in ("0", "1", "2", "done")]
 
 
+async def test_a_probe_finds_a_turn_that_is_over_and_still_to_be_told(
+    instance: AgentInstance, socket: Any, settings: Any
+) -> None:
+    """Who answered a call asks for the turn that follows; it may have been quicker than the question."""
+    settings.THINK_STREAM_IDLE_SECONDS = 3  # until then nobody notices that it is over
+    turn = await sync_to_async(accept)(instance, "r1")
+    ring_for(instance, turn)
+    await frames_until(socket, "cf_agent_chat_messages")
+    await asyncio.sleep(0.3)
+    await sync_to_async(answer)(turn)
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_request", "probeId": "p"}))
+    [*_, offered] = await frames_until(socket, "cf_agent_stream_resuming")
+    assert (offered["id"], offered["probeId"]) == ("r1", "p")
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+    assert await told(socket, dones=1) == IN_ORDER[:4]
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_request", "probeId": "q"}))
+    assert (await frames_until(socket, "cf_agent_stream_resume_none"))[-1]["probeId"] == "q"
+
+
 async def test_a_request_that_is_sent_again_before_its_bell_was_heard_is_told_once(
     instance: AgentInstance, socket: Any
 ) -> None:
