@@ -205,10 +205,11 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
 
     async def _probe(self, probe_id: str | None) -> None:
         view = (await self.snapshot()).view()
-        untold = None if self.delivery is None else self.delivery.next_untold
-        if view.is_idle and untold is not None:
+        assert self.delivery is not None
+        untold = self.delivery.untold
+        if view.is_idle and untold:
             # It is over, and this client has heard nothing of it yet: its delivery tells it, to who takes the offer.
-            view = replace(view, active=untold.request_id)
+            view = replace(view, active=untold[min(untold)].request_id)
         if self.expects_turn and view.is_idle and await db(has_pending_interaction, self.key):
             await self._act(self._handshake.wait_for_answers(probe_id))
         else:

@@ -60,7 +60,7 @@ class Delivery:
         self.heard = Heard()
         self._give_up = give_up
         self._handshake = handshake
-        self._turns: dict[int, TurnRef] = {}
+        self.untold: dict[int, TurnRef] = {}  # by position: those whose end is still to come, some of them over already
         self._own: set[str] = set()  # requests that this connection sent
         self._ended: set[str] = set()
         self._ending: set[str] = set()  # of those, the ones whose end is being sent out of turn
@@ -79,11 +79,11 @@ class Delivery:
     def tell(self, turn: TurnRef, *, is_own: bool = False) -> None:
         """A turn was accepted: deliver it when its time comes."""
         self.heard.add(turn.position)
-        if turn.turn_id in self._ended or turn.position in self._turns:
+        if turn.turn_id in self._ended or turn.position in self.untold:
             return
         if is_own:
             self._own.add(turn.request_id)
-        self._turns[turn.position] = turn
+        self.untold[turn.position] = turn
         self._changed.set()
 
     async def accepted(self, turn: TurnRef) -> None:
@@ -100,18 +100,13 @@ class Delivery:
     @property
     def is_idle(self) -> bool:
         """Whether no turn is told or waits to be."""
-        return self._current is None and not self._turns
-
-    @property
-    def next_untold(self) -> TurnRef | None:
-        """The first turn whose end is still to come; it may be over already."""
-        return self._turns[min(self._turns)] if self._turns else None
+        return self._current is None and not self.untold
 
     def is_delivering(self, turn: TurnRef) -> bool:
         """Whether the end of this turn is still to be sent, or being sent."""
         current = self._current
         is_current = current is not None and current.turn_id == turn.turn_id
-        return is_current or turn.position in self._turns or turn.turn_id in self._ending
+        return is_current or turn.position in self.untold or turn.turn_id in self._ending
 
     def acknowledged(self, turn: TurnRef) -> None:
         """The client wants the replay of a turn that runs: once more from the beginning, then live."""
@@ -123,7 +118,7 @@ class Delivery:
     async def settle(self, turn_id: str) -> None:
         """A turn ended. One that waits behind another is ended here; the current one by its own delivery."""
         self._changed.set()
-        waiting = next((t for t in self._turns.values() if t.turn_id == turn_id), None)
+        waiting = next((t for t in self.untold.values() if t.turn_id == turn_id), None)
         if waiting is not None and waiting is not self._current:
             ended = await self.outbox.find_turn(turn_id)
             if ended is not None and ended.is_final and not ended.has_begun:
@@ -138,7 +133,7 @@ class Delivery:
         Nothing of them may follow but their `done` frames. A client that clears in mid-stream gets the empty transcript
         too: chunks that were under way to it then have brought the message back.
         """
-        gone = (turn for turn in self._turns.values() if turn.generation < generation)
+        gone = (turn for turn in self.untold.values() if turn.generation < generation)
         turns = sorted(gone, key=lambda turn: turn.position)
         current = self._current
         self.outbox.clear(turns)
@@ -162,7 +157,7 @@ class Delivery:
         beginning.
         """
         kept = {turn.turn_id for turn in turns}
-        left = sorted((t for t in self._turns.values() if t.turn_id not in kept), key=lambda turn: turn.position)
+        left = sorted((t for t in self.untold.values() if t.turn_id not in kept), key=lambda turn: turn.position)
         current = self._current
         self.outbox.clear(left, back=turns)
         for turn in left:
@@ -179,7 +174,7 @@ class Delivery:
             self.tell(turn)
 
     def _forget(self, turn: TurnRef) -> None:
-        self._turns.pop(turn.position, None)
+        self.untold.pop(turn.position, None)
         self._ended.add(turn.turn_id)
 
     async def _serve_or_give_up(self) -> None:
@@ -192,10 +187,10 @@ class Delivery:
     async def _serve(self) -> None:
         while True:
             self._changed.clear()
-            if not self._turns:
+            if not self.untold:
                 await self._changed.wait()
                 continue
-            turn = self._turns[min(self._turns)]
+            turn = self.untold[min(self.untold)]
             self._current = turn
             try:
                 await self._serve_turn(turn)
