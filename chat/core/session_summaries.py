@@ -3,6 +3,7 @@
 Not what models read in the place of older messages: that is a compaction (`sessions_app/core/compaction.py`).
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,6 +17,8 @@ MESSAGE_CHARS: Final = 2_000
 ALL_CHARS: Final = 16_000
 _MAX_OUTPUT_TOKENS: Final = 1_500  # room for reasoning before the summary
 _LEFT_OUT: Final = "[...]"
+_WORD: Final = re.compile(r"[^\W\d_]{4,}")
+_STEM: Final = 5  # letters of a word that its forms share
 
 _SYSTEM: Final = """\
 You keep a person's list of conversations. Say of the conversation that you are given what it is about, what was done
@@ -50,6 +53,13 @@ def _material(messages: Sequence[JSONObject]) -> str:
 
 def _start(text: str) -> str:
     return text if len(text) <= MESSAGE_CHARS else f"{text[:MESSAGE_CHARS]}..."
+
+
+def is_about(summary: str, messages: Sequence[JSONObject]) -> bool:
+    """Whether a summary speaks in words of the conversation. A very small model often apologises instead."""
+    said = {word.lower()[:_STEM] for word in _WORD.findall(_material(messages))}
+    telling = [word.lower()[:_STEM] for word in _WORD.findall(summary)]
+    return bool(telling) and sum(word in said for word in telling) >= len(telling) / 2
 
 
 def clean_summary(text: str) -> str:

@@ -17,10 +17,11 @@ from django.db import transaction
 from chat import policy
 from chat.agent import Agent, InstanceKey
 from chat.core.language_model import Finish
-from chat.core.session_summaries import clean_summary, session_summary_request
+from chat.core.session_summaries import clean_summary, is_about, session_summary_request
 from chat.errors import InputInvalid
 from chat.instance_rows import hold_instance, key_of
 from chat.llm.conf import llm_settings
+from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.models import AgentInstance
 from chat.think import Think
 from chat.turns.small_calls import ask, count_call, small_model
@@ -155,6 +156,8 @@ async def _write(context: FiberContext, agent: Think, material: Material) -> Non
     messages = [message.to_ui() for message in material.messages]
     said, finish = await ask(model, session_summary_request(material.previous, messages))
     text = clean_summary(said)
+    if model.name == LOCAL_MODEL_NAME and not is_about(text, messages):
+        text = ""
     await db(_store, context, text, material, (model.name, finish))
     if not text:
         raise ThinkError(EMPTY)

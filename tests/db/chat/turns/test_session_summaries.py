@@ -8,6 +8,7 @@ import pytest
 
 from chat.core.language_model import ModelEvent, ModelRequest
 from chat.errors import InputInvalid, ModelAuth, ModelError, Overloaded, QuotaExceeded
+from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.models import AgentInstance
 from chat.turns import titling
 from chat.turns.summarising import request_summary, start_summary, summary_work
@@ -211,6 +212,17 @@ async def test_b5_05_who_asked_is_told_why_there_is_none(
     assert (await summary_of(room)).text == "About tea."  # type: ignore[union-attr]
     found = await db(write_summary, await session_of(room), "Mine")
     assert (await db(summary_work, await session_of(room), since=found.written_at)).error == ""
+
+
+async def test_b5_05_of_a_very_small_model_only_what_speaks_of_the_conversation(
+    make_room: MakeRoom, teller: SmallModel
+) -> None:
+    teller.name = LOCAL_MODEL_NAME
+    room = make_room("summarised")
+    await room.say("say: Something else.")
+    assert await summary_of(room) is None
+    await room.say("say: Green tea is about tea.")
+    assert (await summary_of(room)).text == "About tea."  # type: ignore[union-attr]
 
 
 async def test_b5_05_of_nothing_there_is_no_summary(make_room: MakeRoom, teller: SmallModel) -> None:

@@ -8,6 +8,7 @@ from chat.core.session_summaries import (
     MAX_SUMMARY,
     MESSAGE_CHARS,
     clean_summary,
+    is_about,
     session_summary_request,
 )
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -60,6 +61,19 @@ def test_b5_05_of_a_long_conversation_the_beginning_and_the_end() -> None:
 )
 def test_b5_05_one_paragraph_is_kept(said: str, kept: str) -> None:
     assert clean_summary(said) == kept
+
+
+@pytest.mark.parametrize(
+    ("summary", "is_about_it"),
+    [
+        ("The capital of France, which is Paris.", True),
+        ("I'm sorry for your loss, but I can't provide a response based on your request.", False),
+        ("", False),
+    ],
+)
+def test_b5_05_a_very_small_model_has_to_speak_of_the_conversation(summary: str, is_about_it: bool) -> None:
+    said = [message("user", "What is the capital of France?"), message("assistant", "The capital is Paris.")]
+    assert is_about(summary, said) is is_about_it
 
 
 def test_b5_05_600_characters_at_most() -> None:
