@@ -19,6 +19,7 @@ from sessions_app.core.compaction import (
     stored_range,
     summary_message,
 )
+from sessions_app.core.plain_text import storable
 from sessions_app.core.tokens import TokenCounter, estimate_messages, estimate_text
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import CompactionFailed, CompactionInvalid, CompactionNotFound, MessageNotFound
@@ -311,7 +312,7 @@ def _subject(compaction_id: str) -> str:
 
 def check_summary(summary: str) -> str:
     """Give a summary as it is stored. **Errors:** `CompactionInvalid` when it is blank or too long."""
-    text = summary.replace("\0", "").encode(errors="replace").decode().strip()
+    text = storable(summary).strip()
     if not text:
         raise CompactionInvalid("A summary needs a text.")
     if len(text) > MAX_SUMMARY_CHARS:

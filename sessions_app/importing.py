@@ -20,6 +20,7 @@ from django.utils.dateparse import parse_datetime
 from sessions_app import import_rows
 from sessions_app.core.messages import MAX_BYTES, Role, is_message_id, parse_message
 from sessions_app.core.parts import interrupt_part, is_pending, map_parts
+from sessions_app.core.plain_text import storable
 from sessions_app.core.repair import INTERRUPTED_TEXT
 from sessions_app.errors import ExportInvalid, MessageInvalid, SummaryInvalid
 from sessions_app.exporting import (
@@ -270,9 +271,7 @@ def _value(line: JSONObject, name: str) -> Any:
     if name.endswith("_at"):
         return _instant(line, name)
     value = line[name]
-    if isinstance(value, str):  # PostgreSQL stores neither NUL nor lone surrogates in plain text
-        return value.replace("\0", "").encode(errors="replace").decode()
-    return value
+    return storable(value) if isinstance(value, str) else value
 
 
 def _instant(line: JSONObject, name: str) -> datetime:

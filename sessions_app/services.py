@@ -16,6 +16,7 @@ from sessions_app.compacting import forget_compactions
 from sessions_app.core.limits import Spill
 from sessions_app.core.messages import Role, to_ui
 from sessions_app.core.parts import pending_calls
+from sessions_app.core.plain_text import storable
 from sessions_app.core.pruning import merge_calls
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
@@ -387,4 +388,4 @@ def _rewrite(writer: Writer, row: Message, message: JSONObject) -> bool:
 
 
 def _clean_name(name: str) -> str:
-    return name.replace("\0", "").encode(errors="replace").decode()[:NAME_CHARS]
+    return storable(name)[:NAME_CHARS]

@@ -15,6 +15,7 @@ from django.utils import timezone
 from sessions_app import selectors
 from sessions_app.core.compaction import SYNTHETIC_PREFIX
 from sessions_app.core.messages import StoredMessage
+from sessions_app.core.plain_text import storable
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import SummaryInvalid
 from sessions_app.models import Session, SessionSummary
@@ -146,7 +147,7 @@ def forget_summary(session_id: str, *, keeps_own: bool = False) -> None:
 
 def check_text(text: str) -> str:
     """Give a summary as it is stored. **Errors:** `SummaryInvalid` when it is blank or too long."""
-    cleaned = text.replace("\0", "").encode(errors="replace").decode().strip()
+    cleaned = storable(text).strip()
     if not cleaned:
         raise SummaryInvalid("A summary needs a text.")
     if len(cleaned) > MAX_CHARS:

@@ -1,4 +1,4 @@
-"""What of a model's answer is meant to be read: without the thoughts before it, and without characters that trick."""
+"""Texts from outside as they may be stored or read, without what stands before an answer and without what tricks."""
 
 import re
 import unicodedata
@@ -7,6 +7,11 @@ from typing import Final
 _OPENING: Final = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _CLOSING: Final = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _ANY_OPENING: Final = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+
+
+def storable(text: str) -> str:
+    """A text as every database stores it: PostgreSQL takes neither NUL nor half a character."""
+    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 def without_thoughts(text: str) -> str:

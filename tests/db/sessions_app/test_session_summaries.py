@@ -1,6 +1,9 @@
 """Summaries of sessions for people, and what a session has changed (B5.5): rows, without a model."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -46,6 +49,12 @@ def ids(found: Material | None) -> list[str]:
     return [] if found is None else [message.id for message in found.messages]
 
 
+def is_current(session: Session) -> bool:
+    found = find_summary(session.pk)
+    assert found is not None
+    return found.is_current
+
+
 def summarise(session: Session, text: str = "About tea.", *, afresh: bool = False) -> bool:
     return store_summary(session.pk, text, material=material(session, afresh=afresh), model_name="m/x", afresh=afresh)
 
@@ -65,7 +74,7 @@ def test_b5_05_a_summary_tells_of_the_shown_path(session: Session) -> None:
 def test_b5_05_what_is_new_is_added_to_the_former_summary(session: Session) -> None:
     summarise(session)
     services.append_messages(session.pk, [text_message("user", "three", "u3")])
-    assert not find_summary(session.pk).is_current  # type: ignore[union-attr]
+    assert not is_current(session)
     found = material(session)
     assert (found.previous, ids(found)) == ("About tea.", ["u3"])
     assert ids(material(session, afresh=True)) == ["u1", "a2", "u3"]
@@ -75,7 +84,7 @@ def test_b5_05_what_is_new_is_added_to_the_former_summary(session: Session) -> N
 def test_b5_05_an_answer_that_has_grown_is_new(session: Session) -> None:
     summarise(session)
     services.put_assistant(session.pk, text_message("assistant", "two and a half", "a2"), after="u1")
-    assert not find_summary(session.pk).is_current  # type: ignore[union-attr]
+    assert not is_current(session)
     assert ids(material(session)) == ["a2"]
 
 
@@ -258,8 +267,10 @@ def test_b5_05_the_diff_has_bounds(session: Session, monkeypatch: pytest.MonkeyP
     assert (found.documents[0].status, found.documents[0].diff.patch) == ("added", "")
 
 
-def test_b5_05_two_queries_whatever_was_changed(session: Session, django_assert_num_queries: object) -> None:
+def test_b5_05_two_queries_whatever_was_changed(
+    session: Session, django_assert_num_queries: Callable[[int], AbstractContextManager[Any]]
+) -> None:
     for number in range(30):
         put(session, f"notes{number % 7}", str(number))
-    with django_assert_num_queries(2):  # type: ignore[operator]  # pytest-django's
+    with django_assert_num_queries(2):
         session_diff(session.pk)

@@ -50,6 +50,12 @@ async def summary_of(room: Room) -> SummaryView | None:
     return await db(find_summary, await session_of(room))
 
 
+async def text_of(room: Room) -> str:
+    found = await summary_of(room)
+    assert found is not None
+    return found.text
+
+
 async def ask_for_one(room: Room) -> str:
     instance = await db(lambda: AgentInstance.objects.get(name=room.key.name))
     return await db(request_summary, instance, str(instance.session_id))
@@ -188,12 +194,12 @@ async def test_b5_05_asked_for_it_is_written_anew_in_the_place_of_own_words(
     await db(write_summary, await session_of(room), "Mine")
     await room.say("say: Cake.")
     assert len(teller.requests) == 1
-    assert (await summary_of(room)).text == "Mine"  # type: ignore[union-attr]
+    assert await text_of(room) == "Mine"
     await ask_for_one(room)
     await run_until_idle(skip_delays=True)
     assert "Mine" not in teller.asked[1]
     assert "Green tea." in teller.asked[1]
-    assert (await summary_of(room)).text == "About tea."  # type: ignore[union-attr]
+    assert await text_of(room) == "About tea."
 
 
 @pytest.mark.parametrize("says", ["", "<think>hm"])
@@ -209,7 +215,7 @@ async def test_b5_05_who_asked_is_told_why_there_is_none(
     work = await db(summary_work, await session_of(room), since=None)
     assert (work.state, work.error) == ("", "The model gave no summary. Ask again, or write one yourself.")
     assert rung == ["conversation.changed"]
-    assert (await summary_of(room)).text == "About tea."  # type: ignore[union-attr]
+    assert await text_of(room) == "About tea."
     found = await db(write_summary, await session_of(room), "Mine")
     assert (await db(summary_work, await session_of(room), since=found.written_at)).error == ""
 
@@ -222,7 +228,7 @@ async def test_b5_05_of_a_very_small_model_only_what_speaks_of_the_conversation(
     await room.say("say: Something else.")
     assert await summary_of(room) is None
     await room.say("say: Green tea is about tea.")
-    assert (await summary_of(room)).text == "About tea."  # type: ignore[union-attr]
+    assert await text_of(room) == "About tea."
 
 
 async def test_b5_05_of_nothing_there_is_no_summary(make_room: MakeRoom, teller: SmallModel) -> None:

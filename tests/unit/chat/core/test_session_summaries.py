@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.core.language_model import TextContent
+from chat.core.language_model import TextContent, UserMessage
 from chat.core.session_summaries import (
     ALL_CHARS,
     MAX_SUMMARY,
@@ -20,7 +20,8 @@ def message(role: str, text: str) -> JSONObject:
 
 def asked(previous: str, *messages: JSONObject) -> str:
     [said] = session_summary_request(previous, messages).messages
-    [content] = said.content  # type: ignore[union-attr]  # a user's message
+    assert isinstance(said, UserMessage)
+    [content] = said.content
     assert isinstance(content, TextContent)
     return content.text
 
