@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
@@ -101,3 +101,32 @@ def test_the_keyboard_decides(desk: ChatPage) -> None:
     desk.page.keyboard.press("Enter")
     expect(desk.answers.last).to_contain_text("paid 5")
     expect(desk.input).to_be_focused()
+
+
+def test_the_keyboard_stays_at_a_question_while_the_page_draws_itself(desk: ChatPage) -> None:
+    held: list[Route] = []
+    is_read = False
+    desk.page.route("**/messages?**", lambda route: route.continue_() if is_read else held.append(route))
+    desk.ask(PAY)
+    allow = question(desk).get_by_role("button", name="Allow")
+    allow.focus()
+    facts = desk.answers.last.locator(".facts")  # they come with the page
+    assert facts.count() == 0
+    is_read = True
+    for route in held:
+        route.continue_()
+    expect(facts).to_be_visible()
+    expect(allow).to_be_focused()
+    desk.page.keyboard.press("Enter")
+    expect(desk.answers.last).to_contain_text("paid 5")
+
+
+def test_the_keyboard_stays_at_what_answers_all(desk: ChatPage, open_tab: OpenTab) -> None:
+    calls = "\n".join(f'call tool pay {{"amount": {number}}}' for number in range(3))
+    desk.ask(f"{calls}\nsay: All of them: {{results}}.")
+    other = open_tab(desk.page.url.removeprefix(desk.base_url), context=desk.page.context)
+    everything = desk.page.get_by_role("button", name="Allow all")
+    everything.focus()
+    question(other).first.get_by_role("button", name="Allow").click()
+    expect(everything).to_have_text("Allow all 2")
+    expect(everything).to_be_focused()

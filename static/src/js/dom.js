@@ -43,18 +43,29 @@ export function iconButton(name, label, onclick, props = {}) {
   return h("button", { type: "button", class: "icon-button", "aria-label": label, title: label, onclick, ...props }, icon(name));
 }
 
-/** Put exactly these children into the element, moving and keeping those that are already there. */
+/**
+ * Put exactly these children into the element, keeping those that are already there. What is not wanted goes first: a child
+ * that only comes to stand elsewhere is not moved, because a moved one loses the focus.
+ */
 export function setChildren(element, wanted) {
+  const kept = new Set(wanted);
+  for (const child of [...element.childNodes]) if (!kept.has(child)) child.remove();
   let cursor = element.firstChild;
   for (const child of wanted) {
     if (child === cursor) cursor = cursor.nextSibling;
     else element.insertBefore(child, cursor);
   }
-  while (cursor) {
-    const next = cursor.nextSibling;
-    cursor.remove();
-    cursor = next;
-  }
+}
+
+const nameOf = (element) => element.dataset.act ?? element.getAttribute("aria-label") ?? element.textContent;
+
+/** Put new nodes into the element. Who was at one of its buttons is at the new one: the same `data-act`, or the same name. */
+export function renew(element, nodes) {
+  const name = element.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  element.replaceChildren(...nodes);
+  if (name === null) return;
+  const same = [...element.querySelectorAll("button:enabled, a")].find((item) => nameOf(item) === name);
+  same?.focus({ preventScroll: true });
 }
 
 /** Set text only where it differs, so that nothing is announced or repainted for no reason. */

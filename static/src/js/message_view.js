@@ -1,6 +1,6 @@
 // One message on the page: its parts, and under it what one can do with it.
 
-import { h, iconButton, setChildren, setText } from "./dom.js";
+import { h, iconButton, renew, setChildren, setText } from "./dom.js";
 import { fullTime, timeLabel, turnFacts, usageFacts } from "./format.js";
 import { isLongText } from "./long_text.js";
 import { isTool } from "./fold.js";
@@ -103,9 +103,7 @@ export class MessageView {
     const key = message.isLive && !extra.note ? "live" : JSON.stringify([message.isLive, message.siblings, message.turn, extra, message.createdAt, textOf(message) !== ""]);
     if (key === this.footKey) return;
     this.footKey = key;
-    const name = this.foot.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
-    this.foot.replaceChildren(...this.#footNodes(message, extra));
-    if (name) this.foot.querySelector(`[aria-label="${CSS.escape(name)}"]:enabled`)?.focus({ preventScroll: true });
+    renew(this.foot, this.#footNodes(message, extra));
   }
 
   #footNodes(message, extra) {

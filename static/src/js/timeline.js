@@ -1,6 +1,6 @@
 // The conversation as a list on the page: keyed message views, what is on its way, and a line that says what goes on.
 
-import { h, icon, setChildren, setText } from "./dom.js";
+import { h, icon, renew, setChildren, setText } from "./dom.js";
 import { notice } from "./dialogs.js";
 import { MessageView } from "./message_view.js";
 import { Scroll } from "./scroll.js";
@@ -209,13 +209,13 @@ export class Timeline {
     this.statusKey = key;
     element.className = `status is-${status.kind}`;
     const buttons = (status.actions ?? []).map(({ name, label }) =>
-      h("button", { type: "button", class: "button", text: label, onclick: () => this.context.act(name) }),
+      h("button", { type: "button", class: "button", dataset: { act: name }, text: label, onclick: () => this.context.act(name) }),
     );
-    element.replaceChildren(
+    renew(element, [
       h("p", {}, status.kind === "error" ? icon("alert") : null, h("span", { text: status.text })),
       ...(status.detail ? [h("p", { class: "muted", text: status.detail })] : []),
       ...(buttons.length ? [h("p", { class: "status-actions" }, buttons)] : []),
-    );
+    ]);
   }
 
   #drawDown() {

@@ -51,7 +51,7 @@ export class ToolView {
     }
     this.question ??= new QuestionView(this.context);
     this.question.update(part, message, valueNode);
-    this.element.append(this.question.element);
+    if (this.question.element.parentElement !== this.element) this.element.append(this.question.element); // moved, it would lose the focus
   }
 
   /** A call that the server does not run: it waits in the last answer. */
