@@ -27,6 +27,7 @@ from chat.errors import InputInvalid, TurnConfigInvalid
 from chat.llm.conf import llm_settings
 from chat.llm.prices import price_table
 from chat.think import Think
+from sessions_app.core.summary_form import as_sections
 
 RESERVED = {"sub"}
 _CAMEL_CASE = (
@@ -215,6 +216,8 @@ def check_overflow(**_kwargs: Any) -> list[CheckMessage]:
         for name, value in _numbers().items()
         if not is_count(value)
     ]
+    if chat_settings.compaction_sections not in ({}, ()):
+        problems += _sections_problems()
     problems += [
         f"THINK_MODEL_LIMITS: {name!r} needs an object with context, output and input in tokens, not {given!r}."
         for name, given in llm_settings.model_limits.items()
@@ -230,6 +233,14 @@ def _numbers() -> dict[str, object]:
         "THINK_COMPACTION_SUMMARY_TOKENS": chat_settings.compaction_summary_tokens,
         "THINK_COMPACTION_TOOL_CHARS": chat_settings.compaction_tool_chars,
     }
+
+
+def _sections_problems() -> list[str]:
+    try:
+        as_sections(chat_settings.compaction_sections)
+    except ValueError as error:
+        return [f"THINK_COMPACTION_SECTIONS: {error}"]
+    return []
 
 
 def _is_limits(given: Any) -> bool:

@@ -54,6 +54,12 @@ class ChatSettings:
         0,
         doc="Characters of what a tool was given and gave that are shown for a summary; 0: as the policy has it.",
     )
+    compaction_sections: Setting[dict[str, str]] = Setting(
+        "THINK_COMPACTION_SECTIONS",
+        {},
+        doc="Sections of summaries: titles with what belongs under each, as JSON in the environment. Empty: as the "
+        "policy has it.",
+    )
     prunes_outputs = Setting(
         "THINK_PRUNE_OUTPUTS", True, doc="Whether old tool outputs are let go at the end of turns, as models read them."
     )

@@ -4,12 +4,14 @@ A preset is one of the documented ways to do it; the site names one, a class may
 whoever asks knows the model and reads the settings.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from chat.core.overflow import SHARE_PERCENT, Count, Formula, Limits, overflows, usable_tokens
 from chat.errors import TurnConfigInvalid
-from sessions_app.core.compaction import PROTECT_HEAD, SHOWN_CHARS, TAIL_TOKENS, Bounds
+from sessions_app.core.compaction import PROTECT_HEAD, TAIL_TOKENS, Bounds
+from sessions_app.core.summary_form import SHOWN_CHARS, TOPIC_SECTIONS, WORK_SECTIONS, Sections, as_sections
 
 MIN_TAIL_TOKENS: Final = 2_000
 MAX_TAIL_TOKENS: Final = 15_000
@@ -29,7 +31,7 @@ class CompactionPolicy:
     from 2,000 to 15,000; with `keep_turns` none) and the last `keep_turns` whole; at the beginning `protect_head`
     messages. A summary has at most `summary_tokens` (0: no bound) and is made of `shown_chars` characters of what each
     tool was given and gave. At most `min_new_messages` after a summary are not worth another. `lists_files` adds which
-    files were read and modified.
+    files were read and modified. `sections` are titles with what belongs under each: pairs, or a mapping.
     """
 
     formula: Formula = Formula.V2
@@ -42,6 +44,7 @@ class CompactionPolicy:
     shown_chars: int = SHOWN_CHARS
     min_new_messages: int = 0
     lists_files: bool = False
+    sections: Sections | Mapping[str, str] = TOPIC_SECTIONS
 
     def usable_tokens(self, limits: Limits) -> int:
         """Tokens that a conversation may take; 0 where nothing is known, or nothing would be left."""
@@ -87,8 +90,10 @@ V1: Final = CompactionPolicy(formula=Formula.V1)
 V2: Final = CompactionPolicy()
 """`"v2"`, the default: from the context less the longest answer and a reserve."""
 
-V3: Final = CompactionPolicy(formula=Formula.V3, keep_tokens=8_000, summary_tokens=4_096, shown_chars=2_000)
-"""`"v3"`: by an estimate of each request; 8,000 tokens stay, summaries of 4,096."""
+V3: Final = CompactionPolicy(
+    formula=Formula.V3, keep_tokens=8_000, summary_tokens=4_096, shown_chars=2_000, sections=WORK_SECTIONS
+)
+"""`"v3"`: by an estimate of each request; 8,000 tokens stay, summaries of 4,096 in sections for work."""
 
 SHARE: Final = CompactionPolicy(formula=Formula.SHARE, keep_turns=2, summary_tokens=2_000, min_new_messages=4)
 """`"share"`: beyond 90 % of the context by input alone; the last two turns stay, summaries of 2,000 tokens."""
@@ -100,27 +105,28 @@ PRESETS: Final[dict[str, CompactionPolicy]] = {"v1": V1, "v2": V2, "v3": V3, "sh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """What a site says instead of a preset's numbers; 0: as the preset has it. Fields are named as the policy's."""
+class SiteChoice:
+    """What a site says instead of a preset; 0 and nothing: as the preset has it. Fields are named as the policy's."""
 
     reserved_tokens: int = 0
     keep_tokens: int = 0
     summary_tokens: int = 0
     shown_chars: int = 0
+    sections: Sections | Mapping[str, str] = ()
 
 
 def compaction_policy(
-    choice: CompactionPolicy | str, numbers: Numbers | None = None, *, source: str = "compaction_policy"
+    choice: CompactionPolicy | str, site: SiteChoice | None = None, *, source: str = "compaction_policy"
 ) -> CompactionPolicy:
-    """Give the policy that was chosen: itself, or a preset by its name with the site's numbers in it.
+    """Give the policy that was chosen: itself, or a preset by its name with what the site says in it.
 
     `source` is what an error names: the attribute or the setting. **Errors:** `TurnConfigInvalid` for an unknown name,
-    and for numbers that no conversation could be compacted by.
+    and for values that no conversation could be compacted by.
     """
     if isinstance(choice, CompactionPolicy):
         policy = choice
     elif isinstance(choice, str) and choice in PRESETS:  # type: ignore[redundant-expr]  # a developer's value
-        policy = _with_numbers(PRESETS[choice], numbers or Numbers())
+        policy = _as_site_says(PRESETS[choice], site or SiteChoice())
     else:
         known = ", ".join(repr(name) for name in PRESETS)
         raise TurnConfigInvalid(f"{source} must be a CompactionPolicy or one of {known}, not {choice!r}.")
@@ -130,9 +136,9 @@ def compaction_policy(
     return policy
 
 
-def _with_numbers(policy: CompactionPolicy, numbers: Numbers) -> CompactionPolicy:
-    said = {field.name: getattr(numbers, field.name) for field in fields(numbers)}
-    return replace(policy, **{name: number for name, number in said.items() if number != 0})
+def _as_site_says(policy: CompactionPolicy, site: SiteChoice) -> CompactionPolicy:
+    said = {field.name: getattr(site, field.name) for field in fields(site)}
+    return replace(policy, **{name: value for name, value in said.items() if value not in (0, (), {}, [])})
 
 
 def policy_problems(policy: CompactionPolicy) -> list[str]:
@@ -144,6 +150,10 @@ def policy_problems(policy: CompactionPolicy) -> list[str]:
             problems.append(f"{field.name} must be a whole number from 0, not {value!r}.")
     if is_count(policy.share_percent) and not 1 <= policy.share_percent <= 100:
         problems.append(f"share_percent must be from 1 to 100, not {policy.share_percent!r}.")
+    try:
+        as_sections(policy.sections)
+    except ValueError as error:
+        problems.append(str(error))
     return problems
 
 

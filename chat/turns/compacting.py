@@ -39,7 +39,8 @@ from chat.turns.costs import price_calls
 from chat.turns.session_setup import configured_session
 from fibers.context import current_fiber
 from sessions_app.compacting import Author, CompactionDone, CompactOptions, compact_path
-from sessions_app.core.compaction import Bounds, CompactionResult, SummaryForm, create_compact_function
+from sessions_app.core.compaction import Bounds, CompactionResult, create_compact_function
+from sessions_app.core.summary_form import SummaryForm, as_sections
 from sessions_app.core.tokens import TokenCounter, counter_named, estimate_messages
 from sessions_app.core.tree import Leaf
 from sessions_app.errors import CompactionFailed
@@ -224,7 +225,12 @@ class _Work:
         if self.setup.compaction is not None:
             return _checked(await _developers("on_compaction", self.setup.compaction, list(history)))
         policy = self.policy
-        form = SummaryForm(max_tokens=self._longest(), shown_chars=policy.shown_chars, lists_files=policy.lists_files)
+        form = SummaryForm(
+            max_tokens=self._longest(),
+            shown_chars=policy.shown_chars,
+            lists_files=policy.lists_files,
+            sections=as_sections(policy.sections),
+        )
         for parts in PIECE_SIZES:
             function = create_compact_function(
                 self._summarize,

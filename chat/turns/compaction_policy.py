@@ -3,28 +3,29 @@
 from typing import Final
 
 from chat.conf import chat_settings
-from chat.core.compaction_policy import CompactionPolicy, Numbers, compaction_policy
+from chat.core.compaction_policy import CompactionPolicy, SiteChoice, compaction_policy
 from chat.think import Think
 
 SITE: Final = "THINK_OVERFLOW_FORMULA"
 
 
 def policy_of(agent: Think) -> CompactionPolicy:
-    """The policy of an agent. A preset has the site's numbers, an object counts as it is.
+    """The policy of an agent. A preset has what the site says of it, an object counts as it is.
 
-    Errors: `TurnConfigInvalid` for a name that is none, or numbers that no conversation could be compacted by.
+    Errors: `TurnConfigInvalid` for a name that is none, or values that no conversation could be compacted by.
     """
-    chosen, numbers = agent.compaction_policy, site_numbers()
+    chosen, site = agent.compaction_policy, site_choice()
     if chosen is None:
-        return compaction_policy(chat_settings.overflow_formula, numbers, source=SITE)
-    return compaction_policy(chosen, numbers)
+        return compaction_policy(chat_settings.overflow_formula, site, source=SITE)
+    return compaction_policy(chosen, site)
 
 
-def site_numbers() -> Numbers:
-    """What the settings say instead of the numbers of presets."""
-    return Numbers(
+def site_choice() -> SiteChoice:
+    """What the settings say instead of the presets."""
+    return SiteChoice(
         reserved_tokens=chat_settings.reserved_tokens,
         keep_tokens=chat_settings.compaction_keep_tokens,
         summary_tokens=chat_settings.compaction_summary_tokens,
         shown_chars=chat_settings.compaction_tool_chars,
+        sections=chat_settings.compaction_sections,
     )

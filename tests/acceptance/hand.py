@@ -27,7 +27,7 @@ ANSWER_SECONDS = 120.0
 class Hand:
     """Starts with the first call. Any thread may call it."""
 
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     log_path: Path
     _process: subprocess.Popen[str] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -46,7 +46,7 @@ class Process:
 
     name: str
     command: Sequence[str]
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     folder: Path
     pass_fds: Sequence[int] = ()
     popen: subprocess.Popen[bytes] | None = None
@@ -141,7 +141,7 @@ class Product:
     """A running installation. `webs` and `workers` are handles; `proxy` is there when it was asked for."""
 
     folder: Path
-    environ: dict[str, str]
+    environ: dict[str, str] = field(repr=False)
     redis: Process
     provider: Process
     hand: Hand

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -153,9 +154,16 @@ class Tab:
 
     def wait_probed(self) -> None:
         """Wait until the page's first question, whether something runs, is answered: from then on it only listens."""
+        self._wait_frames(lambda: any("probeId" in frame for frame in self.all_received()), "an answer to its probe")
+
+    def wait_sent(self, kind: str) -> None:
+        """Wait until the page has sent a frame of this type."""
+        self._wait_frames(lambda: any(f'"{kind}"' in text for sign, text in self.frames if sign == ">"), f"a {kind}")
+
+    def _wait_frames(self, is_there: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + 20
-        while not any("probeId" in frame for frame in self.all_received()):
-            assert time.monotonic() < deadline, f"{self.label}: nothing answered its probe.\n{self.dump()}"
+        while not is_there():
+            assert time.monotonic() < deadline, f"{self.label}: {what} did not come.\n{self.dump()}"
             self.page.wait_for_timeout(25)
 
     def wait_rest(self, *, seconds: float = 30) -> None:

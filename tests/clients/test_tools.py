@@ -92,6 +92,7 @@ def test_two_tabs_answer_and_the_first_result_wins(make_room: MakeRoom) -> None:
     other = room.open("other", answers="call", place="there", wait="400")
     room.ask(tab, LOCATE)
     wait_answer(room, tab, other)
+    other.wait_sent("cf_agent_tool_result")
     stored = room.rest()
     [part] = [part for part in stored[1]["parts"] if "toolCallId" in part]
     assert part["output"]["place"] == "here"

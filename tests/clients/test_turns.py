@@ -50,7 +50,8 @@ def test_reasoning(room: Room) -> None:
 def test_server_tool(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
     tab, observer = room.open_two()
-    room.ask_and_rest(tab, 'call tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.')
+    script = ['call tool current_time {"time_zone": "Europe/Berlin"}', "wait 1 s", "say: It is {result}."]
+    room.ask_and_rest(tab, "\n".join(script))
     [_, answer] = room.rest()
     [call] = [part for part in answer["parts"] if part["type"] == "tool-current_time"]
     assert call["state"] == "output-available"

@@ -82,3 +82,13 @@ def test_numbers_that_are_none(name: str, value: Any) -> None:
     assert problem.id == "chat.E007"
     with override_settings(**{name: 1}):
         assert check_overflow() == []
+
+
+@pytest.mark.parametrize("value", [None, "Topic", {"": "text"}, {"Topic": 5}])
+def test_sections_that_are_none(value: Any) -> None:
+    with override_settings(THINK_COMPACTION_SECTIONS=value):
+        [problem] = check_overflow()
+    assert str(problem.msg).startswith("THINK_COMPACTION_SECTIONS: ")
+    assert problem.id == "chat.E007"
+    with override_settings(THINK_COMPACTION_SECTIONS={"Law": "Which statutes were named."}):
+        assert check_overflow() == []

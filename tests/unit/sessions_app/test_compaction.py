@@ -13,7 +13,6 @@ from sessions_app.core.compaction import (
     Bounds,
     CompactionResult,
     Overlay,
-    SummaryForm,
     beyond_reach,
     create_compact_function,
     overlaid,
@@ -24,6 +23,7 @@ from sessions_app.core.compaction import (
     summary_message,
     summary_prompt,
 )
+from sessions_app.core.summary_form import TOPIC_SECTIONS, WORK_SECTIONS, SummaryForm, as_sections
 from sessions_app.core.tokens import estimate_message, estimate_text
 from sessions_app.errors import CompactionFailed
 from sessions_app.testing import text_message
@@ -127,6 +127,45 @@ def test_a4_26_the_prompt_has_four_sections_and_cuts_tools_to_500_characters() -
     assert "Do not invent" in prompt
     assert "about 100 tokens" in prompt
     assert "<previous_summary>" not in prompt
+
+
+def test_b4_18_the_sections_may_be_others() -> None:
+    prompt = summary_prompt(said("look at it"), "", form=SummaryForm(sections=WORK_SECTIONS))
+    titles = [line for line in prompt.splitlines() if line.startswith("## ")]
+    assert titles == ["## Objective", "## Important Details", "## Work State", "## Next Move", "## Relevant Files"]
+    assert "completed" in prompt
+    assert "blocked" in prompt
+    assert "Do not invent" in prompt
+    own = SummaryForm(sections=as_sections({"Law": "Which statutes were named.", "Dates": ""}))
+    assert "Write these sections:\n## Law\nWhich statutes were named.\n## Dates\n\nWrite only" in summary_prompt(
+        said("look at it"), "former", form=own
+    )
+
+
+def test_b4_18_sections_are_said_as_pairs_or_as_a_mapping() -> None:
+    assert as_sections(dict(TOPIC_SECTIONS)) == TOPIC_SECTIONS
+    assert as_sections([list(pair) for pair in TOPIC_SECTIONS]) == TOPIC_SECTIONS
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({}, "1 to 20 titles"),
+        ("Topic", "1 to 20 titles"),
+        (None, "1 to 20 titles"),
+        ({f"T{n}": "" for n in range(21)}, "1 to 20 titles"),
+        ({"": "nothing"}, "a title of one line"),
+        ({"a\nb": ""}, "a title of one line"),
+        ({"t" * 81: ""}, "a title of one line"),
+        ({"Topic": "x" * 1001}, "at most 1000 characters"),
+        ({"Topic": 5}, "A section is a title and what belongs there"),
+        (["Topic"], "A section is a title and what belongs there"),
+        ([("Topic", "a"), ("Topic ", "b")], "the same title"),
+    ],
+)
+def test_b4_18_sections_that_are_none_are_refused(said: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        as_sections(said)
 
 
 def test_a4_26_the_target_is_a_fifth() -> None:

@@ -275,3 +275,19 @@ async def test_the_class_comes_before_the_site(make_room: MakeRoom) -> None:
         await full_turn(room, (19_000, 0))
     assert len(summaries(room)) == 1
     assert "at most 1000 tokens" in dump(summaries(room)[0])  # all that the model can, of 2,000
+
+
+async def test_b4_18_sections_are_those_of_the_policy_or_of_the_site(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_RESERVED_TOKENS = 1_000
+    room = make_room("estimating")
+    await talked(room)
+    with limits(13_000, 1_000):
+        await room.say("say: fits")
+    assert "## Next Move" in dump(summaries(room)[0])
+    assert "## Key Points" not in dump(summaries(room)[0])
+    settings.THINK_COMPACTION_SECTIONS = {"Law": "Which statutes were named."}
+    room = make_room()
+    await full_turn(room, (19_500, 0))
+    [asked] = summaries(room)
+    assert "## Law\\nWhich statutes were named.\\n\\nWrite only what was said." in dump(asked)
+    assert "## Topic" not in dump(asked)
