@@ -183,6 +183,26 @@ def test_documents_are_added_changed_and_set_again(keeper: ChatPage) -> None:
     expect(entry.locator("> .block-text")).to_have_text("Warm the pot.")
 
 
+def test_a_document_that_is_read_stays_open_when_the_model_writes_another(keeper: ChatPage) -> None:
+    keeper.ask("say: Hello.")
+    toggle(keeper).click()
+    keeper.page.get_by_role("tab", name="Memory").click()
+    guides = block(keeper, "guides")
+    guides.get_by_role("button", name="Add an entry to guides").click()
+    guides.get_by_label("Name, as the model calls it").fill("tea")
+    guides.get_by_label("Text", exact=True).fill("Warm the pot.")
+    guides.get_by_role("button", name="Save").click()
+    tea = guides.locator(".entry > summary", has_text="tea")
+    tea.click()
+    expect(guides.locator(".entry-body > .block-text")).to_have_text("Warm the pot.")
+    keeper.input.fill('call tool set_context {"label": "guides", "metadata": {"title": "milk"}, "content": "Last."}\nsay: Noted.')
+    keeper.input.press("Enter")
+    tea.focus()
+    expect(guides.locator("summary", has_text="milk")).to_be_visible()
+    expect(guides.locator(".entry-body > .block-text")).to_have_text("Warm the pot.")
+    expect(tea).to_be_focused()
+
+
 def test_the_panel_follows_to_another_history_and_another_branch(open_tab: OpenTab) -> None:
     tab = open_tab("/c/new?agent=shelves")
     tab.ask(remember("notes", "Water first."))

@@ -6,11 +6,12 @@ import { h, setText } from "./dom.js";
 import { ChangeList } from "./change_list.js";
 import { editor } from "./editor.js";
 import { EntryList } from "./entry_list.js";
+import { OpenFolds } from "./panel_view.js";
 
 export class BlockCard {
   /** `store`: a `Remembered`. `changed()` is called when something else is stored than before. */
   constructor(store, changed) {
-    Object.assign(this, { store, changed, isEditing: false });
+    Object.assign(this, { store, changed, isEditing: false, open: new OpenFolds() });
     this.title = h("h3", { dir: "auto" });
     this.facts = h("p", { class: "muted" });
     this.words = h("p", { class: "muted" });
@@ -25,6 +26,8 @@ export class BlockCard {
     this.block = block;
     if (isSame || this.isEditing) return;
     this.isStale = false;
+    const at = this.list?.contains(document.activeElement) && document.activeElement.closest("details");
+    this.focused = at ? at.dataset.key : "";
     if (!this.list?.querySelector("form")) this.list = null; // nobody writes in it
     this.hasEntries = block.is_skill || block.is_searchable || block.entry_count > 0;
     const isPlain = !this.hasEntries || Boolean(block.content && block.isElsewhere);
@@ -116,6 +119,7 @@ export class BlockCard {
 
   #entries() {
     const { writable: isWritable, content: elsewhere } = this.block;
-    return new EntryList(this.store, { isWritable, elsewhere, changed: () => this.#changed() }).element;
+    const { open, focused } = this;
+    return new EntryList(this.store, { isWritable, elsewhere, open, focused, changed: () => this.#changed() }).element;
   }
 }

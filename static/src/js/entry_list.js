@@ -8,9 +8,12 @@ import { editor } from "./editor.js";
 export class EntryList {
   #after = "";
 
-  /** `store`: a `Remembered`. `changed()` is called when an entry has come or gone. */
-  constructor(store, { isWritable, changed, elsewhere }) {
-    Object.assign(this, { store, isWritable, changed, elsewhere });
+  /**
+   * `store`: a `Remembered`. `changed()` is called when an entry has come or gone. `open`: keys of the entries that are open,
+   * which outlives the list; `focused`: the key of the one whose summary gets the focus if nothing else has it.
+   */
+  constructor(store, { isWritable, changed, elsewhere, open, focused }) {
+    Object.assign(this, { store, isWritable, changed, elsewhere, open, focused });
     this.list = h("ul", { class: "entries" });
     this.more = h("button", { type: "button", class: "quiet", text: "Show more", hidden: true, onclick: () => this.#load() });
     this.add = h("button", { type: "button", class: "quiet", "aria-label": `Add an entry to ${store.label}`, text: "Add an entry", hidden: !isWritable, onclick: () => this.#create() });
@@ -23,12 +26,19 @@ export class EntryList {
     try {
       const page = await this.store.entries(this.#after);
       this.list.append(...page.items.map((entry) => this.#row(entry)));
+      this.#refocus();
       this.#after = page.next_after ?? "";
       this.more.hidden = !this.#after;
       if (!this.list.childElementCount) this.list.append(h("li", { class: "muted", text: "No entries." }));
     } catch {
       this.list.append(h("li", { class: "muted", text: this.elsewhere || "Its entries are kept elsewhere." }));
     }
+  }
+
+  /** Who was at an entry of the former list is at the same one here. */
+  #refocus() {
+    const summary = this.focused && this.list.querySelector(`[data-key="${CSS.escape(this.focused)}"] > summary`);
+    if (summary && document.activeElement === document.body) summary.focus({ preventScroll: true });
   }
 
   #create() {
@@ -84,8 +94,13 @@ export class EntryList {
       const wrong = await this.#try(() => this.store.deleteEntry(entry.key), true);
       if (wrong) notice(wrong);
     };
-    const details = h("details", { class: "entry" }, h("summary", { dir: "auto", text: title }), body);
-    details.addEventListener("toggle", () => details.open && !body.childElementCount && show());
+    const details = h("details", { class: "entry", dataset: { key: entry.key }, open: this.open.has(entry.key) }, h("summary", { dir: "auto", text: title }), body);
+    const look = () => {
+      this.open.note(details);
+      if (details.open && !body.childElementCount) show();
+    };
+    details.addEventListener("toggle", look);
+    if (details.open) look();
     return h("li", {}, details);
   }
 }
