@@ -3,7 +3,7 @@ PYTHON ?= python3
 BOOTSTRAP = $(PYTHON) -m thinkproject.bootstrap
 T ?=
 
-.PHONY: run test check fix bench chaos clients clients-newest example-usechat example-react clean help
+.PHONY: run test check fix bench chaos clients clients-newest example-usechat example-react example-assistantui clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
@@ -37,6 +37,9 @@ example-usechat:  ## A page with the AI SDK's useChat over HTTP; prints its addr
 
 example-react:  ## A page with the published React hooks over a socket; prints its address
 	@exec $(BOOTSTRAP) example react
+
+example-assistantui:  ## A page with assistant-ui and the versions of each message; prints its address
+	@exec $(BOOTSTRAP) example assistantui
 
 clean:  ## Remove the environment, caches and built files; keeps ./var
 	@exec $(BOOTSTRAP) clean

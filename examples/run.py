@@ -1,4 +1,4 @@
-"""Runs an example: `make example-usechat`, `make example-react`, or `python examples/run.py NAME`. Ctrl-C ends it.
+"""Runs an example: `make example-usechat` and its like, or `python examples/run.py NAME`. Ctrl-C ends it.
 
 Bundles the page with the Deno of the wheel (packages from the npm registry, pinned by `deno.lock`), starts the product
 on a free port of this machine for pages of another one, and serves the page there. Data lie in `var/examples/NAME`.
@@ -25,7 +25,7 @@ from deno import find_deno_bin
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-NAMES = ("usechat", "react")
+NAMES = ("usechat", "react", "assistantui")
 START_SECONDS = 180.0
 STOP_SECONDS = 30.0
 

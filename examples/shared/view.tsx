@@ -1,4 +1,4 @@
-// What a conversation looks like. Both examples draw the same; they differ in how the messages come and go.
+// What a conversation looks like: the same in each example. They differ in how the messages come and go.
 
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
 
@@ -61,7 +61,7 @@ export function Conversation(props: Props) {
   );
 }
 
-function PartView({ part, onDecide }: { part: Part; onDecide: Props["onDecide"] }) {
+export function PartView({ part, onDecide }: { part: Part; onDecide: Props["onDecide"] }) {
   if (part.type === "text") return part.text ? <p className="text">{part.text}</p> : null;
   if (part.type === "reasoning" && part.text) {
     return (
@@ -135,7 +135,7 @@ function Composer({ isBusy, onSend, onStop }: Pick<Props, "isBusy" | "onSend" | 
 }
 
 /** A refusal comes as a problem document; its `detail` is the text for people. */
-function textOf(error: Error): string {
+export function textOf(error: Error): string {
   try {
     return JSON.parse(error.message).detail ?? error.message;
   } catch {

@@ -18,7 +18,7 @@ from tests.browser.live_product import free_port
 from tests.browser.looks import SCHEMES, SIZES
 from tests.browser.test_accessibility import check
 
-NAMES = ("usechat", "react")
+NAMES = ("usechat", "react", "assistantui")
 START_SECONDS = 120
 LONG_WORD = "w" * 300
 RICH = (
@@ -122,12 +122,12 @@ def test_a_conversation(open_page: Callable[[str, str], Page], name: str) -> Non
     page = open_page(name, "talk")
     answers = page.locator("li.assistant")
     send(page, "say: The first answer.")
-    expect(answers).to_have_text(["AssistantThe first answer."], timeout=20_000)
+    expect(answers.locator(".text")).to_have_text(["The first answer."], timeout=20_000)
     expect(page.get_by_role("status")).to_have_text("Ready", timeout=20_000)
     again = page.get_by_role("button", name="Answer again")
     expect(again).to_be_visible(timeout=20_000)
     again.click()
-    expect(answers).to_have_text(["AssistantThe first answer."], timeout=20_000)
+    expect(answers.locator(".text")).to_have_text(["The first answer."], timeout=20_000)
     send(page, "rate 20/s\nstream 160 words\nmarker: reload")  # longer than any reload takes
     expect(answers).to_have_count(2, timeout=20_000)
     page.reload()  # in the middle: it goes on
@@ -147,6 +147,47 @@ def test_a_conversation(open_page: Callable[[str, str], Page], name: str) -> Non
     check(page)
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("alert")).to_have_count(0, timeout=20_000)
+
+
+@pytest.mark.timeout(400)
+def test_u2_13_versions_are_picked_and_the_choice_is_kept(open_page: Callable[[str, str], Page]) -> None:
+    """assistant-ui with the branch adapter: a tree that the server keeps is not flattened."""
+    page = open_page("assistantui", "branches")
+    answers, questions = page.locator("li.assistant .text"), page.locator("li.user .text")
+    for number in (1, 2):
+        send(page, f"say: Answer {number}.")
+        expect(answers).to_have_count(number, timeout=20_000)
+    ready = page.get_by_role("status")
+    expect(ready).to_have_text("Ready", timeout=20_000)
+    page.locator("li.user").first.get_by_role("button", name="Edit").click()
+    page.get_by_label("Edited message").fill("say: Another one.")
+    page.locator("form.edit").get_by_role("button", name="Send").click()
+    expect(answers).to_have_text(["Another one."], timeout=20_000)
+    picker = page.locator("li.user").first.get_by_role("group", name="Versions")
+    expect(picker).to_contain_text("2 / 2", timeout=20_000)
+    page.get_by_role("button", name="Answer again").click()
+    second = page.locator("li.assistant").first.get_by_role("group", name="Versions")
+    expect(second).to_contain_text("2 / 2", timeout=20_000)
+    expect(ready).to_have_text("Ready", timeout=20_000)
+    picker.get_by_role("button", name="Previous version").click()
+    expect(answers).to_have_text(["Answer 1.", "Answer 2."], timeout=20_000)  # the whole branch, down to its end
+    expect(picker).to_contain_text("1 / 2")
+    page.reload()
+    expect(answers).to_have_text(["Answer 1.", "Answer 2."], timeout=20_000)  # it was stored
+    expect(picker).to_contain_text("1 / 2", timeout=20_000)
+    picker.get_by_role("button", name="Next version").click()
+    expect(answers).to_have_text(["Another one."], timeout=20_000)
+    expect(second).to_contain_text("2 / 2")
+    look(page, "assistantui", "versions", os.environ.get("SHOTS"))
+    page.set_viewport_size(SIZES["desktop"])
+    page.locator("li.user").first.get_by_role("button", name="Edit").click()
+    look(page, "assistantui", "edit", os.environ.get("SHOTS"))
+    page.locator("form.edit").get_by_role("button", name="Cancel").click()
+    send(page, "say: It goes on here.")
+    expect(answers).to_have_text(["Another one.", "It goes on here."], timeout=20_000)
+    expect(questions).to_have_count(2)
+    page.reload()
+    expect(answers).to_have_text(["Another one.", "It goes on here."], timeout=20_000)
 
 
 @pytest.mark.timeout(400)

@@ -195,7 +195,8 @@ def test_a_document_that_is_read_stays_open_when_the_model_writes_another(keeper
     tea = guides.locator(".entry > summary", has_text="tea")
     tea.click()
     expect(guides.locator(".entry-body > .block-text")).to_have_text("Warm the pot.")
-    keeper.input.fill('call tool set_context {"label": "guides", "metadata": {"title": "milk"}, "content": "Last."}\nsay: Noted.')
+    milk = {"label": "guides", "metadata": {"title": "milk"}, "content": "Last."}
+    keeper.input.fill(f"call tool set_context {json.dumps(milk)}\nsay: Noted.")
     keeper.input.press("Enter")
     tea.focus()
     expect(guides.locator("summary", has_text="milk")).to_be_visible()
