@@ -40,6 +40,11 @@ def ring_on_commit(group: str, event: JSONObject) -> None:
     transaction.on_commit(partial(ring, group, event), robust=True)
 
 
+def ring_message_changed(key: InstanceKey, session_id: str, message_id: str) -> None:
+    """Ring once the present transaction is committed: a stored message has changed in its place."""
+    ring_on_commit(group_of(key), {"type": "message.changed", "session_id": session_id, "message_id": message_id})
+
+
 def ring(group: str, event: JSONObject) -> None:
     """Ring now, from any thread, without waiting."""
     layer = get_channel_layer()

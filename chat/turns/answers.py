@@ -14,7 +14,7 @@ from typing import Final
 
 from chat.agent import InstanceKey
 from chat.core.intent import Known, call_answers
-from chat.doorbell import group_of, ring_on_commit
+from chat.doorbell import ring_message_changed
 from chat.errors import CallChanged
 from chat.instance_rows import find_instance, key_of
 from chat.models import AgentInstance, Turn
@@ -127,8 +127,7 @@ def show_answers(instance: AgentInstance, turn: Turn, rows: Iterable[ToolCallRec
     except MessageNotFound:
         return  # deleted meanwhile
     if changed is not None:
-        told = {"type": "message.changed", "session_id": turn.session_id, "message_id": turn.assistant_id}
-        ring_on_commit(group_of(key_of(instance)), told)
+        ring_message_changed(key_of(instance), turn.session_id, turn.assistant_id)
 
 
 def with_answers(rows: Iterable[ToolCallRecord]) -> Callable[[JSONObject], JSONObject]:

@@ -3,6 +3,7 @@
 All functions are sync and run on the database bridge.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +17,7 @@ from chat.agent import InstanceKey
 from chat.attachments import bind
 from chat.conf import chat_settings
 from chat.core.loop import TurnTotals
+from chat.doorbell import ring_message_changed
 from chat.errors import TurnNotFound
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
@@ -41,6 +43,8 @@ from sessions_app.services import archive_beyond, place_messages, prune_outputs,
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import OPEN
 from tools_app.services import Actor
+
+logger = logging.getLogger(__name__)
 
 RESPONSE_FIBER = "chat.response"
 TURN = Actor(user_id=None, via="turn")
@@ -161,16 +165,23 @@ def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
         place_messages(turn.session_id, left_behind, after=Leaf.ACTIVE)
     after = turn.base_id if turn.base_is_explicit else Leaf.ACTIVE
     leaf_id = place_messages(turn.session_id, turn.input_ids, after=after)
-    return leaf_id, None if leaf_id is None else _repaired(turn.session_id, leaf_id)
+    return leaf_id, None if leaf_id is None else _repaired(turn, leaf_id)
 
 
-def _repaired(session_id: str, leaf_id: str) -> list[JSONObject] | None:
-    """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed."""
-    history = _stored_history(session_id, leaf_id)
+def _repaired(turn: Turn, leaf_id: str) -> list[JSONObject] | None:
+    """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed.
+
+    Clients that show the conversation are told, and so are those who read the log.
+    """
+    history = _stored_history(turn.session_id, leaf_id)
     broken = repair_messages([message.to_ui() for message in history])
     for repaired in broken:
-        update_message(session_id, repaired["id"], partial(_replace_by, repaired))
-    return None if broken else as_sent(history, session_id)
+        update_message(turn.session_id, repaired["id"], partial(_replace_by, repaired))
+        ring_message_changed(key_of(turn.instance), turn.session_id, repaired["id"])
+    if broken:
+        extra = {"action": "transcript_repaired", "turn_id": turn.pk, "message_ids": [item["id"] for item in broken]}
+        logger.warning("calls without a result were settled", extra=extra)
+    return None if broken else as_sent(history, turn.session_id)
 
 
 def _replace_by(repaired: JSONObject, _stored: JSONObject) -> JSONObject:
