@@ -36,7 +36,7 @@ async def test_u2_32_a_call_without_a_result_is_settled_and_told(
     assert answer["parts"][-1] == ORPHAN | {"state": "output-error", "input": {"a": 1}, "errorText": INTERRUPTED_TEXT}
     [noted] = [record for record in caplog.records if getattr(record, "action", "") == "transcript_repaired"]
     assert noted.__dict__["message_ids"] == [first.assistant_id]
-    bells = []
+    bells: list[JSONObject] = []
     async with asyncio.timeout(5):
         while not bells or bells[-1]["type"] != "message.changed":
             bells.append(await layer.receive(channel))
