@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import sys
+import time
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
@@ -15,19 +16,22 @@ from django.test.utils import override_settings
 
 from chat import live, registry
 from chat.agent import InstanceKey
-from chat.handles import AgentHandle
+from chat.handles import POLL_SECONDS, AgentHandle
 from chat.health import readiness
 from chat.management.users import find_user
 from chat.terminal import BOLD, RESET, Screen
 from chat.turns.status import TurnStatus
+from fibers.core.states import TERMINAL, FiberStatus
 from fibers.inline import working_for
+from fibers.models import Fiber
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 
 PATIENCE_SECONDS = 4.0
 PROMPT = "> "
 IN_MEMORY = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-HELP = "Ctrl-C stops an answer, Ctrl-D or /quit leaves, /clear empties the conversation."
+HELP = "Ctrl-C stops an answer, Ctrl-D or /quit leaves, /clear empties the conversation, /compact summarises it."
+COMPACT = frozenset({"/compact", "/summarize", "/summarise"})
 
 
 class Leave(Exception):
@@ -101,6 +105,8 @@ class Talk:
                 self._screen.note("The conversation is empty.")
             elif line == "/help":
                 self._screen.note(HELP)
+            elif line.partition(" ")[0] in COMPACT:
+                self._runner.run(self._compact(line.partition(" ")[2].strip()))
             elif line:
                 self._runner.run(self._turn(line))
         except ThinkError as error:
@@ -127,6 +133,37 @@ class Talk:
             self._fail(result.error or "The turn failed.")
         elif result.status is not TurnStatus.COMPLETED:
             self._screen.note("(stopped)")
+
+    async def _compact(self, instructions: str) -> None:
+        """Have older messages summarised, and wait for it; Ctrl-C waits no longer."""
+        stop = asyncio.Event()
+        compacting = asyncio.ensure_future(self._compacted(instructions))
+        async with self._working(), _interrupts(stop, compacting):
+            stopping = asyncio.create_task(stop.wait())
+            await asyncio.wait({compacting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+        if not compacting.done():
+            compacting.cancel()
+            self._screen.note("(it goes on by itself)")
+            return
+        fiber = await compacting
+        if fiber.status == FiberStatus.COMPLETED:
+            said = "Older messages were summarised." if fiber.result else "There is nothing to summarise yet."
+            self._screen.note(said)
+        else:
+            self._fail((fiber.error or {}).get("message") or "It was stopped.")
+
+    async def _compacted(self, instructions: str) -> Fiber:
+        fiber_id = await self._handle.compact(instructions)
+        begun = time.monotonic()
+        while True:
+            fiber = await db(Fiber.objects.get, pk=fiber_id)
+            if fiber.status in TERMINAL:
+                return fiber
+            if begun and time.monotonic() - begun > PATIENCE_SECONDS and fiber.status == FiberStatus.PENDING:
+                self._screen.note("(waiting for a worker, or for what was asked before)")
+                begun = 0.0
+            await asyncio.sleep(POLL_SECONDS)
 
     @asynccontextmanager
     async def _working(self) -> AsyncIterator[None]:

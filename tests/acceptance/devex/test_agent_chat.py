@@ -96,6 +96,19 @@ def test_a_failed_turn_is_said_and_the_sitting_goes_on(
     terminal.wait_for(r"\nWell\.\n> ")
 
 
+def test_b4_19_older_messages_are_summarised(shared_product: Product, sit_down: Callable[..., Terminal]) -> None:
+    terminal = sit_down(shared_product, "--name", "long")
+    terminal.keys("/summarize\r")
+    terminal.wait_for("There is nothing to summarise yet")
+    for number in range(4):
+        terminal.keys(f"say: Answer {number}, {'which takes its time ' * 4}.\r")
+        terminal.wait_for(rf"\nAnswer {number},[^>]+\n> ")
+    terminal.keys("/compact keep the numbers\r")
+    terminal.wait_for("Older messages were summarised")
+    terminal.keys("say: On we go.\r")
+    terminal.wait_for(r"\nOn we go\.\n> ")
+
+
 def test_a_pipe_gets_answers_and_an_exit_code(shared_product: Product) -> None:
     done = through_pipe(shared_product, "say: One.\nsay: Two.\n", "--name", "pipe")
     assert (done.returncode, done.stdout, done.stderr) == (0, "One.\nTwo.\n", "")

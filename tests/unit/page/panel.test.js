@@ -42,8 +42,9 @@ Deno.test("what a summary covers may begin on a page that is not loaded", () => 
 Deno.test("a slash is a command only where there is one", () => {
   same(commandOf("/compact keep\nthe names "), { name: "compact", rest: "keep\nthe names" });
   same(commandOf(" /compact"), { name: "compact", rest: "" });
+  same(commandOf("/summarize the names"), { name: "compact", rest: "the names" }); // B4.19
   same([commandOf("/compacted"), commandOf("/etc/hosts"), commandOf("say /compact"), commandOf("")], [null, null, null, null]);
-  same(["/", "/com", "/compact", "/compact x", "/x", "a /"].map((text) => offered(text).length), [1, 1, 1, 0, 0, 0]);
+  same(["/", "/com", "/compact", "/sum", "/compact x", "/x", "a /"].map((text) => offered(text).length), [1, 1, 1, 1, 0, 0, 0]);
 });
 
 const context = (more = {}) => ({
