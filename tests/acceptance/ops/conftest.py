@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.ops.tree import Run, make_copy
-from tests.acceptance.product import wait_for
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +41,7 @@ def running(_kept_runs: list[Run]) -> Run:
     if not run.is_running:
         run.start()
     run.wait_until_ready(seconds=200)
-    wait_for(run.is_healthy, seconds=60, what="readiness")
+    run.wait_until_healthy()
     return run
 
 

@@ -78,7 +78,7 @@ def test_a_killed_child_is_started_again(running: Run) -> None:
         before = running.child(word)
         os.kill(before, signal.SIGKILL)
         wait_for(partial(_is_new, running, word, before), seconds=20, what=f"a new {word}")
-    wait_for(lambda: running.get("/health/ready")[0] == 200, seconds=60, what="readiness")
+    running.wait_until_healthy()
     assert running.output.count("ended (SIGKILL)") == kills + 4
 
 

@@ -143,12 +143,18 @@ class Run:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def is_healthy(self) -> bool:
-        """Whether it says that all its parts are there."""
+    def wait_until_healthy(self, *, seconds: float = 60) -> None:
+        """Wait until all its parts are there; fails with what it says instead, and what it printed."""
+        deadline = time.monotonic() + seconds
+        while (told := self._health())[0] != 200:
+            assert time.monotonic() < deadline, f"not healthy after {seconds} s: {told}\n{self.output}"
+            time.sleep(0.1)
+
+    def _health(self) -> tuple[int, str]:
         try:
-            return self.get("/health/ready")[0] == 200
-        except OSError:
-            return False
+            return self.get("/health/ready")
+        except OSError as error:
+            return 0, repr(error)
 
     def child(self, word: str) -> int:
         """Return the process id of the child whose command line holds the word."""
