@@ -147,8 +147,13 @@ class Run:
         """Wait until all its parts are there; fails with what it says instead, and what it printed."""
         deadline = time.monotonic() + seconds
         while (told := self._health())[0] != 200:
-            assert time.monotonic() < deadline, f"not healthy after {seconds} s: {told}\n{self.output}"
+            assert time.monotonic() < deadline, f"not healthy after {seconds} s: {told}\n{self.output}\n{self._logs()}"
             time.sleep(0.1)
+
+    def _logs(self) -> str:
+        """The last of what each of its processes said."""
+        ends = {path.name: path.read_bytes()[-3000:] for path in sorted((self.data_dir / "logs").iterdir())}
+        return "\n".join(f"--- {name}\n{end.decode(errors='replace')}" for name, end in ends.items())
 
     def _health(self) -> tuple[int, str]:
         try:
