@@ -93,8 +93,8 @@ class InstanceBells(SessionFollower):
             await self.send_transcript()
 
     async def session_phase(self, event: JSONObject) -> None:
-        """A compaction has begun or is over, or a summary was changed."""
-        if self.delivery is not None:
+        """A compaction of the shown session has begun or is over, or a summary was changed."""
+        if self._shows(event):
             compacted = event.get("compacted")
             phase = SessionPhase(
                 phase=event["phase"],
@@ -105,9 +105,12 @@ class InstanceBells(SessionFollower):
             await self.send_text(side_frames.session_phase(phase))
 
     async def session_failed(self, event: JSONObject) -> None:
-        """A compaction failed; nothing was changed."""
-        if self.delivery is not None:
+        """A compaction of the shown session failed; nothing was changed."""
+        if self._shows(event):
             await self.send_text(side_frames.session_error(event["error"]))
+
+    def _shows(self, event: JSONObject) -> bool:
+        return self.delivery is not None and event["session_id"] == self.session_id
 
     async def message_changed(self, event: JSONObject) -> None:
         """A stored message has changed in its place: a call of it was answered, or its result has come."""

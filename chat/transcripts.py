@@ -282,5 +282,5 @@ def _edge(instance: AgentInstance) -> _Edge:
     return _Edge(
         running=turn_view(live) if live else None,
         failed=turn_view(final) if final and has_failed else None,
-        compacting=compaction_state(fibers),
+        compacting=compaction_state(fibers, instance.session_id),
     )

@@ -15,6 +15,7 @@ from fibers.core.states import FiberStatus
 from fibers.models import Fiber
 from fibers.services import start_fiber
 from sessions_app.models import CompactionTrigger
+from thinkproject.kernel.jsonvalue import JSONValue
 
 COMPACT_FIBER: Final = "chat.compact"
 MAX_INSTRUCTIONS: Final = 2000
@@ -33,7 +34,7 @@ def request_compaction(instance: AgentInstance, *, instructions: str = "", user_
     hold_instance(instance)
     asked_already = _under_way(instance.pk).filter(status=FiberStatus.PENDING).values_list("pk", "payload")
     for fiber_id, payload in asked_already:
-        if not isinstance(payload, dict) or payload["session_id"] != (instance.session_id or ""):
+        if not isinstance(payload, dict) or not _is_of(instance.session_id, payload):
             continue
         if payload["trigger"] == CompactionTrigger.MANUAL:
             return str(fiber_id)
@@ -59,15 +60,19 @@ def start_compaction(instance_id: str, session_id: str, trigger: CompactionTrigg
 def compactions_under_way(instance_id: str, session_id: str | None = None) -> list[str]:
     """Ids of the fibers that wait for or do a compaction, of one session or of all. One query."""
     found = _under_way(instance_id).values_list("pk", "payload")
-    return [str(pk) for pk, payload in found if session_id in (None, (payload or {}).get("session_id"))]
+    return [str(pk) for pk, payload in found if session_id is None or _is_of(session_id, payload)]
 
 
-def compaction_state(under_way: Iterable[tuple[str, str]]) -> Compacting:
-    """How a compaction stands among the fibers of an instance, given by name and status; empty for none."""
-    statuses = {status for name, status in under_way if name == COMPACT_FIBER}
+def compaction_state(under_way: Iterable[tuple[str, str, JSONValue]], session_id: str | None) -> Compacting:
+    """How a compaction of a session stands among an instance's fibers (name, status, payload); empty for none."""
+    statuses = {status for name, status, payload in under_way if name == COMPACT_FIBER and _is_of(session_id, payload)}
     if not statuses:
         return ""
     return "running" if FiberStatus.RUNNING in statuses else "waiting"
+
+
+def _is_of(session_id: str | None, payload: JSONValue) -> bool:
+    return isinstance(payload, dict) and payload["session_id"] == (session_id or "")
 
 
 def _under_way(instance_id: str) -> QuerySet[Fiber]:

@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 
 from chat.models import Turn
 from fibers.models import Fiber
+from thinkproject.kernel.jsonvalue import JSONValue
 
 
 def lane_of(instance_id: str) -> str:
@@ -11,9 +12,9 @@ def lane_of(instance_id: str) -> str:
     return f"instance:{instance_id}"
 
 
-def fibers_under_way(instance_id: str) -> list[tuple[str, str]]:
-    """Names and statuses of what waits or runs in an instance's lane, compactions too. One query."""
-    return list(Fiber.objects.live_in(lane_of(instance_id)).values_list("name", "status"))
+def fibers_under_way(instance_id: str) -> list[tuple[str, str, JSONValue]]:
+    """Names, statuses and payloads of what waits or runs in an instance's lane, compactions too. One query."""
+    return list(Fiber.objects.live_in(lane_of(instance_id)).values_list("name", "status", "payload"))
 
 
 def turns_under_way(instance_id: str) -> QuerySet[Turn]:

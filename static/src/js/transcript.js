@@ -168,6 +168,7 @@ export class Transcript extends Emitter {
   #noteSession(id) {
     if (id === this.sessionId) return;
     const isSwitch = this.isLoaded;
+    if (isSwitch) this.isCompactionHeard = false; // frames tell of the history that is shown: of this one none was heard yet
     this.sessionId = id;
     this.instance.sessionId = id;
     if (this.place && !this.place.isForeign) this.#leavePlace(); // it was a place in the former one

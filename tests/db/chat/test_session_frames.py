@@ -48,3 +48,15 @@ async def test_a4_19_clients_are_told_of_a_compaction(socket: Any, talk: AgentIn
     assert over["compacted"] == {"tokensBefore": 90, "compactionId": "cmp_1"}
     assert isinstance(parse_server(dump(begun)), SessionPhase)
     assert isinstance(parse_server(dump(failed)), SessionError)
+
+
+async def test_clients_are_not_told_of_a_session_that_they_do_not_show(socket: Any, talk: AgentInstance) -> None:
+    await frames_until(socket, "cf_agent_mcp_servers")
+    group = group_of(key_of(talk))
+    for session_id, tokens in (("ses_another", 1), (talk.session_id, 2)):
+        told = {"session_id": session_id, "error": str(tokens), "tokens": tokens, "threshold": None, "phase": "idle"}
+        ring(group, {"type": "session.failed", **told})
+        ring(group, {"type": "session.phase", **told})
+    heard = await frames_until(socket, "cf_agent_session")
+    assert [frame["error"] for frame in heard if frame["type"] == "cf_agent_session_error"] == ["2"]
+    assert [frame["tokenEstimate"] for frame in heard if frame["type"] == "cf_agent_session"] == [2]

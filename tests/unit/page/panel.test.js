@@ -120,6 +120,16 @@ Deno.test("a page tells of a summary until a frame does: a page may be older tha
   clearTimeout(transcript.compactionTimer);
 });
 
+Deno.test("what a frame told of one history does not count in another", () => {
+  const transcript = new Transcript({}, { id: "i" });
+  transcript.isClosed = true; // no look later
+  const summaries = new Summaries({ compactions: async () => [] }, transcript, () => {});
+  transcript.takePage({ session_id: "one" });
+  transcript.emit("session", { phase: "compacting" }); // its end is told to those who show it then
+  transcript.takePage({ session_id: "two", compacting: "" });
+  same([transcript.compacting, Boolean(summaries)], ["", true]);
+});
+
 Deno.test("summaries are read again when another history is shown, and only then", () => {
   const reads = [];
   const transcript = new Transcript({}, { id: "i" });

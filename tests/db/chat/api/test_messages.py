@@ -7,9 +7,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chat.models import AgentInstance
-from chat.turns.compact_queue import COMPACT_FIBER, request_compaction
+from chat.turns.compact_queue import COMPACT_FIBER, request_compaction, start_compaction
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
+from sessions_app.models import CompactionTrigger
 from sessions_app.services import put_assistant, queue_messages
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
 from tools_app.core.calls import ToolCall, ToolResult
@@ -99,6 +100,11 @@ def test_a_page_says_whether_a_summary_is_on_its_way(as_alice: ApiClient, conver
     Fiber.objects.filter(name=COMPACT_FIBER).update(status=FiberStatus.RUNNING)
     found.append(as_alice.get(path).json()["compacting"])
     assert found == ["", "waiting", "running"]
+
+
+def test_a_page_says_nothing_of_a_summary_of_another_history(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    start_compaction(conversation.id, "ses_another", CompactionTrigger.MANUAL, conversation.owner_id)
+    assert as_alice.get(f"/instances/{conversation.id}/messages").json()["compacting"] == ""
 
 
 def test_only_the_last_turn_counts_as_failed(as_alice: ApiClient, conversation: AgentInstance) -> None:
