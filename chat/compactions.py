@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from chat.conf import chat_settings
-from chat.doorbell import group_of, ring_on_commit
+from chat.doorbell import ring_fullness
 from chat.instance_rows import key_of
 from chat.models import AgentInstance
 from sessions_app.compacting import Author, CompactionView, edit_compaction, undo_compaction
@@ -39,5 +39,4 @@ def _tell(instance: AgentInstance, view: CompactionView) -> None:
         view.session_id, max_messages=chat_settings.history_messages, max_bytes=chat_settings.history_bytes
     )
     tokens = estimate_messages((message.to_ui() for message in history), counter_named(chat_settings.token_counter))
-    event = {"type": "session.phase", "phase": "idle", "tokens": tokens, "threshold": None}
-    ring_on_commit(group_of(key_of(instance)), {**event, "session_id": view.session_id})
+    ring_fullness(key_of(instance), view.session_id, tokens, None)

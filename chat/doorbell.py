@@ -45,6 +45,12 @@ def ring_message_changed(key: InstanceKey, session_id: str, message_id: str) -> 
     ring_on_commit(group_of(key), {"type": "message.changed", "session_id": session_id, "message_id": message_id})
 
 
+def ring_fullness(key: InstanceKey, session_id: str, tokens: int, threshold: int | None) -> None:
+    """Ring once the present transaction is committed: a session has so many tokens now, and nothing compacts it."""
+    event = {"type": "session.phase", "phase": "idle", "tokens": tokens, "threshold": threshold}
+    ring_on_commit(group_of(key), {**event, "session_id": session_id})
+
+
 def ring(group: str, event: JSONObject) -> None:
     """Ring now, from any thread, without waiting."""
     layer = get_channel_layer()

@@ -1,6 +1,7 @@
 """What a session is set up with for its compaction. The order of the calls means nothing."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 from sessions_app.core.tokens import TokenCounter
@@ -11,6 +12,19 @@ CompactionHook: TypeAlias = Callable[[list[JSONObject]], Any]
 
 ErrorHandler: TypeAlias = Callable[[Exception], Any]
 """Is told what failed. Sync or async; what it raises is logged and changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fullness:
+    """How full a session with a threshold is. Units: tokens, as its counter counts."""
+
+    tokens: int
+    threshold: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has outgrown the threshold."""
+        return self.tokens > self.threshold
 
 
 class CompactionSetup:

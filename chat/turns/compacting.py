@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from chat.conf import chat_settings
 from chat.core.compaction_policy import V2, CompactionPolicy
+from chat.core.compaction_setup import Fullness
 from chat.core.language_model import (
     Finish,
     LanguageModel,
@@ -110,14 +111,18 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     except asyncio.CancelledError:
         work.tell_end(None)
         raise
+    if trigger is not CompactionTrigger.AUTO and not work.has_begun:
+        work.tell_begin()  # there was nothing to look at; who asked waits for an end, and every end has a beginning
     work.tell_end(done)
     return done
 
 
-def is_full(setup: SessionSetup, system: str, messages: Sequence[JSONObject]) -> bool:
-    """Whether a history has outgrown the session's threshold. Without one it never has."""
-    limit = setup.compact_after_tokens
-    return limit is not None and estimate_messages(messages, _counter(setup), system_prompt=system) > limit
+def fullness(setup: SessionSetup, system: str, messages: Sequence[JSONObject]) -> Fullness | None:
+    """How full a session with this history is; `None` where it has no threshold."""
+    threshold = setup.compact_after_tokens
+    if threshold is None:
+        return None
+    return Fullness(tokens=estimate_messages(messages, _counter(setup), system_prompt=system), threshold=threshold)
 
 
 def _counter(setup: SessionSetup) -> TokenCounter:
@@ -177,6 +182,7 @@ class _Work:
     policy: CompactionPolicy = V2
     model: LanguageModel | None = None
     tokens: int = 0  # of the history as it was found
+    has_begun: bool = False
     used: Usage = field(default_factory=Usage)  # by the summary
     cost: Decimal = Decimal(0)
 
@@ -199,15 +205,15 @@ class _Work:
             with developers_code("configure_session"):
                 system = await context.system_prompt()
             with developers_code("token_counter"):
-                is_due = await user_code(is_full, self.setup, system, history)
-        return await self.compact(history) if is_due else None
+                found = await user_code(fullness, self.setup, system, history)
+        return await self.compact(history) if found is not None and found.is_over else None
 
     async def compact(self, history: Sequence[JSONObject]) -> CompactionResult | None:
         """Have the summary made. Errors: `CompactionFailed`."""
         with _failing():
             with developers_code("token_counter"):
                 self.tokens = await user_code(estimate_messages, history, self.counter)
-            self._ring({"type": "session.phase", "phase": "compacting", "tokens": self.tokens})
+            self.tell_begin()
             limit = asyncio.timeout(chat_settings.compaction_seconds or None)
             try:
                 async with limit:
@@ -295,6 +301,11 @@ class _Work:
                 self.write_usage()
 
     # What clients are told
+
+    def tell_begin(self) -> None:
+        """It is being made."""
+        self.has_begun = True
+        self._ring({"type": "session.phase", "phase": "compacting", "tokens": self.tokens})
 
     def tell_end(self, done: CompactionDone | None) -> None:
         """It is over, and this is how full the session is now."""

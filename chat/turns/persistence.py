@@ -16,8 +16,9 @@ from django.utils import timezone
 from chat.agent import InstanceKey
 from chat.attachments import bind
 from chat.conf import chat_settings
+from chat.core.compaction_setup import Fullness
 from chat.core.loop import TurnTotals
-from chat.doorbell import ring_message_changed
+from chat.doorbell import ring_fullness, ring_message_changed
 from chat.errors import TurnNotFound
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
@@ -224,7 +225,7 @@ class TurnEnd:
     original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
     output: JSONValue = None  # the structured answer
     pruned: Mapping[str, Sequence[str]] = field(default_factory=dict)  # calls by message whose outputs are let go
-    is_full: bool = False  # the session has outgrown its threshold
+    fullness: Fullness | None = None  # of the session, where it has a threshold
     wants_title: bool = False  # its agent has titles written
     wants_summary: bool = False  # and summaries for people
 
@@ -250,8 +251,10 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
             start_title(facts.key, facts.session_id, facts.generation)
     if was_stored and end.wants_summary:
         start_summary(facts.key, facts.session_id)
-    if was_stored and end.is_full:
-        start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
+    if was_stored and end.fullness is not None:
+        ring_fullness(facts.key, facts.session_id, end.fullness.tokens, end.fullness.threshold)
+        if end.fullness.is_over:
+            start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
     if end.has_response_hook:
         start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text, end.output)
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from chat import policy
 from chat.core.chunks import Chunk
+from chat.core.compaction_setup import Fullness
 from chat.core.hooks import (
     ChatErrorContext,
     ChunkContext,
@@ -32,7 +33,7 @@ from chat.think import USE_LOOP, Think
 from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.calling import decide, decide_as, developers_code, is_overridden, iterate, observe, reworded
-from chat.turns.compacting import is_full
+from chat.turns.compacting import fullness
 from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
@@ -230,7 +231,7 @@ class TurnRun:
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
-            is_full=outcome == "completed" and await self._is_full(message),
+            fullness=await self._fullness(message) if outcome == "completed" else None,
             pruned=self._prunable(outcome),
         )
         await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
@@ -240,15 +241,15 @@ class TurnRun:
         """Outputs that models are not sent any more once this turn has ended well."""
         return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
 
-    async def _is_full(self, message: JSONObject) -> bool:
-        """Whether the session has outgrown its threshold with this answer. A counter that fails has no opinion."""
+    async def _fullness(self, message: JSONObject) -> Fullness | None:
+        """How full the session is with this answer. A counter that fails has no opinion."""
         assembled = self._assembled
         if assembled is None or assembled.setup.compact_after_tokens is None:
-            return False
+            return None
         with suppress(ThinkError), developers_code("token_counter"):
             history = [*assembled.history, message]
-            return await user_code(is_full, assembled.setup, assembled.plan.system, history)
-        return False
+            return await user_code(fullness, assembled.setup, assembled.plan.system, history)
+        return None
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
         stage: Literal["recovery", "stream", "turn"] = "stream" if self._standing.fold.started else "turn"

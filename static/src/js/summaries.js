@@ -76,6 +76,7 @@ export class Summaries {
 
   #onPhase({ phase, compacted }) {
     const { conversation } = this;
+    if (phase === "idle" && !compacted && conversation.compacting !== "running") return this.#onIdle();
     conversation.isCompactionHeard = true;
     if (phase === "compacting") return this.#set({ compacting: "running", compactionError: "" });
     const found = this.asked && conversation.compacting && !compacted && !conversation.compactionError;
@@ -84,6 +85,16 @@ export class Summaries {
     this.asked = conversation.compactionError ? this.asked : null;
     this.#set({ compacting: "" });
     this.read();
+  }
+
+  /** How full it is after a turn, a summary that was changed, or an end whose beginning was not heard: the server knows. */
+  #onIdle() {
+    const { conversation } = this;
+    if (conversation.compacting) {
+      conversation.isCompactionHeard = false;
+      conversation.refreshSoon();
+    }
+    if (conversation.compactions.length) this.read();
   }
 
   #onFailed(text) {

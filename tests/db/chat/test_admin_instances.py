@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pydantic import BaseModel
 
-from chat import attachments, compactions, instances, table_sizes
+from chat import attachments, doorbell, instances, table_sizes
 from chat.agents import Assistant
 from chat.conversation_pruning import PruneRule, plan_pruning, prune_by_rule, prune_conversations
 from chat.errors import InputInvalid
@@ -305,7 +305,7 @@ def test_a_summary_that_staff_changes_is_told_to_open_pages(
     conversation: AgentInstance, staff: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Any] = []
-    monkeypatch.setattr(compactions, "ring_on_commit", lambda group, event: told.append(event["session_id"]))
+    monkeypatch.setattr(doorbell, "ring_on_commit", lambda group, event: told.append(event["session_id"]))
     session_id = conversation.session_id or ""
     made = add_compaction(session_id, first_id="q1", last_id="a1", summary="In short.")
     alone = add_compaction(make_session("u: hi").pk, first_id="u1", last_id="u1", summary="In short.")

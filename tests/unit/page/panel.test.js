@@ -99,7 +99,8 @@ Deno.test("a summary that is made, waited for, or failed is said", () => {
 function heard(answers = {}) {
   const listeners = {};
   const said = [];
-  const conversation = { instance: { id: "i" }, on: (name, listener) => (listeners[name] = listener), emit: () => {} };
+  const conversation = { instance: { id: "i" }, on: (name, listener) => (listeners[name] = listener), emit: () => {}, looks: 0 };
+  conversation.refreshSoon = () => (conversation.looks += 1);
   const api = { compactions: async () => [], compact: async () => {}, ...answers };
   const summaries = new Summaries(api, conversation, (text) => said.push(text));
   return { conversation, summaries, said, frame: (phase, more = {}) => listeners.session({ phase, ...more }), fail: (text) => listeners["session-failed"](text) };
@@ -158,6 +159,9 @@ Deno.test("what was asked for ends with a word: done, nothing to do, or failed",
 
   const nothing = heard();
   await nothing.summaries.ask("");
+  nothing.frame("idle"); // how full it is after the turn that comes first: what was asked for still waits
+  same([nothing.said, nothing.conversation.compacting, nothing.conversation.looks], [[], "waiting", 1]);
+  nothing.frame("compacting");
   nothing.frame("idle");
   same(nothing.said, ["There is nothing to summarise yet."]);
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat import compactions
+from chat import doorbell
 from chat.models import AgentInstance
 from fibers.models import Fiber
 from sessions_app import selectors
@@ -24,7 +24,7 @@ def summary(conversation: AgentInstance) -> CompactionView:
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     heard: list[Any] = []
-    monkeypatch.setattr(compactions, "ring_on_commit", lambda _group, event: heard.append(event))
+    monkeypatch.setattr(doorbell, "ring_on_commit", lambda _group, event: heard.append(event))
     return heard
 
 

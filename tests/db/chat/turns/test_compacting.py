@@ -21,7 +21,8 @@ from sessions_app.usage import set_budget
 from thinkproject.kernel.aio import db
 
 from .agents import CALLS, SEEN
-from .compact_agents import SUMMARIES, ByModel
+from .bells import bell_of, listen
+from .compact_agents import SUMMARIES, ByModel, HighThreshold
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,6 +77,35 @@ async def test_c6_21_threshold(make_room: MakeRoom, rung: list[dict[str, Any]]) 
     assert rung[1]["compacted"] == {"tokensBefore": made.tokens_before, "compactionId": made.id}
     assert (rung[1]["threshold"], rung[1]["tokens"]) == (10, made.tokens_after)
     assert rung[0]["group"] == group_of(room.key)
+
+
+async def test_a4_19_after_a_turn_clients_are_told_how_full_the_session_is(make_room: MakeRoom) -> None:
+    room = make_room("high-threshold")
+    listening = await listen(room)
+    told = []
+    for text in ("say: one", "say: two and more"):
+        await room.say(text)
+        told.append(await bell_of(listening, "session.phase"))
+    threshold = told[0]["threshold"]
+    assert threshold == HighThreshold.threshold
+    assert 0 < told[0]["tokens"] < told[1]["tokens"] < threshold
+    assert [bell["phase"] for bell in told] == ["idle"] * 2
+    assert told[0]["session_id"] == await session_of(room)
+
+
+async def test_who_asks_is_told_a_beginning_and_an_end_also_of_nothing(
+    make_room: MakeRoom, rung: list[dict[str, Any]]
+) -> None:
+    room = make_room()
+    await room.say("say: one")
+    await db(request_compaction, await instance_of(room))
+    await run_until_idle(skip_delays=True)
+    assert [(bell["phase"], "compacted" in bell) for bell in rung] == [("compacting", False), ("idle", False)]
+    await db(clear_instance, room.key)
+    rung.clear()
+    await db(request_compaction, await instance_of(room))
+    await run_until_idle(skip_delays=True)
+    assert [bell["phase"] for bell in rung] == ["compacting", "idle"]
 
 
 @pytest.mark.parametrize("agent", ["high-threshold", "no-threshold", "plain"])

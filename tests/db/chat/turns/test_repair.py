@@ -1,17 +1,15 @@
 """A stored call that nobody will answer: settled before the next turn, told to clients and to the log."""
 
-import asyncio
 import logging
 
 import pytest
-from channels.layers import get_channel_layer
 
-from chat.doorbell import group_of
 from sessions_app.core.repair import INTERRUPTED_TEXT
 from sessions_app.services import update_message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
+from .bells import bell_of, listen
 from .conftest import MakeRoom
 
 ORPHAN = {"type": "tool-add", "toolCallId": "c1", "state": "input-available", "input": '{"a": 1}'}
@@ -27,20 +25,14 @@ async def test_u2_32_a_call_without_a_result_is_settled_and_told(
     room = make_room()
     first = await room.say("say: First.")
     await db(update_message, first.session_id, first.assistant_id, with_orphan)
-    layer = get_channel_layer()
-    channel = await layer.new_channel()
-    await layer.group_add(group_of(room.key), channel)
+    listening = await listen(room)
     caplog.set_level(logging.WARNING, logger="chat.turns.persistence")
     await room.say("say: Second.")
     [_, answer, *_] = await room.transcript()
     assert answer["parts"][-1] == ORPHAN | {"state": "output-error", "input": {"a": 1}, "errorText": INTERRUPTED_TEXT}
     [noted] = [record for record in caplog.records if getattr(record, "action", "") == "transcript_repaired"]
     assert noted.__dict__["message_ids"] == [first.assistant_id]
-    bells: list[JSONObject] = []
-    async with asyncio.timeout(5):
-        while not bells or bells[-1]["type"] != "message.changed":
-            bells.append(await layer.receive(channel))
-    assert bells[-1]["message_id"] == first.assistant_id
+    assert (await bell_of(listening, "message.changed"))["message_id"] == first.assistant_id
     sent = room.model.requests[-1]["messages"]
     assert [message["role"] for message in sent[-3:]] == ["assistant", "tool", "user"]
     caplog.clear()

@@ -1,0 +1,29 @@
+"""What is rung for the clients of a room, heard as a web server hears it."""
+
+import asyncio
+from typing import Any
+
+from channels.layers import get_channel_layer
+
+from chat.doorbell import group_of
+from thinkproject.kernel.jsonvalue import JSONObject
+
+from .conftest import Room
+
+
+async def listen(room: Room) -> tuple[Any, str]:
+    """A channel that hears the bells of a room from now on."""
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(group_of(room.key), channel)
+    return layer, channel
+
+
+async def bell_of(listening: tuple[Any, str], kind: str) -> JSONObject:
+    """The next bell of a kind."""
+    layer, channel = listening
+    async with asyncio.timeout(5):
+        while True:
+            bell: JSONObject = await layer.receive(channel)
+            if bell["type"] == kind:
+                return bell
