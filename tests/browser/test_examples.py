@@ -22,7 +22,7 @@ NAMES = ("usechat", "react", "assistantui")
 START_SECONDS = 120
 LONG_WORD = "w" * 300
 RICH = (
-    f"Please show everything {LONG_WORD}\nreason 12 words\n"
+    f"Please show everything {LONG_WORD}\nreason 12 words\nwait 2 s\n"
     f'call tool current_time {{"time_zone": "Europe/Berlin"}}\nsay: It is {{result}}.\\n\\n{LONG_WORD}'
 )
 Start = Callable[[str], str]
