@@ -111,8 +111,6 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     except asyncio.CancelledError:
         work.tell_end(None)
         raise
-    if trigger is not CompactionTrigger.AUTO and not work.has_begun:
-        work.tell_begin()  # there was nothing to look at; who asked waits for an end, and every end has a beginning
     work.tell_end(done)
     return done
 
@@ -182,7 +180,6 @@ class _Work:
     policy: CompactionPolicy = V2
     model: LanguageModel | None = None
     tokens: int = 0  # of the history as it was found
-    has_begun: bool = False
     used: Usage = field(default_factory=Usage)  # by the summary
     cost: Decimal = Decimal(0)
 
@@ -213,7 +210,7 @@ class _Work:
         with _failing():
             with developers_code("token_counter"):
                 self.tokens = await user_code(estimate_messages, history, self.counter)
-            self.tell_begin()
+            self._ring({"type": "session.phase", "phase": "compacting", "tokens": self.tokens})
             limit = asyncio.timeout(chat_settings.compaction_seconds or None)
             try:
                 async with limit:
@@ -301,11 +298,6 @@ class _Work:
                 self.write_usage()
 
     # What clients are told
-
-    def tell_begin(self) -> None:
-        """It is being made."""
-        self.has_begun = True
-        self._ring({"type": "session.phase", "phase": "compacting", "tokens": self.tokens})
 
     def tell_end(self, done: CompactionDone | None) -> None:
         """It is over, and this is how full the session is now."""
