@@ -14,6 +14,7 @@ const { useAgentChat } = published;
 // deno-lint-ignore no-explicit-any
 const given: { agent?: any; chat?: any } = (globalThis as any).given ?? {};
 harness.published = published;
+harness.isProbing = given.chat?.resume !== false;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, Number(query.get("wait") ?? 0)));
 
@@ -89,6 +90,14 @@ function App() {
   });
   harness.agent = agent;
   harness.runs = useAgentToolEvents({ agent });
+  useEffect(() => {
+    // The hook says `ready` when its probe finds nothing, also where something was sent meanwhile: a race for tests.
+    const listener = (event: MessageEvent) => {
+      if (String(event.data).includes('"probeId"')) setTimeout(() => note("probed"), 0);
+    };
+    agent.addEventListener("message", listener);
+    return () => agent.removeEventListener("message", listener);
+  }, [agent]);
   useEffect(() => {
     agent.ready.then(() => note("ready", { name: agent.name, agent: agent.agent }));
   }, [agent]);

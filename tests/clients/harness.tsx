@@ -31,8 +31,9 @@ export const harness = {
   transport: null as Any, // the socket's, on the page with `useChat`
   unmount: null as Any, // takes the page's hooks away
   stop: null as Any, // stops the turn on the server too, where the hook's own does not
+  isProbing: false, // whether the page asks, as it opens, for something to resume, and notes the answer
   seen: [] as Seen[], // what each render showed, without repeats
-  events: [] as Happening[], // open, close, identity, ready, connection-error, turn-end, crash
+  events: [] as Happening[], // open, close, identity, ready, probed, connection-error, turn-end, crash
 };
 Object.assign(globalThis, { harness });
 

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -54,6 +53,7 @@ class Tab:
 
     def _wait_ready(self) -> None:
         self.wait("harness.chat && harness.events.some(event => event.kind === 'ready')", what="ready")
+        self.wait("!harness.isProbing || harness.events.some(event => event.kind === 'probed')", what="probed")
 
     # What a person does
 
@@ -152,18 +152,11 @@ class Tab:
             what=f"{characters} characters of an answer",
         )
 
-    def wait_probed(self) -> None:
-        """Wait until the page's first question, whether something runs, is answered: from then on it only listens."""
-        self._wait_frames(lambda: any("probeId" in frame for frame in self.all_received()), "an answer to its probe")
-
     def wait_sent(self, kind: str) -> None:
         """Wait until the page has sent a frame of this type."""
-        self._wait_frames(lambda: any(f'"{kind}"' in text for sign, text in self.frames if sign == ">"), f"a {kind}")
-
-    def _wait_frames(self, is_there: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + 20
-        while not is_there():
-            assert time.monotonic() < deadline, f"{self.label}: {what} did not come.\n{self.dump()}"
+        while not any(f'"{kind}"' in text for sign, text in self.frames if sign == ">"):
+            assert time.monotonic() < deadline, f"{self.label}: a {kind} was not sent.\n{self.dump()}"
             self.page.wait_for_timeout(25)
 
     def wait_rest(self, *, seconds: float = 30) -> None:

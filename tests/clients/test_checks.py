@@ -3,6 +3,7 @@
 Between one tab and the server stands somebody who changes frames; whatever the lie, `Room.rest` must not pass.
 """
 
+import asyncio
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -29,6 +30,17 @@ class Liar:
         server = socket.connect_to_server()
         socket.on_message(server.send)
         server.on_message(partial(self._pass_on, socket))
+
+    def route_late(self, socket: WebSocketRoute) -> None:
+        """Stand between them and keep each answer to a probe back for half a second."""
+        server = socket.connect_to_server()
+        socket.on_message(server.send)
+
+        def pass_on(text: str | bytes) -> None:
+            late = 0.5 if json.loads(text)["type"] == "cf_agent_stream_resume_none" else 0.0
+            asyncio.get_running_loop().call_later(late, socket.send, text)
+
+        server.on_message(pass_on)
 
     def _pass_on(self, socket: WebSocketRoute, text: str | bytes) -> None:
         for told in self.tell(str(text)):
@@ -95,6 +107,12 @@ def test_without_a_lie_all_is_well(room: Room) -> None:
     room.open("observer", liar=Liar("none").route)
     room.ask_and_rest(tab, "stream 20 words at 80/s")
     assert text_of(room.rest()[1]) == room.answers()[0]
+
+
+def test_a_tab_is_open_once_its_probe_is_answered(room: Room) -> None:
+    tab = room.open("first", liar=Liar("none").route_late)
+    room.ask_and_rest(tab, "wait 1 s\nstream 20 words at 80/s")
+    assert tab.statuses() == ["ready", "submitted", "streaming", "ready"]
 
 
 def test_bad_sequences_of_frames_are_seen(room: Room) -> None:

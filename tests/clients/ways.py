@@ -29,9 +29,7 @@ def enter(room: Room, transport: str, label: str = "first", **query: str | int) 
 
 def look_on(room: Room) -> Tab:
     """Open a tab that only looks on: it has the hook and hears of everything."""
-    tab = room.open("observer", page=PAGE["hook"])
-    tab.wait_probed()
-    return tab
+    return room.open("observer", page=PAGE["hook"])
 
 
 def flat(messages: list[Json]) -> list[object]:
