@@ -6,7 +6,11 @@ from thinkproject.kernel.conf import Setting
 class ChatSettings:
     """Each is a Django setting and an environment variable of the same name."""
 
-    turns_per_minute = Setting("THINK_TURNS_PER_MINUTE", 60, doc="Accepted turns a minute for one user; 0 is no limit.")
+    turns_per_minute = Setting(
+        "THINK_TURNS_PER_MINUTE",
+        60,
+        doc="Accepted turns, summaries and compactions asked for, a minute for one user; 0 is no limit.",
+    )
     turn_policies = Setting(
         "THINK_TURN_POLICIES",
         ["chat.policy.TurnsPerMinute", "chat.policy.SessionBudget"],

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from chat.agent import Agent, InstanceKey
+from chat.core.durable_names import (
+    COMPACT_FIBER,
+    EXPIRY_FIBER,
+    RESPONSE_FIBER,
+    SEALED_TURN_FIBER,
+    SUMMARY_FIBER,
+    TITLE_FIBER,
+    TURN_FIBER,
+)
 from chat.core.hooks import ChatErrorContext, ChatResponse, ResponseStatus
 from chat.core.loop import TurnTotals, recorded_outputs, totals_of
 from chat.core.turn_fold import TurnFold
@@ -18,16 +27,13 @@ from chat.streams.reader import close_stream, read
 from chat.streams.writer import StreamWriter
 from chat.think import Think
 from chat.turns.calling import decide, is_overridden, observe, reworded
-from chat.turns.compact_queue import COMPACT_FIBER
 from chat.turns.compacting import compact_session
 from chat.turns.continuing import expire_question
 from chat.turns.costs import write_costs
-from chat.turns.journal import EXPIRY_FIBER
 from chat.turns.originals import fit_answer
 from chat.turns.persistence import (
     BEGIN,
     FINAL,
-    RESPONSE_FIBER,
     TurnFacts,
     end_unrun,
     facts_of,
@@ -38,8 +44,8 @@ from chat.turns.persistence import (
 from chat.turns.room import auto_compaction_is_on
 from chat.turns.runner import INTERRUPTED, TurnRun
 from chat.turns.status import SKIPPED_REASON
-from chat.turns.summarising import SUMMARY_FIBER, write_summary
-from chat.turns.titling import TITLE_FIBER, write_title
+from chat.turns.summarising import write_summary
+from chat.turns.titling import write_title
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
 from fibers.errors import Failed
@@ -59,7 +65,7 @@ RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
 
-@durable("chat.turn", sealed="chat.turn_sealed", resume_seconds=RESUME_SECONDS, unrun=end_unrun)
+@durable(TURN_FIBER, sealed=SEALED_TURN_FIBER, resume_seconds=RESUME_SECONDS, unrun=end_unrun)
 async def run_turn(context: FiberContext) -> JSONValue:
     """Answer one request."""
     return await TurnRun(context, make_agent).run()
@@ -145,7 +151,7 @@ def _is_unwanted(agent: Think, session_id: str, trigger: CompactionTrigger) -> b
     return trigger is CompactionTrigger.AUTO and not auto_compaction_is_on(agent, session_id)
 
 
-@durable("chat.turn_sealed")
+@durable(SEALED_TURN_FIBER)
 async def seal_turn(context: FiberContext) -> JSONValue:
     """Keep what an abandoned turn had shown, and say why it ended. Safe to run twice."""
     turn_id = str(context.payload["payload"]["turn_id"])

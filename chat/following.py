@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 
 from chat import live
 from chat.agent import InstanceKey
+from chat.core.durable_names import TURN_FIBER
 from chat.doorbell import group_of
 from chat.errors import NestedTurn, TurnNotFound
 from chat.live import TurnRef
 from chat.streams.reader import follow
 from chat.streams.records import Reset
-from chat.turns.admission import TURN_FIBER, cancel_turn
+from chat.turns.admission import cancel_turn
 from fibers.context import current_fiber
 from thinkproject.kernel.aio import db
 

@@ -10,17 +10,21 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Protocol
 
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
 from chat.agent import InstanceKey
 from chat.conf import chat_settings
+from chat.core.durable_names import COMPACT_FIBER, SUMMARY_FIBER
 from chat.errors import BudgetReached, QuotaExceeded
 from chat.instance_rows import find_instance
 from chat.models import AgentInstance, Turn
 from chat.spending import session_spending
+from fibers.models import Fiber
 
 _NOTHING: Final = Decimal(0)
+COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a person asked for: it counts like a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +49,13 @@ class TurnPolicy(Protocol):
 
 
 class TurnsPerMinute:
-    """At most `THINK_TURNS_PER_MINUTE` accepted turns a minute for one user, whatever the entry; 0 switches it off."""
+    """At most `THINK_TURNS_PER_MINUTE` accepted turns a minute for one user, whatever the entry; 0 switches it off.
+
+    A summary or a compaction that somebody asks for counts as one.
+    """
 
     def check_admission(self, instance: AgentInstance) -> None:
-        """Count this user's turns of the last minute by the database's clock."""
+        """Count what this user asked for within the last minute, by the database's clock. Two queries."""
         limit = chat_settings.turns_per_minute
         if not limit or instance.owner_id is None:
             return
@@ -58,11 +65,20 @@ class TurnsPerMinute:
             instance__active_at__gt=Now() - timedelta(minutes=2),
             accepted_at__gt=Now() - timedelta(minutes=1),
         )
-        if recent.order_by()[:limit].count() >= limit:
+        if recent.order_by()[:limit].count() + _asked_lately(instance.owner_id) >= limit:
             raise QuotaExceeded(f"You have sent {limit} messages within a minute. Please wait a little.")
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Steps are not limited here."""
+
+
+def _asked_lately(owner_id: int) -> int:
+    """How many fibers besides turns this user asked for within the last minute."""
+    since = Now() - timedelta(minutes=1)
+    # What ended earlier is left out by its index, however much the user has had done.
+    asked = Fiber.objects.filter(name__in=(SUMMARY_FIBER, COMPACT_FIBER), owner_id=owner_id, created_at__gt=since)
+    lately = asked.filter(Q(finished_at=None) | Q(finished_at__gt=since))
+    return sum(COUNTED.items() <= metadata.items() for metadata in lately.values_list("metadata", flat=True))
 
 
 class SessionBudget:

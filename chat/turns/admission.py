@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 from chat import attachments, policy
 from chat.agent import InstanceKey
+from chat.core.durable_names import TURN_FIBER
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import InputInvalid, TurnConflict
 from chat.instance_rows import ensure_instance, ensure_session, key_of, lock_instance
@@ -37,7 +38,6 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.calls import OPEN
 from tools_app.services import Actor
 
-TURN_FIBER = "chat.turn"
 MAX_REQUEST_ID = 128
 STOP_TRIES = 5
 ADMIT_TRIES = 100

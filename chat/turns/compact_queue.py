@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from chat import policy
+from chat.core.durable_names import COMPACT_FIBER
 from chat.instance_rows import hold_instance
 from chat.models import AgentInstance
 from chat.registry import get_agent_class
@@ -17,7 +18,6 @@ from fibers.services import start_fiber
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.jsonvalue import JSONValue
 
-COMPACT_FIBER: Final = "chat.compact"
 MAX_INSTRUCTIONS: Final = 2000
 
 Compacting: TypeAlias = Literal["", "waiting", "running"]
@@ -47,12 +47,13 @@ def request_compaction(instance: AgentInstance, *, instructions: str = "", user_
 
 def start_compaction(instance_id: str, session_id: str, trigger: CompactionTrigger, owner_id: Any, **asked: Any) -> str:
     """Start the fiber, in the caller's transaction. Returns its id."""
+    counted = policy.COUNTED if trigger == CompactionTrigger.MANUAL else {}
     fiber = start_fiber(
         COMPACT_FIBER,
         {"instance_id": instance_id, "session_id": session_id, "trigger": trigger.value, **asked},
         lane=lane_of(instance_id),
         owner_id=owner_id,
-        metadata={"instance_id": instance_id},
+        metadata={"instance_id": instance_id, **counted},
     )
     return str(fiber.pk)
 

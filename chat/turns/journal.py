@@ -2,6 +2,7 @@
 
 import asyncio
 
+from chat.core.durable_names import EXPIRY_FIBER
 from chat.core.loop import CALL_PREFIX
 from chat.streams.writer import StreamWriter
 from chat.turns.persistence import TurnFacts
@@ -10,8 +11,6 @@ from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.services import pause_call, settle_call
-
-EXPIRY_FIBER = "chat.expire_question"
 
 
 class TurnJournal:

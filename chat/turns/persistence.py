@@ -17,6 +17,7 @@ from chat.agent import InstanceKey
 from chat.attachments import bind
 from chat.conf import chat_settings
 from chat.core.compaction_setup import Fullness
+from chat.core.durable_names import RESPONSE_FIBER
 from chat.core.loop import TurnTotals
 from chat.doorbell import ring_fullness, ring_message_changed
 from chat.errors import TurnNotFound
@@ -47,7 +48,6 @@ from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
 
-RESPONSE_FIBER = "chat.response"
 TURN = Actor(user_id=None, via="turn")
 BEGIN = "begin"
 FINAL = "final"

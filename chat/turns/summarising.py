@@ -16,6 +16,7 @@ from django.db import transaction
 
 from chat import policy
 from chat.agent import Agent, InstanceKey
+from chat.core.durable_names import SUMMARY_FIBER
 from chat.core.language_model import Finish
 from chat.core.session_summaries import clean_summary, is_about, session_summary_request
 from chat.errors import InputInvalid
@@ -40,7 +41,6 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 logger = logging.getLogger(__name__)
 
-SUMMARY_FIBER: Final = "chat.summary"
 MAX_RETRIES: Final = 2
 _FEW: Final = 10  # fibers of a lane that are looked at
 EMPTY: Final = "The model gave no summary. Ask again, or write one yourself."
@@ -115,13 +115,14 @@ def _waiting(session_id: str) -> list[tuple[str, JSONValue]]:
 
 
 def _start(instance_id: str, session_id: str, owner_id: Any, *, is_asked: bool) -> str:
+    asked = policy.COUNTED if is_asked else {}
     fiber = start_fiber(
         SUMMARY_FIBER,
         {"instance_id": instance_id, "session_id": session_id, "is_asked": is_asked},
         lane=_lane(session_id),
         owner_id=owner_id,
         max_retries=MAX_RETRIES,
-        metadata={"instance_id": instance_id},
+        metadata={"instance_id": instance_id, **asked},
     )
     return str(fiber.pk)
 

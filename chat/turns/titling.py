@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db.models import Q
 
 from chat.agent import Agent, InstanceKey
+from chat.core.durable_names import TITLE_FIBER
 from chat.core.language_model import Finish
 from chat.core.titles import clean_title, is_decent, title_request
 from chat.doorbell import ring_on_commit, user_group
@@ -31,7 +32,6 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
 
-TITLE_FIBER: Final = "chat.title"
 OFF: Final = "none"
 MAX_RETRIES: Final = 2
 _MAX_PATH: Final = 12  # messages of a first exchange, those of calls that a person answered included

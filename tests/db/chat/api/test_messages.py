@@ -6,8 +6,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from chat.core.durable_names import COMPACT_FIBER
 from chat.models import AgentInstance
-from chat.turns.compact_queue import COMPACT_FIBER, request_compaction, start_compaction
+from chat.turns.compact_queue import request_compaction, start_compaction
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
 from sessions_app.models import CompactionTrigger

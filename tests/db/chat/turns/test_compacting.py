@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from chat.core.durable_names import COMPACT_FIBER
 from chat.doorbell import group_of
+from chat.errors import QuotaExceeded
 from chat.instance_rows import find_instance
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.turns import compacting
 from chat.turns.admission import clear_instance
-from chat.turns.compact_queue import COMPACT_FIBER, request_compaction
+from chat.turns.compact_queue import request_compaction
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app import selectors
@@ -106,6 +108,21 @@ async def test_who_asks_is_told_a_beginning_and_an_end_also_of_nothing(
     await db(request_compaction, await instance_of(room))
     await run_until_idle(skip_delays=True)
     assert [bell["phase"] for bell in rung] == ["compacting", "idle"]
+
+
+async def test_a_compaction_that_was_asked_for_counts_like_a_message(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_TURNS_PER_MINUTE = 4
+    room = make_room("own-compaction")
+    await room.say("say: a rather long answer, of more than ten tokens in all")
+    assert len(await stored(room)) == 1  # nobody asked for this one: it does not count
+    for _ in range(2):
+        await ask(room)
+        await run_until_idle(skip_delays=True)
+    await room.say("say: one")
+    with pytest.raises(QuotaExceeded):
+        await ask(room)
+    with pytest.raises(QuotaExceeded):
+        await room.say("say: two")
 
 
 @pytest.mark.parametrize("agent", ["high-threshold", "no-threshold", "plain"])

@@ -248,6 +248,19 @@ async def test_b5_05_who_asks_too_often_is_refused(make_room: MakeRoom, teller: 
         await ask_for_one(room)
 
 
+async def test_b5_05_what_was_asked_for_counts_like_a_message(
+    make_room: MakeRoom, teller: SmallModel, settings: Any
+) -> None:
+    settings.THINK_TURNS_PER_MINUTE = 3
+    room = make_room("summarised")
+    await room.say("say: Green tea.")  # the summary that nobody asked for does not count
+    await ask_for_one(room)
+    await run_until_idle()
+    await room.say("say: Black tea.")
+    with pytest.raises(QuotaExceeded):
+        await room.say("say: White tea.")
+
+
 async def test_b5_05_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
 
