@@ -10,7 +10,6 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Protocol
 
-from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
@@ -75,10 +74,8 @@ class TurnsPerMinute:
 def _asked_lately(owner_id: int) -> int:
     """How many fibers besides turns this user asked for within the last minute."""
     since = Now() - timedelta(minutes=1)
-    # What ended earlier is left out by its index, however much the user has had done.
-    asked = Fiber.objects.filter(name__in=(SUMMARY_FIBER, COMPACT_FIBER), owner_id=owner_id, created_at__gt=since)
-    lately = asked.filter(Q(finished_at=None) | Q(finished_at__gt=since))
-    return sum(COUNTED.items() <= metadata.items() for metadata in lately.values_list("metadata", flat=True))
+    asked = Fiber.objects.filter(owner_id=owner_id, created_at__gt=since, name__in=(SUMMARY_FIBER, COMPACT_FIBER))
+    return sum(COUNTED.items() <= metadata.items() for metadata in asked.values_list("metadata", flat=True))
 
 
 class SessionBudget:

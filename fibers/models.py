@@ -24,7 +24,7 @@ class Fiber(models.Model):
     payload = JSONText(null=True, blank=True)
     metadata = JSONText(default=dict)  # the caller's own, never interpreted here
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     lane = models.CharField(max_length=200, null=True, blank=True)  # opaque; one running fiber per lane
     lane_position = models.PositiveBigIntegerField(default=0)  # order within the lane
@@ -71,6 +71,7 @@ class Fiber(models.Model):
             models.Index(fields=["available_at", "id"], condition=Q(status="pending"), name="think_fiber_pending"),
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="think_fiber_leases"),
             models.Index(fields=["finished_at"], name="think_fiber_finished"),
+            models.Index(fields=["owner", "created_at"], name="think_fiber_owner"),  # what one asked for lately
             # Finds what is under way in a lane, however much ended there.
             models.Index(fields=["lane", "lane_position"], condition=Q(finished_at=None), name="think_fiber_live"),
         ]

@@ -18,38 +18,39 @@ if TYPE_CHECKING:
 
 NO_BOUND: Final = 2_000_000_000
 
+# In the walks below what is asked of the next row names the walk too. A condition on that row alone tells SQLite, where
+# it has statistics, that most rows fail: it then reads the whole table for a filter before the first step.
+
 # Newest rows of a path, as far as it is not archived. Beyond `max_bytes` it goes on only for the newest exchange: until
 # a user's message is in.
 _TAIL: Final = """
-WITH RECURSIVE path(id, parent_id, n, bytes, users) AS (
-    SELECT id, parent_id, 1, byte_size, CASE role WHEN 'user' THEN 1 ELSE 0 END
-    FROM think_sessions_message
-    WHERE id = COALESCE(%s, (SELECT active_leaf_id FROM think_sessions_session WHERE id = %s))
-    AND depth >= (SELECT archived_depth FROM think_sessions_session WHERE id = %s)
+WITH RECURSIVE path(id, parent_id, n, bytes, users, floor) AS (
+    SELECT m.id, m.parent_id, 1, m.byte_size, CASE m.role WHEN 'user' THEN 1 ELSE 0 END, s.archived_depth
+    FROM think_sessions_session s JOIN think_sessions_message m ON m.id = COALESCE(%s, s.active_leaf_id)
+    WHERE s.id = %s AND m.depth >= s.archived_depth
     UNION ALL
     SELECT m.id, m.parent_id, path.n + 1, path.bytes + m.byte_size,
-        path.users + CASE m.role WHEN 'user' THEN 1 ELSE 0 END
+        path.users + CASE m.role WHEN 'user' THEN 1 ELSE 0 END, path.floor
     FROM path JOIN think_sessions_message m ON m.id = path.parent_id
     WHERE path.n < %s AND path.bytes + m.byte_size <= CASE path.users WHEN 0 THEN %s ELSE %s END
-    AND m.depth >= (SELECT archived_depth FROM think_sessions_session WHERE id = %s)
+    AND m.depth >= path.floor
 )
 SELECT id FROM path
 """
 
 # The same, but the walk ends at a message that ends a compaction: what that covers is not read.
 _TAIL_TO_COMPACTION: Final = """
-WITH RECURSIVE path(id, parent_id, n, bytes, users, is_end) AS (
-    SELECT m.id, m.parent_id, 1, m.byte_size, CASE m.role WHEN 'user' THEN 1 ELSE 0 END, :is_end:
-    FROM think_sessions_message m
-    WHERE m.id = COALESCE(%s, (SELECT active_leaf_id FROM think_sessions_session WHERE id = %s))
-    AND m.depth >= (SELECT archived_depth FROM think_sessions_session WHERE id = %s)
+WITH RECURSIVE path(id, parent_id, n, bytes, users, floor, is_end) AS (
+    SELECT m.id, m.parent_id, 1, m.byte_size, CASE m.role WHEN 'user' THEN 1 ELSE 0 END, s.archived_depth, :is_end:
+    FROM think_sessions_session s JOIN think_sessions_message m ON m.id = COALESCE(%s, s.active_leaf_id)
+    WHERE s.id = %s AND m.depth >= s.archived_depth
     UNION ALL
     SELECT m.id, m.parent_id, path.n + 1, path.bytes + m.byte_size,
-        path.users + CASE m.role WHEN 'user' THEN 1 ELSE 0 END, :is_end:
+        path.users + CASE m.role WHEN 'user' THEN 1 ELSE 0 END, path.floor, :is_end:
     FROM path JOIN think_sessions_message m ON m.id = path.parent_id
     WHERE path.is_end = 0 AND path.n < %s
     AND path.bytes + m.byte_size <= CASE path.users WHEN 0 THEN %s ELSE %s END
-    AND m.depth >= (SELECT archived_depth FROM think_sessions_session WHERE id = %s)
+    AND m.depth >= path.floor
 )
 SELECT id FROM path
 """.replace(
@@ -109,11 +110,12 @@ WITH RECURSIVE shared(id, parent_id) AS (
     UNION ALL
     SELECT m.id, m.parent_id FROM shared JOIN think_sessions_message m ON m.id = shared.parent_id
 ),
-below(id, parent_id) AS (
-    SELECT id, parent_id FROM think_sessions_message WHERE id = %s
+below(id, parent_id, seen_by) AS (
+    SELECT m.id, m.parent_id, s.id
+    FROM think_sessions_session s JOIN think_sessions_message m ON m.id = %s WHERE s.id = %s
     UNION ALL
-    SELECT m.id, m.parent_id FROM below JOIN think_sessions_message m ON m.parent_id = below.id
-    WHERE COALESCE(m.session_id, '') = %s OR m.id IN (SELECT id FROM shared)
+    SELECT m.id, m.parent_id, below.seen_by FROM below JOIN think_sessions_message m ON m.parent_id = below.id
+    WHERE COALESCE(m.session_id, '') = below.seen_by OR m.id IN (SELECT id FROM shared)
 )
 SELECT id FROM below WHERE id NOT IN (SELECT parent_id FROM below WHERE id <> %s)
 """
@@ -228,7 +230,7 @@ class MessageQuerySet(QuerySet["Message"]):
         Adds `floor`, the depth where the session's archive ends.
         """
         limits = (bounds.max_messages, bounds.exchange_bytes, bounds.max_bytes)
-        tail = self.filter(pk__in=_rows(_TAIL, (row_id, session_id, session_id, *limits, session_id)))
+        tail = self.filter(pk__in=_rows(_TAIL, (row_id, session_id, *limits)))
         return tail.annotate(floor=_rows(_FLOOR, (session_id,))).order_by("depth")
 
     def tail_to_compaction(self, session_id: str, row_id: int | None, bounds: Bounds) -> "MessageQuerySet":
@@ -237,8 +239,8 @@ class MessageQuerySet(QuerySet["Message"]):
         Adds `compaction_count` too: how many compactions of the session are not undone.
         """
         limits = (bounds.max_messages, bounds.exchange_bytes, bounds.max_bytes)
-        start = (session_id, row_id, session_id, session_id)
-        tail = self.filter(pk__in=_rows(_TAIL_TO_COMPACTION, (*start, session_id, *limits, session_id)))
+        walk = (session_id, row_id, session_id, session_id, *limits)
+        tail = self.filter(pk__in=_rows(_TAIL_TO_COMPACTION, walk))
         counted = tail.annotate(compaction_count=_rows(_COMPACTION_COUNT, (session_id,)))
         return counted.annotate(floor=_rows(_FLOOR, (session_id,))).order_by("depth")
 

@@ -1,15 +1,11 @@
-"""What is done for a turn costs what is under way, not what was ever said: rows read, compared at 20 and 20,000 turns.
+"""What is done for a turn costs what is under way, not what was ever said: compared at 20 and 20,000 turns."""
 
-PostgreSQL counts the rows that a transaction read, SQLite the steps of its machine (by tens). Nobody looks at a clock.
-"""
-
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from chat import policy
@@ -21,6 +17,7 @@ from chat.turns.admission import TurnRequest, admit, clear_instance
 from chat.turns.intake import Submit
 from fibers import leases
 from fibers.models import Fiber, new_fiber_id
+from tests.db.costs import cost, take_statistics
 from thinkproject.kernel.ids import new_id
 
 SHORT, LONG = 20, 20_000
@@ -69,35 +66,6 @@ def fill(instance: AgentInstance, count: int) -> None:
     AgentInstance.objects.filter(pk=instance.pk).update(turn_count=count)
 
 
-@contextmanager
-def cost() -> Iterator[Callable[[], int]]:
-    """What the statements of the block read."""
-    if connection.vendor == "postgresql":
-        before = _rows_read()
-        yield lambda: _rows_read() - before
-        return
-    steps = 0
-
-    def step() -> None:
-        nonlocal steps
-        steps += 1
-
-    connection.ensure_connection()
-    connection.connection.set_progress_handler(step, 10)
-    try:
-        yield lambda: steps
-    finally:
-        connection.connection.set_progress_handler(None, 10)
-
-
-def _rows_read() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) FROM pg_stat_xact_user_tables"
-        )
-        return int(cursor.fetchone()[0])
-
-
 def _admit(instance: AgentInstance) -> str:
     message = {"role": "user", "parts": [{"type": "text", "text": "more"}]}
     return admit(key_of(instance), TurnRequest(intake=Submit(message=message))).turn.fiber_id
@@ -131,18 +99,27 @@ STEPS: dict[str, Callable[[AgentInstance], object]] = {
 def test_a_turn_costs_the_same_after_20_000_others(alice: User, bob: User, make_instance: MakeInstance) -> None:
     short, long = make_instance(bob, "short"), make_instance(alice, "long")
     fill(short, SHORT)
+    take_statistics()
+    alone = _costs(short)
     fill(long, LONG)
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")
-    costs: dict[str, tuple[int, int]] = {}
-    for name, step in STEPS.items():
-        found = []
-        for instance in (short, long):
+    take_statistics()
+    beside, of_long = _costs(short), _costs(long)
+    slow = {
+        name: (few, beside[name], of_long[name])
+        for name, few in alone.items()
+        if max(beside[name], of_long[name]) > 2 * few + SHORT
+    }
+    assert slow == {}
+
+
+def _costs(instance: AgentInstance) -> dict[str, int]:
+    """What each step reads; nothing of it stays."""
+    found = {}
+    with transaction.atomic():
+        for name, step in STEPS.items():
             instance.refresh_from_db()
             with transaction.atomic(), cost() as read:
                 step(instance)
-                found.append(read())
-        costs[name] = (found[0], found[1])
-    slow = {name: pair for name, pair in costs.items() if pair[1] > 2 * pair[0] + SHORT}
-    assert slow == {}
+                found[name] = read()
+        transaction.set_rollback(True)
+    return found
