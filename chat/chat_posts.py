@@ -15,10 +15,11 @@ from chat.chat_playback import Extended, Playback
 from chat.core import frames
 from chat.core.accumulator import tool_name
 from chat.core.intent import REGENERATE, is_same_content
-from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.models import AgentInstance, TurnTrigger
+from chat.page_lists import turns_for_page
 from chat.turns.admission import TurnRequest, admit, cancel_all
 from chat.turns.intake import ClientArray, Intake, Regenerate
-from chat.turns.under_way import turns_under_way
+from chat.turns.under_way import turns_here
 from chat.wire_replies import tools_of
 from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
@@ -81,10 +82,10 @@ def accept_post(
 
 
 def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playback]:
-    """What a page that comes back may follow: the turns under way, else a failure that this user has not seen."""
+    """What a page that comes back may follow: the turns that its list is without, else a failure that is not seen."""
     if instance is None or instance.session_id is None:
         return []
-    turns = [live.turn_ref(turn) for turn in _under_way(instance)]
+    turns = [live.turn_ref(turn) for turn in turns_for_page(instance, user_id)]
     if not turns:
         failed = live.unseen_failure(instance, user_id)
         turns = [] if failed is None else [failed]
@@ -94,10 +95,6 @@ def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playbac
 def stop_turns(instance: AgentInstance | None) -> int:
     """Stop what runs or waits in this conversation; what was said is kept. Returns how many turns that were."""
     return 0 if instance is None else len(cancel_all(instance, session_id=instance.session_id))
-
-
-def _under_way(instance: AgentInstance) -> list[Turn]:
-    return [turn for turn in turns_under_way(instance.pk) if turn.session_id == instance.session_id]
 
 
 def _cut(messages: list[JSONObject], message_id: str | None, *, is_regenerate: bool) -> list[JSONObject]:
@@ -127,7 +124,7 @@ def _request_id(instance: AgentInstance | None, post: ChatPost) -> str:
     # Whoever asks for the same again after its end means it. Counted before the look at what runs: of two at the same
     # moment, the second either finds the first or has counted the same.
     count = 0 if instance is None else instance.turn_count
-    running = [] if instance is None else [turn.request_id for turn in _under_way(instance)]
+    running = [] if instance is None else [turn.request_id for turn in turns_here(instance)]
     same = next((request_id for request_id in running if request_id.startswith(f"post-{asked}-")), None)
     return same or f"post-{asked}-{count}"
 

@@ -18,7 +18,7 @@ from chat.api_auth import caller_of_page
 from chat.api_problems import problem_of
 from chat.auth import open_key
 from chat.errors import AgentNotFound
-from chat.live import transcript
+from chat.page_lists import list_for_page
 from chat.resolving import resolve
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, dump
@@ -54,4 +54,4 @@ def _messages(request: HttpRequest) -> list[JSONValue]:
         raise AgentNotFound
     key = async_to_sync(resolve)(user.pk, address)
     instance = open_key(user, key).instance
-    return [] if instance is None else list(transcript(instance.session_id))
+    return [] if instance is None else list(list_for_page(instance, user.pk))

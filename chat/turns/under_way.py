@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from chat.models import Turn
+from chat.models import AgentInstance, Turn
 from fibers.models import Fiber
 from thinkproject.kernel.jsonvalue import JSONValue
 
@@ -21,3 +21,8 @@ def turns_under_way(instance_id: str) -> QuerySet[Turn]:
     """Turns that wait or run, in order, their fibers loaded. One query, which costs what it finds."""
     fibers = Fiber.objects.live_in(lane_of(instance_id)).order_by()
     return Turn.objects.filter(fiber__in=fibers).select_related("fiber").order_by("position")
+
+
+def turns_here(instance: AgentInstance) -> list[Turn]:
+    """The same, of the instance's current session alone."""
+    return [turn for turn in turns_under_way(instance.pk) if turn.session_id == instance.session_id]

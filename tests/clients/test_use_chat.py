@@ -1,9 +1,11 @@
 """The AI SDK's own `useChat`: over HTTP with its default transport, and over the socket with the published one."""
 
 import json
+import time
 from functools import partial
 
 import pytest
+from playwright.sync_api import Page, Route
 
 from tests.acceptance.product import wait_for
 from tests.acceptance.proxy import CuttingProxy
@@ -128,6 +130,29 @@ def test_4_8_reload_in_mid_stream(room: Room, transport: str) -> None:
     tab.wait("harness.chat.status === 'streaming'")
     [_, answer] = room.rest()
     assert text_of(answer) == room.answers()[0]
+
+
+@HTTP
+def test_4_8_an_answer_that_ends_between_the_list_and_the_question_what_runs(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.ask(tab, LONG)
+    tab.wait_text(60)
+
+    def ask_late(route: Route) -> None:
+        # No list is asked for here: the server would take it for the page's.
+        wait_for(lambda: has_ended(room.product.provider_log, room.markers[-1]), what="the answer's end")
+        time.sleep(1)  # the turn's last transaction
+        route.continue_()
+
+    assert isinstance(tab.page, Page)
+    tab.page.route("**/stream", ask_late, times=1)
+    tab.reload()
+    tab.wait("harness.chat.messages.length === 2 && harness.chat.status === 'ready'")
+    [_, answer] = room.rest()
+    assert text_of(tab.messages[1]) == text_of(answer) != ""
+    tab.do("harness.chat.resumeStream()")
+    tab.page.wait_for_timeout(500)
+    assert text_of(tab.messages[1]) == text_of(answer)  # asking again says nothing twice
 
 
 @HTTP

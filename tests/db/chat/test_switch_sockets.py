@@ -17,6 +17,7 @@ from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_overlap_sockets import submit
 from tests.db.chat.test_sockets_at_the_end import frames_until
 from tests.db.chat.turns.agents import MODELS, SEEN
+from tests.db.chat.turns.bells import bell_of, listen
 from tests.db.chat.turns.gated import gate, reached
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,9 +58,16 @@ async def next_list(socket: Any) -> list[str]:
     return [message["id"] for message in (await frames_until(socket, "cf_agent_chat_messages"))[-1]["messages"]]
 
 
+async def add_message(handle: AgentHandle) -> None:
+    """Have a message, and its bell behind us: one that comes later would tell sockets the list that is shown then."""
+    listening = await listen(handle.key)
+    await handle.add_messages([{"id": "u1", "parts": [{"type": "text", "text": "hi"}]}])
+    await bell_of(listening, "transcript.changed")
+
+
 async def test_switching_broadcasts_the_list(connect: Connect, handle: AgentHandle) -> None:
     first = (await handle.create_session("one")).id
-    await handle.add_messages([{"id": "u1", "parts": [{"type": "text", "text": "hi"}]}])
+    await add_message(handle)
     sockets = [await connect(), await connect()]
     await handle.create_session("two")
     for socket in sockets:
@@ -118,7 +126,7 @@ async def test_what_still_runs_is_told_from_its_beginning_on_coming_back(connect
 async def test_a_lost_bell_is_noticed(connect: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LOOK_SECONDS", 0.05)
     first = (await handle.create_session("one")).id
-    await handle.add_messages([{"id": "u1", "parts": [{"type": "text", "text": "hi"}]}])
+    await add_message(handle)
     await handle.create_session("two")
     socket = await connect()
     monkeypatch.setattr("chat.kept_sessions.SWITCHED", "authority.changed")  # a bell that says something else

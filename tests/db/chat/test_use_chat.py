@@ -6,17 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat import chat_posts, tokens
+from chat import chat_posts, live, page_lists, tokens
 from chat.auth import open_agent
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, ApiToken, Turn, TurnSeen
 from chat.streams.log import close_logs
+from chat.turns.admission import clear_instance
 from sessions_app.services import put_assistant, queue_messages
 from tests.db.chat.conftest import make_turn, say
 from tests.db.chat.use_chat import (
@@ -268,6 +269,60 @@ async def test_all_that_is_under_way_is_followed_in_order(page: Page) -> None:
         await end(turn, parts=[TEXT])
     starts = [chunk["messageId"] for chunk in await chunks_of(response) if chunk["type"] == "start"]
     assert starts == [turn.assistant_id for turn in await turns()]
+
+
+@pytest.mark.parametrize("way", ["/agents/assistant/talk/get-messages", "/api/v1/instances/{id}/messages"])
+async def test_what_ends_between_the_list_and_the_question_is_told(
+    page: Page, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    await page.say("u1")
+    turn = await last_turn()
+    await answer(turn)
+    path = way.replace("{id}", turn.instance_id)
+    assert (await page.http.get(path)).status_code == 200
+    await end(turn, "cancelled", parts=[TEXT])
+    starts = [chunk.get("messageId") for chunk in await chunks_of(await page.resume())]
+    assert starts[0] == turn.assistant_id
+    assert starts == [chunk.get("messageId") for chunk in await chunks_of(await page.resume())]  # React asks twice
+    monkeypatch.setattr(page_lists, "AGAIN_SECONDS", 0)
+    assert (await page.resume()).status_code == 200
+    assert (await page.resume()).status_code == 204
+
+
+async def test_what_is_in_the_list_is_not_told_again(page: Page, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "/agents/assistant/talk/get-messages"
+    await page.say("u1")
+    first = await last_turn()
+    await answer(first)
+    await page.http.get(path)
+    await end(first, parts=[TEXT])
+    await page.http.get(path)  # another tab, which has the answer
+    assert (await page.resume()).status_code == 204
+
+    await page.say("u2")
+    second = await last_turn()
+    await answer(second)
+
+    def end_meanwhile(session_id: str | None) -> list[Json]:
+        async_to_sync(end)(second, parts=[TEXT])
+        return live.transcript(session_id)
+
+    monkeypatch.setattr("chat.page_lists.transcript", end_meanwhile)
+    listed = json.loads((await page.http.get(path)).content)
+    assert listed[-1]["id"] == second.assistant_id
+    assert (await page.resume()).status_code == 204
+
+
+async def test_what_was_cleared_since_the_list_is_not_told(page: Page) -> None:
+    await page.say("u1")
+    turn = await last_turn()
+    await answer(turn)
+    await page.http.get("/agents/assistant/talk/get-messages")
+    instance = await AgentInstance.objects.aget()
+    await sync_to_async(clear_instance)(key_of(instance))
+    turn.input_ids = []
+    await end(turn, "cancelled")
+    assert (await page.resume()).status_code == 204
 
 
 async def test_a_failure_that_nobody_saw_is_told_once(page: Page) -> None:

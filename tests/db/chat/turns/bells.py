@@ -1,21 +1,20 @@
-"""What is rung for the clients of a room, heard as a web server hears it."""
+"""What is rung for the clients of an instance, heard as a web server hears it."""
 
 import asyncio
 from typing import Any
 
 from channels.layers import get_channel_layer
 
+from chat.agent import InstanceKey
 from chat.doorbell import group_of
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .conftest import Room
 
-
-async def listen(room: Room) -> tuple[Any, str]:
-    """A channel that hears the bells of a room from now on."""
+async def listen(key: InstanceKey) -> tuple[Any, str]:
+    """A channel that hears the bells of an instance from now on."""
     layer = get_channel_layer()
     channel = await layer.new_channel()
-    await layer.group_add(group_of(room.key), channel)
+    await layer.group_add(group_of(key), channel)
     return layer, channel
 
 

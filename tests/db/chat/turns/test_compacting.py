@@ -83,7 +83,7 @@ async def test_c6_21_threshold(make_room: MakeRoom, rung: list[dict[str, Any]]) 
 
 async def test_a4_19_after_a_turn_clients_are_told_how_full_the_session_is(make_room: MakeRoom) -> None:
     room = make_room("high-threshold")
-    listening = await listen(room)
+    listening = await listen(room.key)
     told = []
     for text in ("say: one", "say: two and more"):
         await room.say(text)

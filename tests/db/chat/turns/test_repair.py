@@ -25,7 +25,7 @@ async def test_u2_32_a_call_without_a_result_is_settled_and_told(
     room = make_room()
     first = await room.say("say: First.")
     await db(update_message, first.session_id, first.assistant_id, with_orphan)
-    listening = await listen(room)
+    listening = await listen(room.key)
     caplog.set_level(logging.WARNING, logger="chat.turns.persistence")
     await room.say("say: Second.")
     [_, answer, *_] = await room.transcript()
