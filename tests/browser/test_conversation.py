@@ -149,16 +149,19 @@ def test_page_that_was_read_before_the_end_takes_no_answer_away(tab: ChatPage) -
     held: list[tuple[Route, APIResponse]] = []
 
     def hold_the_first(route: Route) -> None:
+        """Of those that were read while the answer runs: the page reads once more after the one before, in its time."""
         if held:
             route.continue_()
+        elif (answer := route.fetch()).json()["running"] is None:
+            route.fulfill(response=answer)
         else:
-            held.append((route, route.fetch()))
+            held.append((route, answer))
 
     tab.page.route("**/messages?**", hold_the_first)
-    tab.write("rate 10/s\nstream 20 words")
+    tab.write("rate 10/s\nstream 50 words")
     expect(tab.page.locator(".message.is-live .md")).to_contain_text("0")
     expect(tab.page.locator(".message.is-live")).to_have_count(0, timeout=20_000)
-    assert '"running": {' in held[0][1].text() or '"running":{' in held[0][1].text()
+    assert held
     tab.page.evaluate(
         """() => {
             const list = document.querySelector("#messages");
