@@ -45,7 +45,8 @@ def main() -> int:
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--data-dir", type=Path, help="where the product keeps its data")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell has what it starts in the background ignore the first
+        signal.signal(number, _interrupt)
     try:
         run(options.name, options.data_dir or ROOT / "var" / "examples" / options.name)
     except ExampleFailed as error:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -58,12 +57,15 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
         return addresses[name]
 
     yield run
+    stuck = []
     for process in reversed(processes):
         process.send_signal(signal.SIGINT if process is not processes[0] else signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
+        try:
             process.wait(40)
-        if process.poll() is None:
+        except subprocess.TimeoutExpired:
             process.kill()
+            stuck.append(process.args)
+    assert stuck == []  # what one of them started would live on
 
 
 def wait_for_address(log: Path, process: "subprocess.Popen[bytes]") -> str:
