@@ -34,7 +34,6 @@ from chat.errors import InputInvalid
 from chat.instance_rows import key_of
 from chat.llm.registry import describe_default
 from chat.models import AgentInstance
-from chat.page_lists import note_list
 from chat.registry import list_agents
 from chat.turns.admission import clear_instance
 from sessions_app.core.messages import parse_message
@@ -138,12 +137,7 @@ def message_list(
 
     The answer of the running turn is not in it yet: follow its stream from the beginning.
     """
-    instance, wanted = _opened(request, instance_id), page.parsed()
-    found = transcripts.transcript(instance, wanted, limit=limit)
-    if wanted == transcripts.PageOf():
-        answers = {found.running.id: found.running.assistant_id} if found.running else {}
-        note_list(instance, caller_of(request).user.pk, answers, [view.message.id for view in found.messages])
-    return _encode(found)
+    return _encode(transcripts.transcript(_opened(request, instance_id), page.parsed(), limit=limit))
 
 
 @router.post(

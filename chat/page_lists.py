@@ -6,7 +6,6 @@ conversation. With an entry that is lost the answer comes with the next list.
 """
 
 import logging
-from collections.abc import Collection, Mapping
 from typing import Final
 
 from django.core.cache import cache
@@ -28,14 +27,12 @@ def list_for_page(instance: AgentInstance, user_id: int) -> list[JSONObject]:
     """The transcript as a page loads it; the answers of turns under way are not in it yet."""
     waiting = turns_here(instance)  # first: what ends while the list is read is in the list
     messages = transcript(instance.session_id)
-    answers = {turn.pk: turn.assistant_id for turn in waiting}
-    note_list(instance, user_id, answers, [message["id"] for message in messages])
+    listed = {message["id"] for message in messages}
+    _note(instance, user_id, [turn.pk for turn in waiting if turn.assistant_id not in listed])
     return messages
 
 
-def note_list(instance: AgentInstance, user_id: int, answers: Mapping[str, str], listed: Collection[str]) -> None:
-    """Keep which turns have no answer in a list that a page is given. `answers`: by turn, the id of its message."""
-    left_out = [turn_id for turn_id, message_id in answers.items() if message_id not in listed]
+def _note(instance: AgentInstance, user_id: int, left_out: list[str]) -> None:
     try:
         if left_out:
             cache.set(_name(instance, user_id), left_out, KEEP_SECONDS)
