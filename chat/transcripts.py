@@ -17,6 +17,7 @@ from fibers.core.states import TERMINAL
 from fibers.models import FiberStep
 from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
+from thinkproject.kernel.consistent_read import consistent_read
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.selectors import call_durations
 
@@ -103,29 +104,34 @@ class PageOf:
 
 
 def transcript(instance: AgentInstance, page_of: PageOf | None = None, *, limit: int = 50) -> Transcript:
-    """A page of the conversation. Needs the session loaded. Errors: `MessageNotFound`.
+    """A page of the conversation, as it was at one moment. Needs the session loaded. Errors: `MessageNotFound`.
 
     A message of another branch is shown in that branch, which changes nothing of what others see.
     """
-    edge = _edge(instance)
-    if instance.session_id is None:
-        return Transcript(running=edge.running, failed=edge.failed, compacting=edge.compacting)
-    wanted = page_of or PageOf()
-    page = _page(instance.session_id, wanted, limit)
+    # Between two queries a message may leave the queue for its place, and be in neither; an answer may end.
+    with consistent_read():
+        edge = _edge(instance)
+        if instance.session_id is None:
+            return Transcript(running=edge.running, failed=edge.failed, compacting=edge.compacting)
+        return _filled(instance, instance.session_id, edge, page_of or PageOf(), limit)
+
+
+def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: PageOf, limit: int) -> Transcript:
+    page = _page(session_id, wanted, limit)
     is_beside = wanted.around is not None or wanted.after is not None
-    families = selectors.siblings(instance.session_id, [message.id for message in page.messages])
-    queued = [] if page.has_newer else selectors.queued(instance.session_id)
+    families = selectors.siblings(session_id, [message.id for message in page.messages])
+    queued = [] if page.has_newer else selectors.queued(session_id)
     turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
     called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
     durations = call_durations(called) if called else {}
     return Transcript(
-        session_id=instance.session_id,
+        session_id=session_id,
         messages=[_view(message, families, turns, durations) for message in page.messages],
         queued=[_alone(message, turns) for message in queued],
         has_more=page.has_more,
         has_newer=page.has_newer,
         leaf_id=page.leaf_id,
-        shown_leaf_id=selectors.leaf_id(instance.session_id) if is_beside else page.leaf_id,
+        shown_leaf_id=selectors.leaf_id(session_id) if is_beside else page.leaf_id,
         running=edge.running,
         failed=edge.failed,
         compacting=edge.compacting,
