@@ -30,7 +30,7 @@ class Submit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Say something else in the place of an earlier user message: a sibling of it."""
+    """Say something else in the place of an earlier user message: a sibling of it, under its own id or one of ours."""
 
     message_id: str
     message: JSONObject
@@ -108,7 +108,7 @@ def resolve(session_id: str, intake: Intake) -> Placement:
         case Submit():
             return _submit(session_id, intake)
         case Edit():
-            return _edit(_known(session_id, intake.message_id), intake.message)
+            return _edit(session_id, _known(session_id, intake.message_id), intake.message)
         case Regenerate():
             return _answer_again(session_id, _known(session_id, intake.message_id))
         case Continue():
@@ -142,10 +142,19 @@ def _program(intake: Program) -> Placement:
     )
 
 
-def _edit(target: StoredMessage, message: JSONObject) -> Placement:
+def _edit(session_id: str, target: StoredMessage, message: JSONObject) -> Placement:
     if target.role != "user":
         raise InputInvalid(f"Only your own messages can be edited; {target.id!r} is the {target.role}'s.")
-    edited = _user_message({**message, "id": new_id("msg"), "role": "user"})
+    if not target.placed:
+        raise InputInvalid(
+            f"Message {target.id!r} waits for its turn and has no place yet, so nothing can stand beside it."
+        )
+    own_id = str(message.get("id") or "")
+    if own_id == target.id:
+        own_id = ""  # useChat sends what it edits under the id that it had
+    elif own_id and selectors.get_message(session_id, own_id):
+        raise InputInvalid(f"The id {own_id!r} is another message's here. An edit needs an id of its own, or none.")
+    edited = _user_message({**message, "id": own_id, "role": "user"})
     return Placement(
         trigger=TurnTrigger.EDIT,
         new_messages=(edited,),
@@ -170,7 +179,7 @@ def _client_array(session_id: str, intake: ClientArray) -> Placement:
         case intent.Append(message=message):
             return _submit(session_id, Submit(message=message))
         case intent.Edit(message_id=message_id, message=message):
-            return _edit(_known(session_id, message_id), message)
+            return _edit(session_id, _known(session_id, message_id), message)
         case intent.Answer(message_id=None):
             return Placement(trigger=TurnTrigger.CONTINUE)
         case intent.Answer(message_id=message_id) | intent.AnswerAgain(message_id=message_id) if message_id:

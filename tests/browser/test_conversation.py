@@ -217,6 +217,56 @@ def test_edit_of_the_first_message_makes_a_second_beginning(tab: ChatPage) -> No
     expect(tab.messages.first.locator(".sibling-count")).to_have_text("2 / 2")
 
 
+def test_edit_of_a_message_that_no_page_has_told_of_yet_stands_beside_it(tab: ChatPage) -> None:
+    tab.ask("One\nsay: Answer one.")
+    tab.page.route("**/messages?**", lambda route: route.abort())  # what comes, comes by the line
+    tab.ask("Two\nsay: Answer two.")
+    tab.messages.nth(2).get_by_role("button", name="Edit this message").click()
+    tab.input.fill("Two again\nsay: Another answer.")
+    tab.input.press("Enter")
+    expect(tab.answers.last.locator(".md")).to_have_text("Another answer.", timeout=20_000)
+    tab.page.unroute("**/messages?**")
+    tab.open(tab.page.url.removeprefix(tab.base_url))
+    expect(tab.messages).to_have_count(4)
+    expect(tab.messages.nth(2).locator(".sibling-count")).to_have_text("2 / 2")
+
+
+def test_up_edits_what_was_asked_last_though_only_its_answer_is_known(tab: ChatPage) -> None:
+    def without_transcripts(line: WebSocketRoute) -> None:
+        server = line.connect_to_server()
+        server.on_message(lambda frame: None if '"cf_agent_chat_messages"' in str(frame) else line.send(frame))
+
+    tab.page.route_web_socket("**/agents/**", without_transcripts)
+    tab.ask("One\nsay: Answer one.")
+    tab.page.route("**/messages?**", lambda route: route.abort())
+    tab.write("Two\nsay: Answer two.")
+    expect(tab.answers.last.locator(".md")).to_have_text("Answer two.", timeout=20_000)
+    expect(tab.stop_button).to_be_hidden()
+    kinds = [("user" if "is-user" in (m.get_attribute("class") or "") else "answer") for m in tab.messages.all()]
+    assert kinds == ["user", "answer", "user", "answer"]
+    tab.input.press("ArrowUp")
+    expect(tab.input).to_have_value("Two\nsay: Answer two.")
+    tab.input.fill("Two again\nsay: Another answer.")
+    tab.input.press("Enter")
+    expect(tab.answers.last.locator(".md")).to_have_text("Another answer.", timeout=20_000)
+    expect(tab.messages).to_have_count(4)
+    tab.page.unroute("**/messages?**")
+    tab.open(tab.page.url.removeprefix(tab.base_url))
+    expect(tab.messages).to_have_count(4)
+    expect(tab.messages.nth(2).locator(".sibling-count")).to_have_text("2 / 2")
+
+
+def test_page_that_could_not_be_read_is_read_again(tab: ChatPage) -> None:
+    tab.ask("One\nsay: Answer one.")
+    tab.page.route("**/messages?**", lambda route: route.abort())
+    tab.ask("Two\nsay: Answer two.")
+    with tab.page.expect_event("requestfailed", lambda request: "/messages?" in request.url):  # nothing else is to come
+        pass
+    expect(tab.answers.last.locator(".meta")).to_have_count(0)
+    tab.page.unroute("**/messages?**")
+    expect(tab.answers.last.locator(".meta").first).to_contain_text("scripted")
+
+
 def test_message_of_one_tab_appears_in_the_other(tab: ChatPage, open_tab: OpenTab) -> None:
     tab.ask("say: Begin.")
     second = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)

@@ -60,3 +60,19 @@ def test_message_whose_acceptance_was_not_heard_does_not_stand_below_its_new_ver
     tab.rest()
     expect(tab.messages).to_have_count(4)
     expect(tab.page.locator(".message.is-user").last).to_contain_text("Answer two.")
+
+
+NEVER_ANSWERED = """(path) => import(new URL('/static/think/testing.js', location)).then(({ Api }) => {
+    window.fetch = (address, { signal }) =>
+        new Promise((_, refuse) => signal.addEventListener('abort', () => refuse(new DOMException('', 'AbortError'))));
+    new Api('').request('GET', path).catch((error) => Object.assign(window, { gaveUp: [error.kind, error.message] }));
+})"""
+
+
+def test_request_that_nobody_answers_is_given_up(tab: ChatPage) -> None:
+    tab.page.clock.install()
+    tab.page.evaluate(NEVER_ANSWERED, "/anything")
+    tab.page.clock.run_for(29_000)
+    assert tab.page.evaluate("window.gaveUp") is None
+    tab.page.clock.run_for(2_000)
+    assert tab.page.evaluate("window.gaveUp") == ["offline", "The server did not answer in time."]

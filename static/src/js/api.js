@@ -35,29 +35,37 @@ async function problem(response) {
 
 const queryOf = (values) => new URLSearchParams(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null));
 
+const LONGEST_WAIT = 30_000; // for a whole answer, files apart; what is asked for again is asked for with the same ids
+
 export class Api {
   constructor(base) {
     this.base = base;
   }
 
   async request(method, path, body, { signal } = {}) {
+    const isForm = body instanceof FormData;
+    const patience = new AbortController();
+    const tooLong = isForm ? 0 : setTimeout(() => patience.abort(), LONGEST_WAIT);
+    const giveUp = () => patience.abort();
+    signal?.addEventListener("abort", giveUp);
+    try {
+      if (signal?.aborted) giveUp();
+      return await this.#ask(method, path, body, isForm, patience.signal);
+    } catch (error) {
+      if (error instanceof ApiError || signal?.aborted) throw error;
+      throw new ApiError("offline", patience.signal.aborted ? "The server did not answer in time." : "The server cannot be reached.");
+    } finally {
+      clearTimeout(tooLong);
+      signal?.removeEventListener("abort", giveUp);
+    }
+  }
+
+  async #ask(method, path, body, isForm, signal) {
     const headers = { accept: "application/json" };
     if (method !== "GET") headers["x-csrftoken"] = csrf();
-    const isForm = body instanceof FormData;
     if (body !== undefined && !isForm) headers["content-type"] = "application/json";
-    let response;
-    try {
-      response = await fetch(this.base + path, {
-        method,
-        headers,
-        signal,
-        credentials: "same-origin",
-        body: body === undefined || isForm ? body : JSON.stringify(body),
-      });
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new ApiError("offline", "The server cannot be reached.");
-    }
+    const sent = body === undefined || isForm ? body : JSON.stringify(body);
+    const response = await fetch(this.base + path, { method, headers, signal, credentials: "same-origin", body: sent });
     if (!response.ok) throw await problem(response);
     if (response.status === 204) return null;
     return await response.json();

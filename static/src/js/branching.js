@@ -42,7 +42,7 @@ export class Branching {
       await this.page.api.editAnswer(conversation.instance.id, message.id, wanted.text, wanted.continues);
       if (wanted.continues || isLast) {
         conversation.leavePlace();
-        conversation.cutAfter(message.parentId);
+        conversation.cutBefore(message.id);
       }
       await conversation.refreshAround(message.id);
       if (wanted.continues || isLast) this.page.speaker.say("Saved. The conversation goes on from this version.");

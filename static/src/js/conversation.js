@@ -126,8 +126,7 @@ export class Conversation extends Transcript {
     let message = this.messages.find((item) => item.id === id);
     if (message) message.parts = [];
     else {
-      const parent = this.messages.at(-1);
-      message = { id, role: "assistant", parts: [], metadata: {}, parentId: parent?.id ?? null, siblings: [id], turn: null, toolMs: {} };
+      message = { id, role: "assistant", parts: [], metadata: {}, siblings: [id], turn: null, toolMs: {} };
       if (!this.place) this.messages.push(message); // who reads elsewhere finds it at the end
     }
     message.isLive = true;

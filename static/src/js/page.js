@@ -186,11 +186,18 @@ export class Page {
     const message = { id: newId("msg"), role: "user", parts, metadata: {}, siblings: [] };
     const body = { trigger: "submit-message", message: { id: message.id, parts }, request_id: newId("req") };
     if (edited) {
-      body.parent_id = edited.parentId; // explicit, and our own id is kept: null is a new beginning
-      this.conversation.cutAfter(edited.parentId);
+      Object.assign(body, { trigger: "edit-message", message_id: edited.id }); // its place is for the server to know
+      this.#takeOutOfSight(edited);
     }
     this.outbox.add({ requestId: body.request_id, body, shown: message });
     this.timeline.scroll.toEnd();
+  }
+
+  /** A message that gets another version, and what follows it. It may be known by its answer alone. */
+  #takeOutOfSight(message) {
+    const entry = this.#entryOf(message);
+    if (entry) this.outbox.remove(entry.requestId);
+    this.conversation.cutBefore(entry ? this.conversation.streams.get(entry.requestId)?.message?.id : message.id);
   }
 
   async #deliver(conversation, entry) {
@@ -219,10 +226,10 @@ export class Page {
   }
 
   regenerate(message) {
-    const at = this.conversation.messages.indexOf(message);
-    const parent = message.role === "user" ? message : this.conversation.messages[at - 1];
+    const { messages } = this.conversation;
+    const answer = message.role === "user" ? messages[messages.indexOf(message) + 1] : message;
     this.conversation.leavePlace();
-    if (parent) this.conversation.cutAfter(parent.id);
+    this.conversation.cutBefore(answer?.id);
     const body = { trigger: "regenerate-message", message_id: message.id, request_id: newId("req") };
     this.outbox.add({ requestId: body.request_id, body, shown: null });
     this.timeline.scroll.toEnd();
@@ -295,7 +302,10 @@ export class Page {
   }
 
   editLast() {
-    const message = this.conversation.messages.findLast((item) => item.role === "user");
+    const { messages, running } = this.conversation;
+    // What has its place already may be known by its answer alone: nothing else can run.
+    const asked = this.outbox.entries.findLast(({ shown, state, requestId }) => shown && state === "accepted" && requestId === (running?.requestId ?? requestId));
+    const message = asked?.shown ?? messages.findLast((item) => item.role === "user");
     if (message) this.edit(message);
     return Boolean(message);
   }

@@ -26,7 +26,6 @@ export function fromItem(item) {
     isStopped: item.metadata?.stopped === true || (item.queued === true && item.turn?.finished_at != null),
     parts: item.parts ?? [],
     metadata: item.metadata ?? {},
-    parentId: item.parent_id ?? null,
     siblings: item.sibling_ids?.length ? item.sibling_ids : [item.id],
     createdAt: item.created_at ?? null,
     turn: item.turn ?? null,

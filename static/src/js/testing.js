@@ -1,5 +1,6 @@
 // Entry for the browser tests of pure modules: never linked by a page.
 
+export { Api } from "./api.js";
 export { applyChunk } from "./fold.js";
 export { LiveText } from "./live_text.js";
 export { renderMarkdown } from "./markdown.js";

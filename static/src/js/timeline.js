@@ -141,13 +141,14 @@ export class Timeline {
       ids.add(message.id);
       elements.push(this.#view(message, extra).element);
     };
-    const { messages, queued, running } = conversation;
+    const { messages, queued } = conversation;
     outbox.settle(new Set([...messages, ...queued].map((message) => message.id)), conversation.readAt);
-    // An answer may come before the page was read again: what it answers stands above it all the same.
-    const asked = !isElsewhere && outbox.entries.find((entry) => entry.shown && entry.requestId === running?.requestId);
+    const onTheirWay = isElsewhere ? [] : outbox.entries.filter((entry) => entry.shown);
     const lines = linesOf(messages, conversation.compactions ?? []);
     for (const message of messages) {
-      if (asked && message === running.message) put(asked.shown, pendingNote(asked));
+      // An answer may come before the page was read again: what it answers stands above it all the same.
+      const asked = onTheirWay.find((entry) => conversation.streams.get(entry.requestId)?.message === message);
+      if (asked) put(asked.shown, pendingNote(asked));
       put(message);
       elements.push(...this.summaries.after(lines.get(message.id) ?? []));
     }
@@ -155,7 +156,7 @@ export class Timeline {
     for (const message of queued) {
       put(message, message.isStopped ? undefined : { note: "Queued behind the answer above", state: "queued" });
     }
-    for (const entry of isElsewhere ? [] : outbox.entries) if (entry.shown) put(entry.shown, pendingNote(entry));
+    for (const entry of onTheirWay) put(entry.shown, pendingNote(entry));
     for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
     setChildren(this.elements.list, elements);
     this.#dirty.clear();

@@ -5,6 +5,7 @@ import { fromPage, mergeNewest, refreshKnown } from "./path.js";
 import { TurnStream } from "./stream.js";
 
 const REFRESH_PAUSE = 60;
+const AGAIN_STEPS = [2_000, 5_000, 10_000, 20_000]; // after a read that did not come
 const MOST = 600; // messages in the page of somebody who reads on and on, in either direction
 const DROPPED = 200;
 const MOST_MISSED = 4;
@@ -18,6 +19,7 @@ const COMPACTION_LOOK = 3_000;
 export class Transcript extends Emitter {
   #refreshing = null;
   #refreshAgain = false;
+  #failures = 0; // reads in a row
 
   constructor(api, instance, page = null) {
     super();
@@ -78,9 +80,9 @@ export class Transcript extends Emitter {
     return this.#refreshing;
   }
 
-  refreshSoon() {
+  refreshSoon(pause = REFRESH_PAUSE) {
     clearTimeout(this.refreshTimer);
-    this.refreshTimer = setTimeout(() => this.refresh(), REFRESH_PAUSE);
+    this.refreshTimer = setTimeout(() => this.refresh(), pause);
   }
 
   async #readPage() {
@@ -90,12 +92,14 @@ export class Transcript extends Emitter {
       const page = await this.api.messages(this.instance.id, { limit: 50 });
       if (this.isClosed) return;
       this.loadError = null;
+      this.#failures = 0;
       if (this.#isBeforeAnEnd(asked)) return this.refreshSoon();
       this.readAt = asked;
       this.takePage(page);
     } catch (error) {
       this.loadError = error;
       this.emit("status");
+      if (error.isTemporary && !this.isClosed) this.refreshSoon(AGAIN_STEPS[Math.min(this.#failures++, AGAIN_STEPS.length - 1)]);
     }
   }
 
@@ -302,11 +306,10 @@ export class Transcript extends Emitter {
     this.hasMore = true;
   }
 
-  /** Show a branch as it will be after an edit or a regenerate: everything after `messageId` goes out of sight. */
-  cutAfter(messageId) {
-    const at = messageId === null ? -1 : this.messages.findIndex((item) => item.id === messageId);
-    if (messageId !== null && at < 0) return;
-    this.messages.splice(at + 1);
+  /** Show a branch as it will be after an edit or a regenerate: this message and all that follows go out of sight. */
+  cutBefore(messageId) {
+    const at = this.messages.findIndex((item) => item.id === messageId);
+    if (at >= 0) this.messages.splice(at);
     this.failed = null;
     this.emit("messages");
   }

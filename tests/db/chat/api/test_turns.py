@@ -51,6 +51,27 @@ def test_an_edit_stands_beside_the_message(as_alice: ApiClient, conversation: Ag
     assert (turn.trigger, turn.base_id, turn.base_is_explicit) == ("edit-message", "a1", True)
 
 
+def test_an_edit_keeps_an_id_of_its_own_and_gets_one_where_it_names_the_first(
+    as_alice: ApiClient, conversation: AgentInstance
+) -> None:
+    edit = {"trigger": "edit-message", "message_id": "q1"}
+    own = post(as_alice, conversation, edit | {"message": HELLO["message"] | {"id": "mine"}}).json()
+    same = post(as_alice, conversation, edit | {"message": HELLO["message"] | {"id": "q1"}}).json()
+    inputs = {turn.id: turn.input_ids for turn in Turn.objects.all()}
+    assert inputs[own["id"]] == ["mine"]
+    assert len(inputs[same["id"]]) == 1
+    assert inputs[same["id"]] != ["q1"]
+
+
+def test_an_edit_of_what_waits_in_the_queue_is_refused(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    make_turn(conversation, status="running")
+    waiting = post(as_alice, conversation, {"message": HELLO["message"] | {"id": "q2"}}).json()
+    reply = post(as_alice, conversation, HELLO | {"trigger": "edit-message", "message_id": "q2"})
+    assert reply.status_code == 422
+    assert "has no place yet" in reply.json()["detail"]
+    assert Turn.objects.order_by("-position").first() == Turn.objects.get(pk=waiting["id"])
+
+
 @pytest.mark.parametrize("target", ["q1", "a1"])
 def test_regenerating_answers_the_question_again(as_alice: ApiClient, conversation: AgentInstance, target: str) -> None:
     body = post(as_alice, conversation, {"trigger": "regenerate-message", "message_id": target}).json()
@@ -70,6 +91,7 @@ def test_regenerating_answers_the_question_again(as_alice: ApiClient, conversati
         {"trigger": "regenerate-message", "message_id": "nowhere"},
         {"trigger": "continue", **HELLO},
         HELLO | {"parent_id": "nowhere"},
+        {"trigger": "edit-message", "message_id": "q1", "message": HELLO["message"] | {"id": "a1"}},
         HELLO | {"request_id": "x" * 129},
         HELLO | {"messages": []},
         {"message": {"role": "system", **HELLO["message"]}},
