@@ -211,6 +211,7 @@ def _added(data: AddedMessageIn) -> JSONObject:
 def _encode(view: transcripts.Transcript) -> TranscriptOut:
     return TranscriptOut.model_construct(
         session_id=view.session_id,
+        version=view.version,
         items=[_message(item) for item in view.messages],
         queued=[_message(item) for item in view.queued],
         has_more=view.has_more,

@@ -250,9 +250,12 @@ class TranscriptOut(Schema):
     `compacting`: whether a summary of older messages is `waiting` for its place or `running`.
 
     `leaf_id` ends the path that the page is of, `shown_leaf_id` the one that the conversation shows.
+
+    `version` counts the changes of the history that the page is of: of two pages the one with less is older.
     """
 
     session_id: str | None
+    version: int
     items: list[MessageOut]
     queued: list[MessageOut]
     has_more: bool

@@ -92,7 +92,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         self.query = client_query(self.scope)
         self.follows_list = follows_list(self.scope)
         self._calls = Calls(key, self, self.send_text, self.tell_state)
-        outbox = Outbox(self.send_text, key, credential.user_id, label=client_label(self.scope))
+        label, reads_pages = client_label(self.scope), self.follows_list
+        outbox = Outbox(self.send_text, key, credential.user_id, label=label, reads_pages=reads_pages)
         self.delivery = Delivery(outbox, self._handshake, give_up=self._give_up)
         # Listen first, look second: what happens in between is heard, and hearing it twice does no harm.
         await self.channel_layer.group_add(group_of(key), self.channel_name)

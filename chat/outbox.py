@@ -30,12 +30,20 @@ class Outbox:
     """Sends to one connection. Nothing of a turn that was cleared away goes out but its `done` frame."""
 
     def __init__(
-        self, send: Callable[[str], Awaitable[None]], key: InstanceKey, user_id: int, *, label: str = ""
+        self,
+        send: Callable[[str], Awaitable[None]],
+        key: InstanceKey,
+        user_id: int,
+        *,
+        label: str = "",
+        reads_pages: bool = False,
     ) -> None:
+        """`reads_pages`: the client reads pages of the API as well, and asks which of both is older."""
         self._send = send
         self._key = key
         self._user_id = user_id
         self._told = Told(key, user_id, label)
+        self._reads_pages = reads_pages
         self._has_path_to: set[str] = set()  # requests whose question this client has in its place
         self._stopped: set[str] = set()  # requests that this connection stopped
         self._cleared: set[str] = set()  # turns that were cleared away
@@ -96,8 +104,14 @@ class Outbox:
             self.version = version
             if not connect:  # clients put back what they had in their queue for this one
                 self._transcript_at = time.monotonic()
-            await self._send(frames.messages(messages, connect=connect))
+            await self._send_messages(version, messages, connect=connect)
         return messages
+
+    async def _send_messages(
+        self, version: tuple[str, int] | None, messages: list[JSONObject], *, connect: bool = False
+    ) -> None:
+        told = version if self._reads_pages else None  # for the published clients a frame is as they know it
+        await self._send(frames.messages(messages, connect=connect, version=told))
 
     async def path_to(self, turn: TurnRef) -> None:
         """Send the transcript before the replay of a turn whose path this client may not show.
@@ -164,9 +178,12 @@ class Outbox:
 
     async def mend(self, turn: TurnRef) -> None:
         """Put the client's copy of an answer right: as it is stored, or away."""
-        messages = await db(live.current_transcript, self._key)
+        version, messages = await db(live.versioned_transcript, self._key)
         answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
-        await self._send(frames.messages(messages) if answer is None else frames.message_updated(answer))
+        if answer is None:
+            await self._send_messages(version, messages)
+        else:
+            await self._send(frames.message_updated(answer))
 
     async def message_updated(self, session_id: str, message_id: str) -> None:
         """Send one stored message of the current session as it is now, unless it is gone."""

@@ -75,10 +75,11 @@ class Transcript:
     """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order.
 
     `has_more`: the path goes on above; `has_newer`: below. Then nothing is said to be queued. `leaf_id` ends the path
-    that the page is of, `shown_leaf_id` the one that the conversation shows.
+    that the page is of, `shown_leaf_id` the one that the conversation shows. `version`: how often the session has changed.
     """
 
     session_id: str | None = None
+    version: int = 0
     messages: list[MessageView] = field(default_factory=list)
     queued: list[MessageView] = field(default_factory=list)
     has_more: bool = False
@@ -118,20 +119,21 @@ def transcript(instance: AgentInstance, page_of: PageOf | None = None, *, limit:
 
 def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: PageOf, limit: int) -> Transcript:
     page = _page(session_id, wanted, limit)
-    is_beside = wanted.around is not None or wanted.after is not None
     families = selectors.siblings(session_id, [message.id for message in page.messages])
     queued = [] if page.has_newer else selectors.queued(session_id)
     turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
     called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
     durations = call_durations(called) if called else {}
+    shown = selectors.shown(session_id)
     return Transcript(
         session_id=session_id,
+        version=shown.change_seq,
         messages=[_view(message, families, turns, durations) for message in page.messages],
         queued=[_alone(message, turns) for message in queued],
         has_more=page.has_more,
         has_newer=page.has_newer,
         leaf_id=page.leaf_id,
-        shown_leaf_id=selectors.leaf_id(session_id) if is_beside else page.leaf_id,
+        shown_leaf_id=shown.leaf_id,
         running=edge.running,
         failed=edge.failed,
         compacting=edge.compacting,

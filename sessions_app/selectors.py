@@ -33,6 +33,14 @@ class Page:
     has_newer: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a session shows: the message that ends the shown path, and how often the session has changed."""
+
+    leaf_id: str | None
+    change_seq: int
+
+
 def get_message(session_id: str, message_id: str) -> StoredMessage | None:
     """One message by its id, or nothing."""
     return find_messages(session_id, [message_id]).get(message_id)
@@ -315,8 +323,13 @@ def count_path(session_id: str, leaf: str | Leaf = Leaf.ACTIVE) -> int:
 
 def leaf_id(session_id: str) -> str | None:
     """Id of the message that ends the shown path; nothing in an empty session. One query."""
-    found: str | None = Session.objects.filter(pk=session_id).values_list("active_leaf__message_id", flat=True).first()
-    return found
+    return shown(session_id).leaf_id
+
+
+def shown(session_id: str) -> Shown:
+    """The end of the shown path and the number of the last change; nothing and 0 of an unknown session. One query."""
+    found = Session.objects.filter(pk=session_id).values_list("active_leaf__message_id", "change_seq").first()
+    return Shown(*found) if found else Shown(None, 0)
 
 
 def frozen_prompt(session_id: str) -> str | None:

@@ -45,10 +45,15 @@ class RpcAnswer(WireShape):
 
 
 class Transcript(WireShape):
-    """The messages; they replace what the client had. `connect`: the one of this connection."""
+    """The messages; they replace what the client had. `connect`: the one of this connection.
+
+    `version`: the number of the last change of the session that is in it for certain; told to the product's pages.
+    """
 
     messages: list[JSONObject]
     connect: bool = False
+    session_id: str | None = Field(default=None, alias="sessionId")
+    version: int | None = None
 
 
 class MessageUpdated(WireShape):

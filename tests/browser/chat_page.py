@@ -46,6 +46,10 @@ class ChatPage:
         """All answers."""
         return self.page.locator(".message.is-assistant")
 
+    def kinds(self) -> list[str]:
+        """Who said each message, in their order."""
+        return ["user" if "is-user" in (m.get_attribute("class") or "") else "answer" for m in self.messages.all()]
+
     @property
     def stop_button(self) -> Locator:
         """The stop button; it is there while something runs."""

@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,23 @@ class LiveProduct:
 
     def kill_worker(self) -> None:
         """End the worker at once, as a crash does; the supervisor starts another."""
+        os.kill(self._worker_pid(), signal.SIGKILL)
+
+    @contextmanager
+    def paused_worker(self) -> Iterator[None]:
+        """Nothing that is accepted meanwhile begins."""
+        pid = self._worker_pid()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def _worker_pid(self) -> int:
         children = Path(f"/proc/{self.supervisor_pid}/task/{self.supervisor_pid}/children").read_text().split()
         command = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in children}
         (worker,) = [pid for pid, words in command.items() if b"celery" in words and b"worker" in words]
-        os.kill(worker, signal.SIGKILL)
+        return worker
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a function of `beside.py` in the product's environment; arguments and answer are JSON."""

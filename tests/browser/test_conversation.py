@@ -7,6 +7,7 @@ from playwright.sync_api import APIResponse, Route, WebSocketRoute, expect
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
+from tests.browser.live_product import LiveProduct
 
 OpenTab = Callable[..., ChatPage]
 
@@ -111,8 +112,7 @@ def test_message_sent_meanwhile_waits_its_turn(tab: ChatPage) -> None:
     expect(second).to_contain_text("Queued behind the answer above")
     expect(tab.answers).to_have_count(2, timeout=20_000)
     tab.rest()
-    kinds = [("user" if "is-user" in (m.get_attribute("class") or "") else "answer") for m in tab.messages.all()]
-    assert kinds == ["user", "answer", "user", "answer"]
+    assert tab.kinds() == ["user", "answer", "user", "answer"]
     assert tab.text_of_last() == "The second answer."
 
 
@@ -139,8 +139,7 @@ def test_question_stands_above_its_answer_before_the_page_was_read_again(tab: Ch
     tab.page.route("**/messages?**", lambda route: route.abort())
     tab.write("rate 10/s\nstream 40 words")
     expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
-    kinds = [("user" if "is-user" in (m.get_attribute("class") or "") else "answer") for m in tab.messages.all()]
-    assert kinds == ["user", "answer"]
+    assert tab.kinds() == ["user", "answer"]
     tab.stop_button.click()
 
 
@@ -176,6 +175,64 @@ def test_page_that_was_read_before_the_end_takes_no_answer_away(tab: ChatPage) -
     tab.rest()
     expect(tab.answers.last.get_by_role("button", name="Answer again")).to_be_visible()
     assert tab.page.evaluate("window.least") == 2
+
+
+def test_question_that_waited_stands_above_its_answer_from_the_beginning(
+    tab: ChatPage, open_tab: OpenTab, live_product: LiveProduct
+) -> None:
+    tab.ask("say: Begin.")
+    other = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
+    with live_product.paused_worker():
+        tab.write("wait 1 s\nrate 10/s\nstream 80 words")
+        for each in (tab, other):
+            expect(each.page.locator(".message.is-user.is-pending")).to_contain_text("Sent")
+        tab.page.wait_for_timeout(1000)  # every look at the list has been had
+    for each in (tab, other):
+        expect(each.page.locator(".message.is-live .md")).to_contain_text("3")
+        expect(each.page.locator(".message.is-pending")).to_have_count(0, timeout=2_000)
+        expect(each.page.locator(".message.is-live")).to_have_count(1)
+        assert each.kinds() == ["user", "answer", "user", "answer"]
+    tab.stop_button.click()
+
+
+def test_page_that_is_older_than_what_the_line_told_takes_no_question_away(
+    tab: ChatPage, live_product: LiveProduct
+) -> None:
+    pages: list[tuple[Route, APIResponse]] = []
+    sent: list[Route] = []
+
+    def hold_the_first(route: Route) -> None:
+        if pages:
+            route.continue_()
+        else:
+            pages.append((route, route.fetch()))
+
+    tab.page.route("**/messages?**", hold_the_first)
+    tab.page.route("**/turns", lambda route: sent.append(route))
+    with live_product.paused_worker():
+        tab.write("say: Heard.")
+        for _ in range(200):
+            if pages and sent:
+                break
+            tab.page.wait_for_timeout(50)
+        assert pages[0][1].json()["queued"] == []
+        accepted = sent[0].fetch()  # the server has it; that it has is long on its way
+        expect(tab.page.locator(".message.is-user")).to_contain_text("Do not send")  # the line has told
+        tab.page.evaluate(
+            """() => {
+                const list = document.querySelector("#messages");
+                const look = () => (window.least = Math.min(window.least ?? 1, list.children.length));
+                new MutationObserver(look).observe(list, {childList: true});
+            }"""
+        )
+        with tab.page.expect_response("**/messages?**"):  # it is read again
+            pages[0][0].fulfill(response=pages[0][1])
+        tab.page.wait_for_timeout(500)
+        assert tab.page.evaluate("window.least ?? 1") == 1
+    sent[0].fulfill(response=accepted)
+    tab.rest()
+    expect(tab.answers.last.locator(".md")).to_have_text("Heard.")
+    expect(tab.messages).to_have_count(2)
 
 
 def test_regenerate_makes_a_sibling_and_the_switch_goes_back(tab: ChatPage) -> None:
@@ -242,8 +299,7 @@ def test_up_edits_what_was_asked_last_though_only_its_answer_is_known(tab: ChatP
     tab.write("Two\nsay: Answer two.")
     expect(tab.answers.last.locator(".md")).to_have_text("Answer two.", timeout=20_000)
     expect(tab.stop_button).to_be_hidden()
-    kinds = [("user" if "is-user" in (m.get_attribute("class") or "") else "answer") for m in tab.messages.all()]
-    assert kinds == ["user", "answer", "user", "answer"]
+    assert tab.kinds() == ["user", "answer", "user", "answer"]
     tab.input.press("ArrowUp")
     expect(tab.input).to_have_value("Two\nsay: Answer two.")
     tab.input.fill("Two again\nsay: Another answer.")

@@ -130,6 +130,7 @@ export class Conversation extends Transcript {
       if (!this.place) this.messages.push(message); // who reads elsewhere finds it at the end
     }
     message.isLive = true;
+    if (this.queued.length) this.refreshSoon(); // what it answers waits no more: it has its place
     if (!this.place) this.leafId = id;
     this.run(stream);
     this.emit("messages");
@@ -142,7 +143,7 @@ export class Conversation extends Transcript {
       return this.emit("status");
     }
     stream.isDone = true;
-    this.endedAt = performance.now();
+    this.movedAt = performance.now();
     if (stream.message) {
       stream.message.isLive = false;
       this.emit("message", stream.message.id);
@@ -158,7 +159,8 @@ export class Conversation extends Transcript {
 
   #onTranscript(frame) {
     if (!Array.isArray(frame.messages)) return;
-    if (this.place) return this.refreshSoon();
+    if (this.place || this.isOlderVersion(frame.sessionId, frame.version)) return this.refreshSoon();
+    this.noteVersion(frame.sessionId, frame.version);
     mergeTranscript(this, frame.messages);
     this.emit("messages");
     if (this.isLoaded) this.refreshSoon(); // the page adds siblings, turns and what failed
@@ -174,6 +176,7 @@ export class Conversation extends Transcript {
 
   #onClear() {
     Object.assign(this, { messages: [], queued: [], hasMore: false, hasNewer: false, place: null, failed: null, running: null, leafId: null });
+    this.movedAt = performance.now();
     for (const stream of this.streams.values()) stream.isDone = true;
     this.emit("messages");
     this.emit("place");
@@ -185,6 +188,7 @@ export class Conversation extends Transcript {
   /** An accepted send: remember the turn so that it can be stopped before its first chunk. */
   accepted(requestId, turnId) {
     const stream = this.stream(requestId, turnId);
+    this.movedAt = performance.now();
     if (!stream.isDone && !this.running) this.run(stream);
     this.refreshSoon();
   }

@@ -10,6 +10,7 @@ export function fromPage(raw) {
     leafId: raw.leaf_id ?? null,
     shownLeafId: raw.shown_leaf_id ?? raw.leaf_id ?? null,
     sessionId: raw.session_id ?? null,
+    version: raw.version ?? 0,
     failed: raw.failed ? fromFailure(raw.failed) : null,
     compacting: raw.compacting ?? "",
     running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id } : null,

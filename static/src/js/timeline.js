@@ -153,9 +153,7 @@ export class Timeline {
       elements.push(...this.summaries.after(lines.get(message.id) ?? []));
     }
     this.summaries.keep(new Set([...lines.values()].flat().map((item) => item.compaction.id)));
-    for (const message of queued) {
-      put(message, message.isStopped ? undefined : { note: "Queued behind the answer above", state: "queued" });
-    }
+    for (const message of queued) put(message, message.isStopped ? undefined : queuedNote(message, conversation.running));
     for (const entry of onTheirWay) put(entry.shown, pendingNote(entry));
     for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
     setChildren(this.elements.list, elements);
@@ -258,6 +256,11 @@ export class Timeline {
     this.#observer.unobserve(button);
     this.#observer.observe(button);
   }
+}
+
+function queuedNote(message, running) {
+  const isBehind = running && (message.turn ? message.turn.id !== running.turnId : running.message);
+  return { note: isBehind ? "Queued behind the answer above" : "Sent", state: "queued" };
 }
 
 function pendingNote(entry) {

@@ -43,8 +43,9 @@ export class Transcript extends Emitter {
     this.isLoaded = false;
     this.loadError = null;
     this.readAt = 0; // when the last page was asked for
-    this.endedAt = 0; // when the last answer ended, as the line told
-    this.missed = 0; // pages in a row that came too late for that
+    this.movedAt = 0; // when the server last told of an end, a clear or that it took a message
+    this.version = 0; // changes of the history that are in the list for certain
+    this.missed = 0; // pages in a row that were older than what is known
     this.isClosed = false;
     if (page) this.takePage(page);
   }
@@ -93,7 +94,7 @@ export class Transcript extends Emitter {
       if (this.isClosed) return;
       this.loadError = null;
       this.#failures = 0;
-      if (this.#isBeforeAnEnd(asked)) return this.refreshSoon();
+      if (this.#isOlder(page, asked)) return this.refreshSoon();
       this.readAt = asked;
       this.takePage(page);
     } catch (error) {
@@ -103,16 +104,31 @@ export class Transcript extends Emitter {
     }
   }
 
-  /** An answer has ended since the page was asked for, which may know nothing of it and would take it out of sight. */
-  #isBeforeAnEnd(asked) {
-    this.missed = asked < this.endedAt ? this.missed + 1 : 0;
+  /**
+   * The line has told more than the page holds, or something has happened since it was asked for: it may know nothing of
+   * that and would take it out of sight.
+   */
+  #isOlder(page, asked) {
+    this.missed = asked < this.movedAt || this.isOlderVersion(page.session_id, page.version) ? this.missed + 1 : 0;
     return this.missed > 0 && this.missed < MOST_MISSED; // where one end follows another a page is taken all the same
+  }
+
+  /** Whether a page or a transcript of this history lacks changes that are in the list. */
+  isOlderVersion(sessionId, version) {
+    return sessionId === this.sessionId && version < this.version;
+  }
+
+  /** What is taken into the list holds all changes up to this one. */
+  noteVersion(sessionId, version = 0) {
+    this.sessionId ??= sessionId ?? null; // of a new conversation
+    if (sessionId === this.sessionId) this.version = Math.max(this.version, version);
   }
 
   takePage(raw) {
     const page = fromPage(raw);
     if (this.#isOlderThanAnEnd(page)) return this.refreshSoon();
     this.#noteSession(page.sessionId);
+    this.noteVersion(page.sessionId, page.version);
     if (this.place) return this.#noteRunning(page);
     const live = this.running;
     const running = page.running && this.#adopt(page);
@@ -174,6 +190,7 @@ export class Transcript extends Emitter {
     const isSwitch = this.isLoaded;
     if (isSwitch) this.isCompactionHeard = false; // frames tell of the history that is shown: of this one none was heard yet
     this.sessionId = id;
+    this.version = 0;
     this.instance.sessionId = id;
     if (this.place && !this.place.isForeign) this.#leavePlace(); // it was a place in the former one
     if (isSwitch) this.emit("switched");
