@@ -1,5 +1,6 @@
 """The chat page as a person uses it, for tests: what one does and what one sees, by names and roles."""
 
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import ConsoleMessage, Locator, Page, expect
@@ -69,6 +70,14 @@ class ChatPage:
         expect(self.answers).to_have_count(before + 1, timeout=20_000)
         self.rest()
         return self.answers.last
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Wait until something that the test itself keeps is so."""
+        for _ in range(400):
+            if condition():
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError("not within 20 s")
 
     def rest(self) -> None:
         """Wait until nothing runs and the answer's foot is there."""

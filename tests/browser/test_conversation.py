@@ -211,10 +211,7 @@ def test_page_that_is_older_than_what_the_line_told_takes_no_question_away(
     tab.page.route("**/turns", lambda route: sent.append(route))
     with live_product.paused_worker():
         tab.write("say: Heard.")
-        for _ in range(200):
-            if pages and sent:
-                break
-            tab.page.wait_for_timeout(50)
+        tab.until(lambda: pages and sent)
         assert pages[0][1].json()["queued"] == []
         accepted = sent[0].fetch()  # the server has it; that it has is long on its way
         expect(tab.page.locator(".message.is-user")).to_contain_text("Do not send")  # the line has told
@@ -286,6 +283,36 @@ def test_edit_of_a_message_that_no_page_has_told_of_yet_stands_beside_it(tab: Ch
     tab.open(tab.page.url.removeprefix(tab.base_url))
     expect(tab.messages).to_have_count(4)
     expect(tab.messages.nth(2).locator(".sibling-count")).to_have_text("2 / 2")
+
+
+def test_first_question_is_there_and_can_be_edited_though_no_page_was_read(
+    tab: ChatPage, live_product: LiveProduct
+) -> None:
+    heard: list[str] = []
+    sent: list[Route] = []
+    tab.page.on("websocket", lambda line: line.on("framereceived", lambda frame: heard.append(str(frame))))
+    tab.page.route("**/messages?**", lambda route: route.abort())  # what comes, comes by the line
+    tab.page.route("**/turns", lambda route: sent.append(route))
+    with live_product.paused_worker():
+        tab.write("One\nsay: Answer one.")
+        tab.until(lambda: sent and any("cf_agent_stream_resume_none" in frame for frame in heard))
+        tab.page.unroute("**/turns")
+        sent[0].continue_()
+        expect(tab.page.locator(".message.is-pending")).to_contain_text("Do not send")
+    expect(tab.answers.last.locator(".md")).to_have_text("Answer one.")
+    tab.rest()
+    assert tab.kinds() == ["user", "answer"]
+    tab.input.press("ArrowUp")
+    expect(tab.input).to_have_value("One\nsay: Answer one.")
+    tab.input.fill("Uno\nsay: Other beginning.")
+    tab.input.press("Enter")
+    expect(tab.answers.last.locator(".md")).to_have_text("Other beginning.", timeout=20_000)
+    tab.rest()
+    assert tab.kinds() == ["user", "answer"]
+    tab.page.unroute("**/messages?**")
+    tab.open(tab.page.url.removeprefix(tab.base_url))
+    expect(tab.messages.first.locator(".sibling-count")).to_have_text("2 / 2")
+    expect(tab.messages).to_have_count(2)
 
 
 def test_up_edits_what_was_asked_last_though_only_its_answer_is_known(tab: ChatPage) -> None:

@@ -75,10 +75,11 @@ const PAGE = 50;
 /** Lay a transcript frame over the list. It is a window of the newest messages, longer than what is loaded; queued last. */
 export function mergeTranscript(conversation, window) {
   const known = new Map(conversation.messages.map((item) => [item.id, item]));
-  const met = window.findIndex((item) => known.has(item.id));
-  const start = met >= 0 ? met : Math.max(0, window.length - PAGE);
-  const transcript = window.slice(start);
   const liveId = conversation.running?.message?.id;
+  // The answer that is being told says nothing of where the list begins: its question may have been waiting until now.
+  const met = window.findIndex((item) => known.has(item.id) && item.id !== liveId);
+  const start = met < 0 ? Math.max(0, window.length - PAGE) : conversation.hasMore ? met : 0;
+  const transcript = window.slice(start);
   const fresh = [];
   const queued = [];
   for (const item of transcript) {
