@@ -104,14 +104,9 @@ class Outbox:
             self.version = version
             if not connect:  # clients put back what they had in their queue for this one
                 self._transcript_at = time.monotonic()
-            await self._send_messages(version, messages, connect=connect)
+            told = version if self._reads_pages else None  # for the published clients a frame is as they know it
+            await self._send(frames.messages(messages, connect=connect, version=told))
         return messages
-
-    async def _send_messages(
-        self, version: tuple[str, int] | None, messages: list[JSONObject], *, connect: bool = False
-    ) -> None:
-        told = version if self._reads_pages else None  # for the published clients a frame is as they know it
-        await self._send(frames.messages(messages, connect=connect, version=told))
 
     async def path_to(self, turn: TurnRef) -> None:
         """Send the transcript before the replay of a turn whose path this client may not show.
@@ -178,10 +173,10 @@ class Outbox:
 
     async def mend(self, turn: TurnRef) -> None:
         """Put the client's copy of an answer right: as it is stored, or away."""
-        version, messages = await db(live.versioned_transcript, self._key)
+        messages = await db(live.current_transcript, self._key)
         answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
         if answer is None:
-            await self._send_messages(version, messages)
+            await self.transcript()
         else:
             await self._send(frames.message_updated(answer))
 

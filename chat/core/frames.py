@@ -326,9 +326,7 @@ def rpc_error(call_id: str, text: str) -> str:
     return dump({"type": _RPC, "id": call_id, "success": False, "error": text})
 
 
-def messages(
-    items: Sequence[JSONObject], *, connect: bool = False, version: tuple[str, int] | None = None
-) -> str:
+def messages(items: Sequence[JSONObject], *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
     """Send the transcript; the client replaces its list by it. `version`: its session and the number of a change."""
     session_id, number = version or (None, None)
     return _frame("cf_agent_chat_messages", messages=list(items), connect=connect, sessionId=session_id, version=number)

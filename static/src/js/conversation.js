@@ -143,7 +143,7 @@ export class Conversation extends Transcript {
       return this.emit("status");
     }
     stream.isDone = true;
-    this.movedAt = performance.now();
+    this.fresh.moved();
     if (stream.message) {
       stream.message.isLive = false;
       this.emit("message", stream.message.id);
@@ -159,8 +159,10 @@ export class Conversation extends Transcript {
 
   #onTranscript(frame) {
     if (!Array.isArray(frame.messages)) return;
-    if (this.place || this.isOlderVersion(frame.sessionId, frame.version)) return this.refreshSoon();
-    this.noteVersion(frame.sessionId, frame.version);
+    this.sessionId ??= frame.sessionId ?? null; // of a new conversation
+    const isOther = frame.sessionId !== this.sessionId;
+    if (this.place || (!isOther && this.fresh.isOlder(frame.version))) return this.refreshSoon();
+    if (!isOther) this.fresh.note(frame.version);
     mergeTranscript(this, frame.messages);
     this.emit("messages");
     if (this.isLoaded) this.refreshSoon(); // the page adds siblings, turns and what failed
@@ -176,7 +178,7 @@ export class Conversation extends Transcript {
 
   #onClear() {
     Object.assign(this, { messages: [], queued: [], hasMore: false, hasNewer: false, place: null, failed: null, running: null, leafId: null });
-    this.movedAt = performance.now();
+    this.fresh.moved();
     for (const stream of this.streams.values()) stream.isDone = true;
     this.emit("messages");
     this.emit("place");
@@ -188,7 +190,7 @@ export class Conversation extends Transcript {
   /** An accepted send: remember the turn so that it can be stopped before its first chunk. */
   accepted(requestId, turnId) {
     const stream = this.stream(requestId, turnId);
-    this.movedAt = performance.now();
+    this.fresh.moved();
     if (!stream.isDone && !this.running) this.run(stream);
     this.refreshSoon();
   }

@@ -32,7 +32,7 @@ function start(boot) {
       fileInput: at("file-input"), files: at("composer-files"), editBar: at("edit-bar"), editCancel: at("edit-cancel"), note: at("composer-note"), commands: at("commands"),
     },
     api,
-    { send: (message) => page.send(message), stop: () => page.stop(), editLast: () => page.editLast(), command: (command) => page.command(command) },
+    { send: (message) => page.sending.send(message), stop: () => page.stop(), editLast: () => page.sending.editLast(), command: (command) => page.command(command) },
   );
   const timeline = new Timeline(
     { scroller: at("scroller"), list: at("messages"), status: at("status"), more: at("older"), newer: at("newer"), down: at("to-end") },

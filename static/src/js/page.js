@@ -3,7 +3,9 @@
 import { AgentSocket } from "./socket.js";
 import { Branching } from "./branching.js";
 import { Conversation } from "./conversation.js";
+import { Deciding } from "./deciding.js";
 import { Outbox } from "./outbox.js";
+import { Sending } from "./sending.js";
 import { Summaries } from "./summaries.js";
 import { openQuestions } from "./runs.js";
 import { newId } from "./ids.js";
@@ -12,7 +14,6 @@ import { showReadOnly } from "./read_only.js";
 import { askTitle, confirmDelete, notice } from "./dialogs.js";
 import { fromInstance, pathOf, titleOf } from "./sidebar.js";
 import { setText } from "./dom.js";
-import { titleFor } from "./titles.js";
 import { copyText } from "./copying.js";
 import { textOf } from "./message_view.js";
 
@@ -24,10 +25,6 @@ function placeOf(url) {
   return query.get("at") ? { messageId: query.get("at"), sessionId: query.get("in") ?? "" } : null;
 }
 
-/** File parts as the composer keeps them. */
-const storedFiles = (parts) =>
-  parts.filter((part) => part.type === "file").map((part) => ({ url: part.url, media_type: part.mediaType, name: part.filename ?? "file", byte_size: part.byteSize ?? 0 }));
-
 const queryOf = (place) => (place ? `?${new URLSearchParams({ at: place.messageId, ...(place.sessionId ? { in: place.sessionId } : {}) })}` : "");
 
 export class Page {
@@ -35,6 +32,8 @@ export class Page {
     Object.assign(this, { boot, api, ...parts });
     this.base = boot.urls.home;
     this.branching = new Branching(this);
+    this.sending = new Sending(this);
+    this.deciding = new Deciding(this);
     addEventListener("popstate", () => this.route(location, false));
   }
 
@@ -119,7 +118,7 @@ export class Page {
     const conversation = new Conversation(this.api, instance, page);
     this.conversation = conversation;
     if (instance.isNew) conversation.isLoaded = true;
-    this.outbox = new Outbox(pathOf(instance), (entry) => this.#deliver(conversation, entry));
+    this.outbox = new Outbox(pathOf(instance), (entry) => this.sending.deliver(conversation, entry));
     conversation.on("status", () => this.#onStatus());
     conversation.on("messages", () => this.#onMessages());
     conversation.on("place", (detail) => this.#onPlace(detail));
@@ -165,96 +164,39 @@ export class Page {
     if (conversation === this.conversation) this.connection.watch(socket);
   }
 
-  // --- sending ------------------------------------------------------------------------------------------------------
-
-  async send(written) {
-    const { conversation } = this;
-    const { edited } = written;
-    try {
-      // What is written is written to what one reads: that branch goes on. An edit names its place by itself.
-      if (edited && !conversation.place?.isForeign) conversation.leavePlace();
-      else await conversation.goOnHere();
-    } catch (error) {
-      notice(error.message);
-      return this.composer.fill(written.text, storedFiles(written.files));
-    }
-    this.#send(written);
-  }
-
-  #send({ text, files, edited }) {
-    const parts = [...files, ...(text ? [{ type: "text", text }] : [])];
-    const message = { id: newId("msg"), role: "user", parts, metadata: {}, siblings: [] };
-    const body = { trigger: "submit-message", message: { id: message.id, parts }, request_id: newId("req") };
-    if (edited) {
-      Object.assign(body, { trigger: "edit-message", message_id: edited.id }); // its place is for the server to know
-      this.#takeOutOfSight(edited);
-    }
-    this.outbox.add({ requestId: body.request_id, body, shown: message });
-    this.timeline.scroll.toEnd();
-  }
-
-  /** A message that gets another version, and what follows it. It may be known by its answer alone. */
-  #takeOutOfSight(message) {
-    const entry = this.#entryOf(message);
-    if (entry) this.outbox.remove(entry.requestId);
-    this.conversation.cutBefore(entry ? this.conversation.streams.get(entry.requestId)?.message?.id : message.id);
-  }
-
-  async #deliver(conversation, entry) {
-    if (!conversation.instance.id) await this.#create(conversation, entry);
-    const answer = await this.api.submitTurn(conversation.instance.id, entry.body);
-    conversation.accepted(entry.requestId, answer.id);
-    this.sidebar.refreshSoon();
-  }
-
-  /** A conversation appears on the server with its first message. Its name was given here, so a repeat finds the same. */
-  async #create(conversation, entry) {
-    const { agent, name } = conversation.instance;
-    const created = fromInstance(await this.api.createInstance(agent, name, titleFor(entry.shown)));
-    Object.assign(conversation.instance, created, { isNew: false });
-    remember(`new.${agent}`, null);
-    remember(`draft.new.${agent}`, null);
+  /** A new conversation is on the server now. */
+  appeared(conversation) {
+    const { instance } = conversation;
     if (conversation !== this.conversation) return;
-    history.replaceState(null, "", this.address(created.id));
-    this.composer.rename(created.id);
-    this.sidebar.put(created);
-    this.sidebar.setCurrent(created.id);
+    history.replaceState(null, "", this.address(instance.id));
+    this.composer.rename(instance.id);
+    this.sidebar.put({ ...instance });
+    this.sidebar.setCurrent(instance.id);
     this.#drawTitle();
     this.#showHead();
     this.panel.show(conversation);
     this.#attach(conversation);
   }
 
-  regenerate(message) {
-    const { messages } = this.conversation;
-    const answer = message.role === "user" ? messages[messages.indexOf(message) + 1] : message;
-    this.conversation.leavePlace();
-    this.conversation.cutBefore(answer?.id);
-    const body = { trigger: "regenerate-message", message_id: message.id, request_id: newId("req") };
-    this.outbox.add({ requestId: body.request_id, body, shown: null });
-    this.timeline.scroll.toEnd();
-    this.composer.focus(); // the button that was pressed is gone
-  }
-
   /** What a button under a message, or in the status line, asks for. */
   act(name, message, detail) {
     const actions = {
       copy: () => this.copy(textOf(message), document.activeElement),
-      regenerate: () => this.regenerate(message),
-      edit: () => this.edit(message),
+      regenerate: () => this.sending.regenerate(message),
+      edit: () => this.sending.edit(message),
       editAnswer: () => this.branching.editAnswer(message),
       fork: () => this.branching.fork(message),
       sibling: () => this.#selectSibling(detail),
-      resend: () => this.outbox.retry(this.#entryOf(message).requestId),
-      takeBack: () => this.#takeBack(message),
-      unqueue: () => this.#unqueue(message),
-      retryFailed: () => this.#retryFailed(),
+      resend: () => this.sending.resend(message),
+      takeBack: () => this.sending.takeBack(message),
+      unqueue: () => this.sending.unqueue(message),
+      retryFailed: () => this.sending.retryFailed(),
       reload: () => this.conversation.refresh(),
-      approve: () => this.#decide(detail, true),
-      deny: () => this.#decide(detail, false),
-      skip: () => this.#answered(this.api.answerCall(this.conversation.instance.id, detail.toolCallId, { error_text: "" })),
-      approveAll: () => this.#decideAll(true),
-      denyAll: () => this.#decideAll(false),
+      approve: () => this.deciding.decide(detail, true),
+      deny: () => this.deciding.decide(detail, false),
+      skip: () => this.deciding.skip(detail),
+      approveAll: () => this.deciding.decideAll(true),
+      denyAll: () => this.deciding.decideAll(false),
       rewordSummary: () => this.summaries.reword(detail.id, detail.text),
       undoSummary: () => this.summaries.undo(detail.id),
       compactAgain: () => this.summaries.again(),
@@ -262,29 +204,6 @@ export class Page {
       usage: () => this.api.usage(this.conversation.instance.id),
     };
     return actions[name]?.();
-  }
-
-  /** Bound to the arguments that are shown. Resolves to whether the decision is stored. */
-  #decide(part, approved) {
-    this.composer.focus(); // the button that was pressed is about to go
-    return this.#answered(this.api.decideCall(this.conversation.instance.id, part.toolCallId, { approved, input: part.input }));
-  }
-
-  async #decideAll(approved) {
-    for (const part of openQuestions(this.conversation)) if (!(await this.#decide(part, approved))) return;
-  }
-
-  async #answered(request) {
-    try {
-      const { not_continued: refusal } = await request;
-      if (refusal) notice(refusal);
-      this.conversation.refreshSoon();
-      return true;
-    } catch (error) {
-      notice(error.message);
-      this.conversation.refreshSoon(); // another window may have decided
-      return false;
-    }
   }
 
   async #selectSibling(id) {
@@ -297,41 +216,8 @@ export class Page {
     }
   }
 
-  edit(message) {
-    this.composer.edit(message, textOf(message), storedFiles(message.parts));
-  }
-
-  editLast() {
-    const { messages, running } = this.conversation;
-    // What has its place already may be known by its answer alone: nothing else can run.
-    const asked = this.outbox.entries.findLast(({ shown, state, requestId }) => shown && state === "accepted" && requestId === (running?.requestId ?? requestId));
-    const message = asked?.shown ?? messages.findLast((item) => item.role === "user");
-    if (message) this.edit(message);
-    return Boolean(message);
-  }
-
   stop() {
     this.conversation.stop().catch((error) => notice(error.message));
-  }
-
-  #entryOf(message) {
-    return this.outbox.entries.find((entry) => entry.shown?.id === message.id);
-  }
-
-  #takeBack(message) {
-    this.outbox.remove(this.#entryOf(message).requestId);
-    this.composer.fill(textOf(message));
-    this.conversation.refresh();
-  }
-
-  #unqueue(message) {
-    this.composer.focus();
-    if (message.turn?.id) this.api.cancelTurn(message.turn.id).then(() => this.conversation.refresh(), (error) => notice(error.message));
-  }
-
-  #retryFailed() {
-    const message = this.conversation.messages.at(-1);
-    if (message) this.regenerate(message);
   }
 
   /** A command of the message field. There is one so far. */

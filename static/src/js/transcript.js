@@ -1,14 +1,14 @@
 // The list of messages of one conversation as the server has it: read by pages, with the turn that runs. No DOM in here.
 
 import { Emitter } from "./events.js";
+import { Freshness } from "./freshness.js";
 import { fromPage, mergeNewest, refreshKnown } from "./path.js";
 import { TurnStream } from "./stream.js";
 
 const REFRESH_PAUSE = 60;
-const AGAIN_STEPS = [2_000, 5_000, 10_000, 20_000]; // after a read that did not come
+const AGAIN_STEPS = [1_000, 2_000, 5_000, 10_000]; // after a read that did not come
 const MOST = 600; // messages in the page of somebody who reads on and on, in either direction
 const DROPPED = 200;
-const MOST_MISSED = 4;
 const COMPACTION_LOOK = 3_000;
 
 /**
@@ -43,9 +43,7 @@ export class Transcript extends Emitter {
     this.isLoaded = false;
     this.loadError = null;
     this.readAt = 0; // when the last page was asked for
-    this.movedAt = 0; // when the server last told of an end, a clear or that it took a message
-    this.version = 0; // changes of the history that are in the list for certain
-    this.missed = 0; // pages in a row that were older than what is known
+    this.fresh = new Freshness();
     this.isClosed = false;
     if (page) this.takePage(page);
   }
@@ -94,7 +92,8 @@ export class Transcript extends Emitter {
       if (this.isClosed) return;
       this.loadError = null;
       this.#failures = 0;
-      if (this.#isOlder(page, asked)) return this.refreshSoon();
+      // It may know nothing of what the line has told since, and would take it out of sight.
+      if (this.fresh.isTooOld(page.session_id === this.sessionId ? page.version : undefined, asked)) return this.refreshSoon();
       this.readAt = asked;
       this.takePage(page);
     } catch (error) {
@@ -104,31 +103,11 @@ export class Transcript extends Emitter {
     }
   }
 
-  /**
-   * The line has told more than the page holds, or something has happened since it was asked for: it may know nothing of
-   * that and would take it out of sight.
-   */
-  #isOlder(page, asked) {
-    this.missed = asked < this.movedAt || this.isOlderVersion(page.session_id, page.version) ? this.missed + 1 : 0;
-    return this.missed > 0 && this.missed < MOST_MISSED; // where one end follows another a page is taken all the same
-  }
-
-  /** Whether a page or a transcript of this history lacks changes that are in the list. */
-  isOlderVersion(sessionId, version) {
-    return sessionId === this.sessionId && version < this.version;
-  }
-
-  /** What is taken into the list holds all changes up to this one. */
-  noteVersion(sessionId, version = 0) {
-    this.sessionId ??= sessionId ?? null; // of a new conversation
-    if (sessionId === this.sessionId) this.version = Math.max(this.version, version);
-  }
-
   takePage(raw) {
     const page = fromPage(raw);
     if (this.#isOlderThanAnEnd(page)) return this.refreshSoon();
     this.#noteSession(page.sessionId);
-    this.noteVersion(page.sessionId, page.version);
+    this.fresh.note(page.version);
     if (this.place) return this.#noteRunning(page);
     const live = this.running;
     const running = page.running && this.#adopt(page);
@@ -190,7 +169,7 @@ export class Transcript extends Emitter {
     const isSwitch = this.isLoaded;
     if (isSwitch) this.isCompactionHeard = false; // frames tell of the history that is shown: of this one none was heard yet
     this.sessionId = id;
-    this.version = 0;
+    this.fresh = new Freshness();
     this.instance.sessionId = id;
     if (this.place && !this.place.isForeign) this.#leavePlace(); // it was a place in the former one
     if (isSwitch) this.emit("switched");
