@@ -105,7 +105,9 @@ class PageOf:
 
 
 def transcript(instance: AgentInstance, page_of: PageOf | None = None, *, limit: int = 50) -> Transcript:
-    """A page of the conversation, as it was at one moment. Needs the session loaded. Errors: `MessageNotFound`.
+    """A page of the conversation, as it was at one moment: that of the whole `consistent_read` that it is called in.
+
+    Needs the instance with its session, read in the same one. Errors: `MessageNotFound`.
 
     A message of another branch is shown in that branch, which changes nothing of what others see.
     """
@@ -124,7 +126,8 @@ def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: Pag
     turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
     called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
     durations = call_durations(called) if called else {}
-    shown = selectors.shown(session_id)
+    session = instance.session if wanted == PageOf() else None  # any other page may be of another branch
+    shown = selectors.Shown(page.leaf_id, session.change_seq) if session else selectors.shown(session_id)
     return Transcript(
         session_id=session_id,
         version=shown.change_seq,

@@ -202,7 +202,7 @@ Deno.test("a page that was asked for before an answer ended does not take it out
   const early = transcript.refresh();
   transcript.messages = [{ id: "q", role: "user" }, { id: "a", role: "assistant" }]; // as the line told them meanwhile
   await new Promise((done) => setTimeout(done, 2));
-  transcript.endedAt = performance.now();
+  transcript.fresh.moved();
   pages[0]({ items: [] });
   await early;
   same(transcript.messages.map((item) => item.id), ["q", "a"]);
@@ -213,7 +213,7 @@ Deno.test("a page that was asked for before an answer ended does not take it out
   for (let times = 0; times < 5; times += 1) {
     const read = transcript.refresh();
     await new Promise((done) => setTimeout(done, 2));
-    transcript.endedAt = performance.now(); // one end follows another: sooner or later a page counts
+    transcript.fresh.moved(); // one end follows another: sooner or later a page counts
     pages.at(-1)({ items: [{ id: "c", role: "user" }] });
     await read;
   }

@@ -1,5 +1,6 @@
 // Checks of the page's modules that touch no document. Run by test_pure_modules.py with the Deno of the wheel.
 
+import { Freshness } from "../../../static/src/js/freshness.js";
 import { applyChunk } from "../../../static/src/js/fold.js";
 import { dayGroup, duration, fileSize, turnFacts } from "../../../static/src/js/format.js";
 import { newId } from "../../../static/src/js/ids.js";
@@ -88,6 +89,26 @@ Deno.test("a transcript frame keeps older pages and lists queued messages apart"
   const ended = { finished_at: "2026-05-20T12:00:00Z" };
   const page = fromPage({ queued: [item("q", null, { queued: true, turn: ended }), item("r", null, { queued: true, turn: { finished_at: null } })] });
   same(page.queued.map((message) => message.isStopped), [true, false]);
+});
+
+Deno.test("a question that waited until its answer began is put above it", () => {
+  const answer = { ...item("a1"), parts: [], isLive: true };
+  const begun = { ...listed(), hasMore: false, messages: [answer], running: { message: answer } };
+  mergeTranscript(begun, [item("q1"), item("a1")]);
+  same(idsOf(begun), ["q1", "a1"]);
+  const long = { ...listed("b", "c"), hasMore: true };
+  mergeTranscript(long, [item("a"), item("b"), item("c"), item("d")]);
+  same(idsOf(long), ["b", "c", "d"]); // what lies above comes by pages
+});
+
+Deno.test("of a page and a transcript the one with less changes is older; what has no number may hold all", () => {
+  const fresh = new Freshness();
+  fresh.note(3);
+  fresh.note(2);
+  same([fresh.version, fresh.isOlder(2), fresh.isOlder(3), fresh.isOlder()], [3, true, false, false]);
+  const now = performance.now() + 1;
+  same([fresh.isTooOld(3, now), fresh.isTooOld(2, now)], [false, true]);
+  same([1, 2, 3].map(() => fresh.isTooOld(2, now)), [true, true, false]); // not for ever
 });
 
 Deno.test("a stream takes each offset once and notices a gap", () => {

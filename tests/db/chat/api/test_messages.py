@@ -121,6 +121,7 @@ def test_an_empty_conversation_has_an_empty_page(as_alice: ApiClient, alice: Use
     page = as_alice.get(f"/instances/{instance.id}/messages").json()
     assert page == {
         "session_id": instance.session_id,
+        "version": 0,
         "items": [],
         "queued": [],
         "has_more": False,
