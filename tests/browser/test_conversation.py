@@ -130,6 +130,23 @@ def test_message_whose_turn_is_stopped_elsewhere_no_longer_waits(tab: ChatPage) 
     expect(tab.page.locator(".message.is-pending")).to_have_count(0)
 
 
+def test_message_that_waits_is_not_sent_after_all_though_only_the_line_has_told_of_it(
+    tab: ChatPage, live_product: LiveProduct
+) -> None:
+    tab.ask("say: Begin.")
+    tab.page.route(
+        "**/messages?**", lambda route: route.abort() if "limit=50" in route.request.url else route.continue_()
+    )
+    with live_product.paused_worker():
+        tab.write("Never\nsay: Never said.")
+        with tab.page.expect_response("**/cancel"):
+            tab.page.get_by_role("button", name="Do not send").click()
+    tab.page.unroute("**/messages?**")
+    expect(tab.page.locator(".message.is-pending")).to_have_count(0)
+    expect(tab.messages.last).to_contain_text("Never")
+    expect(tab.answers).to_have_count(1)
+
+
 def test_question_stands_above_its_answer_before_the_page_was_read_again(tab: ChatPage) -> None:
     def without_transcripts(line: WebSocketRoute) -> None:
         server = line.connect_to_server()
