@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 SUFFIXES = (".py", ".html")
-SKIPPED = {"__pycache__", ".git", ".venv", "node_modules", "var", "tests", "bench", "docs", "static", "staticfiles"}
+_NO_CODE = {"__pycache__", ".git", ".venv", "node_modules", "var", "docs", "static", "staticfiles"}
+_MADE = {"dist", "build"}  # by builds, which may run beside: their pages are files to serve, no templates
+_NOT_RUN = {"tests", "bench"}
+SKIPPED = _NO_CODE | _MADE | _NOT_RUN
 SETTLE_SECONDS = 0.3
 
 

@@ -109,6 +109,7 @@ def test_a_long_log_is_rotated_and_the_child_goes_on_writing(
 
 def test_an_edit_is_reported_once_it_has_settled(tmp_path: Path) -> None:
     (tmp_path / "var").mkdir()
+    (tmp_path / "front" / "dist").mkdir(parents=True)
     (tmp_path / "a.py").write_text("1", encoding="utf-8")
     watcher = Watcher([tmp_path])
     assert watcher.poll() == set()
@@ -116,6 +117,7 @@ def test_an_edit_is_reported_once_it_has_settled(tmp_path: Path) -> None:
     (tmp_path / "new.py").write_text("3", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("4", encoding="utf-8")
     (tmp_path / "var" / "data.py").write_text("5", encoding="utf-8")
+    (tmp_path / "front" / "dist" / "index.html").write_text("6", encoding="utf-8")  # made by a build, served as a file
     assert watcher.poll() == set()
     time.sleep(0.4)
     assert watcher.poll() == {str(tmp_path / "a.py"), str(tmp_path / "new.py")}
