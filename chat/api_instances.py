@@ -38,7 +38,6 @@ from chat.registry import list_agents
 from chat.turns.admission import clear_instance
 from sessions_app.core.messages import parse_message
 from sessions_app.core.tree import Leaf
-from thinkproject.kernel.consistent_read import consistent_read
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -138,8 +137,7 @@ def message_list(
 
     The answer of the running turn is not in it yet: follow its stream from the beginning.
     """
-    with consistent_read():
-        return _encode(transcripts.transcript(_opened(request, instance_id), page.parsed(), limit=limit))
+    return _encode(transcripts.transcript(lambda: _opened(request, instance_id), page.parsed(), limit=limit))
 
 
 @router.post(
@@ -194,10 +192,13 @@ def session_messages(
     request: HttpRequest, session_id: str, page: Annotated[TranscriptPage, Query()], limit: Limit = 50
 ) -> TranscriptOut:
     """A page of one history, as of the current one."""
-    with consistent_read():
+
+    def find() -> AgentInstance:
         instance = open_session(caller_of(request).user, session_id)
         instance.session_id = session_id
-        return _encode(transcripts.transcript(instance, page.parsed(), limit=limit))
+        return instance
+
+    return _encode(transcripts.transcript(find, page.parsed(), limit=limit))
 
 
 def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:

@@ -3,7 +3,7 @@
 Costs what the page costs: a fixed number of queries whatever the length of the history.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -104,15 +104,15 @@ class PageOf:
             raise InputInvalid("A page is before, around or after a message: one of the three.")
 
 
-def transcript(instance: AgentInstance, page_of: PageOf | None = None, *, limit: int = 50) -> Transcript:
-    """A page of the conversation, as it was at one moment: that of the whole `consistent_read` that it is called in.
-
-    Needs the instance with its session, read in the same one. Errors: `MessageNotFound`.
+def transcript(find: Callable[[], AgentInstance], page_of: PageOf | None = None, *, limit: int = 50) -> Transcript:
+    """A page of the conversation that `find` reads with its session, as all of it was at one moment.
 
     A message of another branch is shown in that branch, which changes nothing of what others see.
+    Errors: `MessageNotFound`, and those of `find`.
     """
     # Between two queries a message may leave the queue for its place, and be in neither; an answer may end.
     with consistent_read():
+        instance = find()
         edge = _edge(instance)
         if instance.session_id is None:
             return Transcript(running=edge.running, failed=edge.failed, compacting=edge.compacting)

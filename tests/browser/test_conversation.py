@@ -28,6 +28,12 @@ def numbers(text: str) -> list[int]:
     return [int(re.sub(r"\D", "", word)) for word in words(text)]
 
 
+def without_transcripts(line: WebSocketRoute) -> None:
+    """A line that tells of answers only."""
+    server = line.connect_to_server()
+    server.on_message(lambda frame: None if '"cf_agent_chat_messages"' in str(frame) else line.send(frame))
+
+
 def test_first_message_makes_a_conversation_with_an_address_and_a_title(tab: ChatPage) -> None:
     tab.page.route("**/instances?**", lambda route: route.abort())  # not by a later look at the list
     tab.ask("Good morning\nsay: Hello there.")
@@ -148,10 +154,6 @@ def test_message_that_waits_is_not_sent_after_all_though_only_the_line_has_told_
 
 
 def test_question_stands_above_its_answer_before_the_page_was_read_again(tab: ChatPage) -> None:
-    def without_transcripts(line: WebSocketRoute) -> None:
-        server = line.connect_to_server()
-        server.on_message(lambda frame: None if '"cf_agent_chat_messages"' in str(frame) else line.send(frame))
-
     tab.page.route_web_socket("**/agents/**", without_transcripts)
     tab.page.route("**/messages?**", lambda route: route.abort())
     tab.write("rate 10/s\nstream 40 words")
@@ -333,10 +335,6 @@ def test_first_question_is_there_and_can_be_edited_though_no_page_was_read(
 
 
 def test_up_edits_what_was_asked_last_though_only_its_answer_is_known(tab: ChatPage) -> None:
-    def without_transcripts(line: WebSocketRoute) -> None:
-        server = line.connect_to_server()
-        server.on_message(lambda frame: None if '"cf_agent_chat_messages"' in str(frame) else line.send(frame))
-
     tab.page.route_web_socket("**/agents/**", without_transcripts)
     tab.ask("One\nsay: Answer one.")
     tab.page.route("**/messages?**", lambda route: route.abort())

@@ -92,9 +92,10 @@ class Between:
             connection.close()
 
 
-def read(client: ApiClient, instance: AgentInstance) -> dict[str, Any]:
+def read_page(client: ApiClient, instance: AgentInstance, *, by_session: bool) -> dict[str, Any]:
     """What a page says, without ids and times of its own."""
-    reply = client.get(f"/instances/{instance.id}/messages")
+    whose = f"/sessions/{instance.session_id}" if by_session else f"/instances/{instance.id}"
+    reply = client.get(f"{whose}/messages")
     assert reply.status_code == 200, reply.content
     page = reply.json()
     items = [(m["id"], m["parts"], m["sibling_ids"], (m["turn"] or {}).get("status")) for m in page["items"]]
@@ -102,15 +103,17 @@ def read(client: ApiClient, instance: AgentInstance) -> dict[str, Any]:
     return {"items": items, "queued": [m["id"] for m in page["queued"]], "running": running, "leaf": page["leaf_id"]}
 
 
+@pytest.mark.parametrize("by_session", [False, True], ids=["instance", "session"])
 @pytest.mark.parametrize("change", [begin, end, answer_at_once, remove], ids=lambda change: change.__name__)
 def test_a_page_is_of_one_moment(
-    as_alice: ApiClient, alice: User, make_instance: Callable[..., AgentInstance], change: Change
+    as_alice: ApiClient, alice: User, make_instance: Callable[..., AgentInstance], change: Change, by_session: bool
 ) -> None:
+    read = partial(read_page, as_alice, by_session=by_session)
     instance = make_instance(alice)
     prepare(instance, change)
-    before = read(as_alice, instance)
+    before = read(instance)
     change(instance)
-    after = read(as_alice, instance)
+    after = read(instance)
     assert before != after
     seen = []
     for at in range(40):
@@ -118,12 +121,12 @@ def test_a_page_is_of_one_moment(
         prepare(instance, change)
         between = Between(at, partial(change, instance))
         with connection.execute_wrapper(between):
-            found = read(as_alice, instance)
+            found = read(instance)
         assert not between.errors
         if between.left >= 0:  # a page has fewer queries
             break
         assert found in (before, after), f"stored before query {at}"
-        assert read(as_alice, instance) == after
+        assert read(instance) == after
         seen.append(found)
     assert len(seen) > 8
     assert before in seen

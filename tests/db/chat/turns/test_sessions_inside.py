@@ -213,5 +213,5 @@ async def test_the_transcript_of_each_has_its_own_turns(room: Room) -> None:
     instance = await db(find_instance, room.key)
     assert instance is not None
     instance.session_id = first
-    view = await db(transcripts.transcript, instance)
+    view = await db(transcripts.transcript, lambda: instance)
     assert [message.message.role for message in view.messages] == ["user", "assistant"]
