@@ -1,7 +1,9 @@
 """Fixtures that several kinds of tests share. Doubles ship with the product; here are only servers and people."""
 
+import collections
 import functools
 import ipaddress
+import json
 import os
 import shutil
 import socket
@@ -57,6 +59,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure() -> None:
     """Leave nothing behind."""
     shutil.rmtree(django_settings.TEST_DIR, ignore_errors=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write down what was skipped, and why, for the last lines of `make test`."""
+    path = os.environ.get("TEST_REPORT")
+    if not path:
+        return
+    skipped = collections.Counter(
+        str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    record = {"database": os.environ.get("TEST_DATABASE", "sqlite"), "skipped": dict(skipped)}
+    with Path(path).open("a", encoding="utf-8") as out:
+        out.write(json.dumps(record) + "\n")
 
 
 @pytest.fixture(scope="session", autouse=True)

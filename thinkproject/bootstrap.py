@@ -15,6 +15,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,16 @@ REQUIREMENTS = ROOT / "requirements"
 OLDEST = (3, 11)
 NEWER = ("python3.13", "python3.12", "python3.11")
 DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130}  # megabytes, on Linux x86_64
+
+CERTIFICATE_BUNDLES = tuple(
+    Path(path)
+    for path in (
+        "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Arch, Alpine
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # Fedora, Red Hat
+        "/etc/ssl/ca-bundle.pem",  # SUSE
+        "/etc/ssl/cert.pem",  # Alpine, macOS
+    )
+)
 
 EXIT_SETUP = 2
 
@@ -78,13 +89,28 @@ def test(rest: list[str]) -> int:
     """Every test on SQLite, then those that depend on the database again on PostgreSQL."""
     install(["dev"])
     build_assets()
-    command = ["-m", "pytest", "--durations=15", "--durations-min=5", *_several(rest), *rest]
-    first = _call([str(PYTHON), *command], TEST_DATABASE="sqlite", PYTHONDEVMODE="1")
-    if first not in {0, 5}:
-        return first
-    say("Again on PostgreSQL: what depends on the database")
-    second = _call([str(PYTHON), *command, "-m", "database"], TEST_DATABASE="postgres")
-    return 0 if second == 5 and first == 0 else second  # 5: no test was collected
+    command = [str(PYTHON), "-m", "pytest", "--durations=15", "--durations-min=5", *_several(rest), *rest]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "not-tested.jsonl"
+        code = _call(command, TEST_DATABASE="sqlite", PYTHONDEVMODE="1", TEST_REPORT=str(report))
+        if code in {0, 5}:
+            say("Again on PostgreSQL: what depends on the database")
+            second = _call([*command, "-m", "database"], TEST_DATABASE="postgres", TEST_REPORT=str(report))
+            code = second if second != 5 or code != 0 else 0  # 5: no test was collected
+        for line in not_tested(report):
+            say(line)
+    return code
+
+
+def not_tested(report: Path) -> list[str]:
+    """Say which tests did not run, and why. Shape: one line per reason and run, from what `tests/conftest.py` wrote."""
+    try:
+        records = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
+    except FileNotFoundError:
+        return []
+    skipped = [(record["database"], reason, count) for record in records for reason, count in record["skipped"].items()]
+    lines = [f"not tested ({database}): {count}, because: {reason}" for database, reason, count in skipped]
+    return [*lines, "Longer runs are not part of this: make clients, make chaos."]
 
 
 def _several(rest: list[str]) -> list[str]:
@@ -236,7 +262,8 @@ def install(wanted: list[str]) -> None:
 def _sync(names: list[str]) -> None:
     locks = [str(REQUIREMENTS / f"{name}.txt") for name in [*names, "uv"]]
     command = [str(VENV / "bin" / "uv"), "pip", "sync", "--require-hashes", "--python", str(PYTHON), *locks]
-    environ = {**os.environ, "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR") or str(_cache_dir()), "UV_NO_CONFIG": "1"}
+    cache = os.environ.get("UV_CACHE_DIR") or str(_cache_dir())
+    environ = {**trusting_this_machine(), "UV_CACHE_DIR": cache, "UV_NO_CONFIG": "1"}
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as installer:  # noqa: S603 - ours
         assert installer.stderr is not None
         for line in installer.stderr:
@@ -269,8 +296,36 @@ def _make_environment() -> None:
     except (OSError, subprocess.CalledProcessError) as error:
         raise SetupError(f"{VENV} could not be made: {error}.") from error
     command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--require-hashes", "--disable-pip-version-check"]
-    if subprocess.run([*command, "-r", str(REQUIREMENTS / "uv.txt")], check=False).returncode != 0:  # noqa: S603 - our own
+    command += [*_pip_certificates(), "-r", str(REQUIREMENTS / "uv.txt")]
+    if subprocess.run(command, check=False).returncode != 0:  # noqa: S603 - our own
         raise SetupError("the installer could not be installed; is there a network? What went wrong stands above.")
+
+
+def certificate_bundle() -> Path | None:
+    """The file with the authorities that this machine trusts, where it keeps one."""
+    return next((path for path in CERTIFICATE_BUNDLES if path.is_file()), None)
+
+
+def trusting_this_machine() -> dict[str, str]:
+    """The environment in which uv and Deno trust the machine's own authorities, such as that of a company's proxy.
+
+    What the person has set wins. uv knows either its own list or the machine's, so a machine without one keeps uv's.
+    """
+    environ = dict(os.environ)
+    environ.setdefault("DENO_TLS_CA_STORE", "mozilla,system")
+    if certificate_bundle() is not None:
+        environ.setdefault("UV_SYSTEM_CERTS", "true")
+    return environ
+
+
+def _pip_certificates() -> list[str]:
+    """Options for the pip of an older Python, which knows its own authorities only, unless it is configured."""
+    bundle = certificate_bundle()
+    if bundle is None or any(os.environ.get(name) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")):
+        return []
+    command = [str(PYTHON), "-m", "pip", "config", "list", "--disable-pip-version-check"]
+    configured = subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603 - our own
+    return [] if ".cert=" in configured else ["--cert", str(bundle)]
 
 
 def _read_stamp() -> dict[str, Any]:
@@ -321,8 +376,7 @@ def build_assets() -> None:
     script = ROOT / "static" / "build.py"
     if not script.exists():
         return
-    stores = os.environ.get("DENO_TLS_CA_STORE", "mozilla,system")  # a company's own authority is in the system's
-    if _call([str(PYTHON), str(script)], DENO_TLS_CA_STORE=stores) != 0:
+    if _call([str(PYTHON), str(script)]) != 0:
         raise SetupError("the front end could not be built; what went wrong stands above.")
 
 
@@ -333,7 +387,7 @@ def _gate(words: list[str]) -> int:
 
 def _call(command: list[str], **extra: str) -> int:
     path = os.pathsep.join([str(VENV / "bin"), os.environ.get("PATH", "")])
-    environ = {**os.environ, "PATH": path, "VIRTUAL_ENV": str(VENV), **extra}
+    environ = {**trusting_this_machine(), "PATH": path, "VIRTUAL_ENV": str(VENV), **extra}
     return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode  # noqa: S603 - our own tools
 
 

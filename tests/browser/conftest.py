@@ -4,8 +4,6 @@ A missing Chromium skips them loudly; with CI set it fails. The product is the r
 the scripted provider behind it; every connection of a page goes through a proxy that a test can cut.
 """
 
-import os
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct, start_product
-from tests.chromium import installed_chromium
+from tests.chromium import require_chromium
 
 FLAGS = [
     "--no-sandbox",
@@ -39,24 +37,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-def find_chromium() -> str:
-    """Path of a Chromium. Skips, or fails in CI, when there is none."""
-    found = installed_chromium()
-    if found:
-        return found
-    reason = (
-        "NO CHROMIUM: the browser tests were not run. Install one (Debian: apt-get install chromium) or set CHROMIUM."
-    )
-    if os.environ.get("CI", "").lower() in {"1", "true"}:
-        pytest.fail(reason)
-    warnings.warn(reason, stacklevel=1)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium for one module: the driver's loop must not stay in the thread that other tests run their loops in."""
-    path = find_chromium()
+    path = require_chromium()
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)

@@ -1,19 +1,18 @@
 """Fixtures of chaos tests: the same products as the acceptance tests', under a marker of their own."""
 
-import os
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.conftest import make_product
 from tests.acceptance.product import ROOT
-from tests.chromium import installed_chromium
-from tests.clients.bundle import BundleFailed, served_bundles
+from tests.chromium import MISSING, installed_chromium, is_in_ci
+from tests.clients.bundle import served_bundles
 
 __all__ = ["make_product"]
 
@@ -25,18 +24,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("acceptance")
 
 
-def do_without(what: str) -> None:
-    """Go on without browsers: a failure in CI, and loud elsewhere."""
-    if os.environ.get("CI", "").lower() in {"1", "true"}:
-        pytest.fail(what)
-    warnings.warn(what, stacklevel=2)
-
-
 def find_browser() -> str:
     """Path of a Chromium, with the web page built for it."""
     found = installed_chromium()
     if found is None:
-        do_without("NO CHROMIUM: no browsers took part in the chaos run. Install one or set CHROMIUM.")
+        if is_in_ci():
+            pytest.fail(MISSING)
+        warnings.warn(f"no browser takes part in the chaos run: {MISSING}", stacklevel=2)
         return ""
     build = subprocess.run([sys.executable, str(ROOT / "static" / "build.py")], cwd=ROOT, check=False, timeout=300)
     assert build.returncode == 0, "the page could not be built"
@@ -52,11 +46,5 @@ def browser() -> str:
 @pytest.fixture
 def clients(browser: str) -> Iterator[str]:
     """Address of the pages with the published clients, or nothing."""
-    with ExitStack() as stack:
-        address = ""
-        if browser:
-            try:
-                address = stack.enter_context(served_bundles())
-            except BundleFailed as error:
-                do_without(f"NO PUBLISHED CLIENTS took part in the chaos run: {error}")
+    with served_bundles() if browser else nullcontext("") as address:
         yield address

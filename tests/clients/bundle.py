@@ -26,9 +26,11 @@ from pathlib import Path
 
 from deno import find_deno_bin
 
+from thinkproject.bootstrap import trusting_this_machine
+
 HERE = Path(__file__).resolve().parent
 IS_NEWEST = os.environ.get("TEST_CLIENTS") == "newest"
-DIST = HERE / "dist" / ("newest" if IS_NEWEST else "")
+DIST = Path(os.environ.get("TEST_CLIENTS_DIST", HERE / "dist")) / ("newest" if IS_NEWEST else "")
 INPUTS = ("package.json", "deno.json", "deno.lock")
 SOURCES = ("app.tsx", "use-chat.tsx", "harness.tsx")
 PAGES = {"index.html": "app", "use-chat.html": "use-chat"}
@@ -129,7 +131,7 @@ def _stamp(line: str) -> str:
 
 
 def _deno(folder: Path, *arguments: str) -> None:
-    environ = {**os.environ, "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
+    environ = {**trusting_this_machine(), "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
     try:
         done = subprocess.run(
             [find_deno_bin(), *arguments],

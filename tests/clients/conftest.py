@@ -1,15 +1,13 @@
 """The published React clients in Chromium against the product as real processes.
 
-Without Chromium, Deno or the npm registry nothing is tested: that is a loud warning, and a failure with CI set.
+Packages that cannot be fetched or bundled are a failure. A missing Chromium skips everything, and fails with CI set.
 """
 
-import contextlib
 import os
 import shutil
 import tempfile
 import time
 import uuid
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -19,8 +17,8 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from tests.acceptance.product import Plan, Product, start_product
 from tests.acceptance.proxy import CuttingProxy
-from tests.chromium import installed_chromium
-from tests.clients.bundle import DIST, PAGES, BundleFailed, served_bundles
+from tests.chromium import require_chromium
+from tests.clients.bundle import DIST, PAGES, served_bundles
 from tests.clients.dom_page import DomPage
 from tests.clients.room import Hops, Room
 from tests.clients.tab import Tab
@@ -61,15 +59,6 @@ def _is_left_out(item: pytest.Item) -> bool:
     return is_ours and (is_older or item.name.startswith(MUCH_LIKE_OTHERS))
 
 
-def give_up(reason: str) -> None:
-    """Skip loudly; fail in CI."""
-    text = f"THE PUBLISHED CLIENTS WERE NOT TESTED: {reason}"
-    if os.environ.get("CI", "").lower() in {"1", "true"}:
-        pytest.fail(text)
-    warnings.warn(text, stacklevel=1)
-    pytest.skip(text)
-
-
 class MakeRoom(Protocol):
     """Makes a conversation: `make_room("name", line="sdk6", agent="desk")`."""
 
@@ -80,12 +69,8 @@ class MakeRoom(Protocol):
 
 @pytest.fixture(scope="session")
 def pages() -> Iterator[str]:
-    """Address of the bundled pages."""
-    with contextlib.ExitStack() as stack:
-        try:
-            address = stack.enter_context(served_bundles())
-        except BundleFailed as error:
-            give_up(str(error))
+    """Address of the bundled pages. Packages that cannot be fetched fail the tests: nothing would be tested."""
+    with served_bundles() as address:
         yield address
 
 
@@ -110,9 +95,7 @@ def product(_shared_product: Product) -> Product:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium for one module: the driver's loop must not stay in the thread that other tests run their loops in."""
-    path = installed_chromium()
-    if path is None:
-        give_up("there is no Chromium. Install one (Debian: apt-get install chromium) or set CHROMIUM.")
+    path = require_chromium()
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield chromium

@@ -111,3 +111,90 @@ def test_a_platform_without_binaries_is_refused(monkeypatch: pytest.MonkeyPatch,
 def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert bootstrap.main(["fly"]) == bootstrap.EXIT_SETUP
     assert "no command 'fly'" in capsys.readouterr().out
+
+
+def _note_calls(path: Path, notes: Path) -> None:
+    """Put a program at `path` that writes its arguments and what it should trust as a line of JSON."""
+    names = ("UV_SYSTEM_CERTS", "DENO_TLS_CA_STORE", "PIP_CERT")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f"#!{sys.executable}\nimport json, os, sys\n"
+        f"seen = {{name: os.environ.get(name) for name in {names!r}}}\n"
+        f"open({str(notes)!r}, 'a').write(json.dumps([sys.argv[1:], seen]) + '\\n')\n",
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
+
+
+def _calls(notes: Path) -> list[tuple[list[str], dict[str, str | None]]]:
+    return [(words, seen) for words, seen in map(json.loads, notes.read_text(encoding="utf-8").splitlines())]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The list of authorities of this machine, and nothing that says which one to take."""
+    path = tmp_path / "ca-certificates.crt"
+    path.write_text("a company's own authority", encoding="utf-8")
+    monkeypatch.setattr(bootstrap, "CERTIFICATE_BUNDLES", (tmp_path / "missing.crt", path))
+    for name in ("UV_SYSTEM_CERTS", "DENO_TLS_CA_STORE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    return path
+
+
+def test_packages_are_fetched_with_the_authorities_of_this_machine(project: Path, bundle: Path) -> None:
+    notes = project / "notes"
+    _note_calls(project / ".venv" / "bin" / "uv", notes)
+    bootstrap._sync(["base"])
+    [(words, seen)] = _calls(notes)
+    assert words[:2] == ["pip", "sync"]
+    assert seen["UV_SYSTEM_CERTS"] == "true"
+
+
+def test_the_installer_itself_is_fetched_with_the_authorities_of_this_machine(project: Path, bundle: Path) -> None:
+    notes = project / "notes"
+    _note_calls(project / ".venv" / "bin" / "python", notes)
+    assert bootstrap._pip_certificates() == ["--cert", str(bundle)]
+    assert _calls(notes)[0][0][:4] == ["-m", "pip", "config", "list"]
+
+
+def test_a_configured_authority_of_pip_is_kept(project: Path, bundle: Path) -> None:
+    pip = project / ".venv" / "bin" / "python"
+    pip.parent.mkdir(parents=True)
+    pip.write_text("#!/bin/sh\necho \"global.cert='/somewhere/else.pem'\"\n", encoding="utf-8")
+    pip.chmod(0o755)
+    assert bootstrap._pip_certificates() == []
+
+
+def test_builds_and_tests_of_pages_trust_this_machine(project: Path, bundle: Path) -> None:
+    notes = project / "notes"
+    _note_calls(project / "deno", notes)
+    assert bootstrap._call([str(project / "deno"), "install"]) == 0
+    [(_words, seen)] = _calls(notes)
+    assert seen == {"UV_SYSTEM_CERTS": "true", "DENO_TLS_CA_STORE": "mozilla,system", "PIP_CERT": None}
+
+
+def test_what_is_set_to_be_trusted_wins(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_SYSTEM_CERTS", "false")
+    monkeypatch.setenv("DENO_TLS_CA_STORE", "mozilla")
+    environ = bootstrap.trusting_this_machine()
+    assert (environ["UV_SYSTEM_CERTS"], environ["DENO_TLS_CA_STORE"]) == ("false", "mozilla")
+
+
+def test_a_machine_without_authorities_leaves_uv_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "CERTIFICATE_BUNDLES", (tmp_path / "missing.crt",))
+    monkeypatch.delenv("UV_SYSTEM_CERTS", raising=False)
+    assert "UV_SYSTEM_CERTS" not in bootstrap.trusting_this_machine()
+
+
+def test_the_last_lines_say_what_was_not_tested_and_why(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    records = [
+        {"database": "sqlite", "skipped": {"no Chromium": 149, "SQLite has one writer at a time": 2}},
+        {"database": "postgres", "skipped": {}},
+    ]
+    report.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    assert bootstrap.not_tested(report) == [
+        "not tested (sqlite): 149, because: no Chromium",
+        "not tested (sqlite): 2, because: SQLite has one writer at a time",
+        "Longer runs are not part of this: make clients, make chaos.",
+    ]
