@@ -64,7 +64,7 @@ def pytest_unconfigure() -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Write down what was skipped, and why, for the last lines of `make test`."""
     path = os.environ.get("TEST_REPORT")
-    if not path:
+    if not path or "PYTEST_XDIST_WORKER" in os.environ:
         return
     skipped = collections.Counter(
         str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr).removeprefix("Skipped: ")
