@@ -31,6 +31,8 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 VERSION = "1.0.0"
 MAX_DEPTH = 100
 
+__all__ = ["build_api", "build_router"]
+
 
 class StrictParser(Parser):
     """JSON as the standard has it: no NaN, no infinities, bounded nesting."""

@@ -1,10 +1,10 @@
-"""Methods of an agent that its clients may call: `@callable`, and what a call gives.
+"""Methods of an agent that its clients may call: `@client_callable`, and what a call gives.
 
     class Board(Think):
-        @callable
+        @client_callable
         async def add_todo(self, title: str) -> int: ...
 
-        @callable
+        @client_callable
         async def lines(self, path: str) -> AsyncIterator[str]:
             yield "first"
 
@@ -25,19 +25,22 @@ from chat.agent import Agent
 from chat.errors import CallRefused
 from thinkproject.kernel.aio import user_code
 
+__all__ = ["client_callable"]
+
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__think_callable__"
 
 
 @overload
-def callable(method: F, /) -> F: ...  # noqa: A001 - the field's word
+def client_callable(method: F, /) -> F: ...
 @overload
-def callable(*, name: str) -> Callable[[F], F]: ...  # noqa: A001 - as above
-def callable(method: F | None = None, /, *, name: str = "") -> F | Callable[[F], F]:  # noqa: A001 - as above
+def client_callable(*, name: str) -> Callable[[F], F]: ...
+def client_callable(method: F | None = None, /, *, name: str = "") -> F | Callable[[F], F]:
     """Let clients call a method of the agent.
 
     Shape: a sync or async method (its result must be JSON), or an async generator (each item must be). `name` is what
-    clients call it, where that differs: `@callable(name="addTodo")`. It runs in a web process, on a fresh object.
+    clients call it, where that differs: `@client_callable(name="addTodo")`. It runs in a web process, on a fresh
+    object.
     Durability: none of its own; what must survive goes to the state, the session or a model.
     """
 
@@ -46,6 +49,9 @@ def callable(method: F | None = None, /, *, name: str = "") -> F | Callable[[F],
         return target
 
     return mark(method) if method is not None else mark
+
+
+callable = client_callable  # noqa: A001 - the former name, which shadows the builtin where it is imported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 
+__all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
+
 POLL_SECONDS = 0.05
 
 

@@ -5,7 +5,11 @@ from django.urls import re_path
 
 from chat.consumers import AgentConsumer
 
-# Every path reaches the consumer: one that names no agent is accepted and closed for good there, since clients retry a
-# refused upgrade for ever.
+__all__ = ["websocket_application", "websocket_urlpatterns"]
+
 websocket_urlpatterns = [re_path(r"", AgentConsumer.as_asgi())]
+"""Every path, for a `URLRouter`. The consumer accepts one that names no agent and closes it for good: clients retry a
+refused upgrade for ever."""
+
 websocket_application = URLRouter(websocket_urlpatterns)
+"""All sockets, for the `websocket` entry of a `ProtocolTypeRouter`."""

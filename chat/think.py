@@ -10,8 +10,9 @@ Class attributes hold values, methods hold decisions. Every method may be sync o
 their own. Hooks return a value or `None` ("no opinion") and never mutate their argument.
 """
 
+import importlib
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from chat.agent import Agent, ChatHost, Connection, InstanceKey
 from chat.context_verbs import ContextVerbs
@@ -56,14 +57,20 @@ from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
 from chat.session_verbs import KeptSession, SessionVerbs
 from chat.verbs import HasPorts, SavedTurn, Submission, SubmissionVerbs, TurnVerbs
+from sessions_app.core.compaction import Bounds as CompactionBounds
+from sessions_app.core.compaction import CompactionResult, create_compact_function
 from sessions_app.core.context_blocks import Block as ContextBlock
 from sessions_app.core.context_blocks import StoredSearch, StoredSkills, StoredText
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 
+if TYPE_CHECKING:
+    from chat.handles import AgentHandle
+
 __all__ = [
     "USE_LOOP",
     "Agent",
+    "AgentHandle",
     "Allow",
     "AssistantMessage",
     "Block",
@@ -71,7 +78,9 @@ __all__ = [
     "ChatOptions",
     "ChatResponse",
     "ChunkContext",
+    "CompactionBounds",
     "CompactionPolicy",
+    "CompactionResult",
     "Connection",
     "ContextBlock",
     "ContextPolicy",
@@ -111,8 +120,17 @@ __all__ = [
     "TurnContext",
     "UserMessage",
     "client_tool",
+    "create_compact_function",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load `AgentHandle` when it is asked for: it needs Django's models, which a module of agents can do without."""
+    if name == "AgentHandle":
+        return importlib.import_module("chat.handles").AgentHandle
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 USE_LOOP = object()
 """What `on_chat_message` returns to have the agentic loop answer."""

@@ -10,6 +10,8 @@ from thinkproject.kernel.jsonvalue import JSONValue
 if TYPE_CHECKING:
     from fibers.context import FiberContext
 
+__all__ = ["durable"]
+
 DurableFunction: TypeAlias = "Callable[[FiberContext], Awaitable[JSONValue]]"
 
 

@@ -23,6 +23,8 @@ from fibers.models import Fiber
 from fibers.runner import run_fiber
 from thinkproject.kernel.aio import db
 
+__all__ = ["SimulatedCrash", "crash_after", "run_until_idle", "worker"]
+
 ROUNDS = 1000
 _crashed: list[tuple[str, int]] = []
 

@@ -25,6 +25,8 @@ from sessions_app.usage import SessionUsage
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 
+__all__ = ["SessionHandle", "SessionReader"]
+
 MAX_HISTORY: Final = 10_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
 MAX_CONTEXT_MESSAGES: Final = 100

@@ -20,6 +20,8 @@ from sessions_app.importing import Lines, import_session
 from sessions_app.search.finding import SearchPage, search
 from sessions_app.sessions import SessionInfo
 
+__all__ = ["SessionManager"]
+
 Infos: TypeAlias = list[SessionInfo]
 History: TypeAlias = list[StoredMessage]
 

@@ -3,21 +3,41 @@
 `python -m thinkproject.reference --write` (part of `make fix`) brings the pages in step; a house test compares them.
 """
 
+import ast
 import importlib
 import inspect
+import itertools
 import os
 import pkgutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import django
 
 from thinkproject.kernel.errors import ThinkError
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", "errors")}
+PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", "errors", "python")}
 APPS = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject")
+PUBLIC = {
+    "chat.think": "What agents are written with.",
+    "chat.callables": "Methods of an agent that its clients may call.",
+    "chat.handles": "An agent as server code holds it.",
+    "chat.testing": "Tests of your agents.",
+    "chat.client": "A client in Python.",
+    "chat.api": "The JSON API in a project of your own.",
+    "chat.routing": "The sockets in a project of your own.",
+    "sessions_app.manager": "Conversations without an agent.",
+    "sessions_app.handle": "One conversation without an agent.",
+    "sessions_app.context.folder": "Skills in a folder.",
+    "sessions_app.context.storage": "Skills in Django's storage.",
+    "fibers.registry": "Durable functions.",
+    "fibers.testing": "Tests of durable functions.",
+}
+"""Modules whose names (`__all__`) are promised to developers; everything else may change without notice."""
+
 BEGIN, END = "<!-- generated -->", "<!-- end of generated -->"
 
 
@@ -40,8 +60,9 @@ def is_current(name: str) -> bool:
 
 def table(name: str) -> str:
     """Return the generated table of a page as markdown."""
-    rows = {"settings": _settings, "commands": _commands, "errors": _errors}[name]()
+    rows = {"settings": _settings, "commands": _commands, "errors": _errors, "python": _python}[name]()
     head = {"settings": ("variable", "default", "what it is for"), "commands": ("command", "what it does")}
+    head["python"] = ("module", "name", "what it is")
     titles = head.get(name, ("code", "HTTP status", "try again", "meaning"))
     lines = [titles, tuple("---" for _ in titles), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
@@ -92,6 +113,33 @@ def _errors() -> list[tuple[str, ...]]:
         meaning = inspect.cleandoc(kind.__doc__ or "").splitlines()[0]
         rows.append((f"`{code}`", str(kind.http_status), "yes" if kind.retryable else "no", meaning))
     return rows
+
+
+def _python() -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for module_name in PUBLIC:
+        module = importlib.import_module(module_name)
+        rows.extend((f"`{module_name}`", f"`{name}`", meaning(module, name)) for name in sorted(module.__all__))
+    return rows
+
+
+def meaning(module: ModuleType, name: str) -> str:
+    """The first line of what a public name's docstring says; of a constant or an alias, the string below it."""
+    value = getattr(module, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        return inspect.cleandoc(value.__doc__ or "").partition("\n")[0]
+    tree = ast.parse(inspect.getsource(module))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return meaning(importlib.import_module(node.module), alias.name)
+    for node, following in itertools.pairwise(tree.body):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        is_named = any(isinstance(target, ast.Name) and target.id == name for target in targets)
+        if is_named and isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+            return inspect.cleandoc(str(following.value.value)).replace("\n", " ")
+    return ""
 
 
 def _below(kind: type[ThinkError]) -> Iterator[type[ThinkError]]:

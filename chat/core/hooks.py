@@ -181,6 +181,7 @@ class Substitute:
 
 
 ToolDecision: TypeAlias = Allow | Block | Substitute
+"""What `before_tool_call` returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,7 @@ class ToolMessage:
 
 
 ModelMessage: TypeAlias = UserMessage | AssistantMessage | ToolMessage
+"""One message of a request to a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from sessions_app.context.listing import FILE_NAME, Documents, Place
 
+__all__ = ["SkillFolder"]
+
 
 class SkillFolder(Documents):
     """A provider of the skills below a folder; their keys are the names of the folders or files.

@@ -6,6 +6,8 @@ from django.core.files.storage import Storage, storages
 
 from sessions_app.context.listing import FILE_NAME, Documents, Place
 
+__all__ = ["StorageSkills"]
+
 
 class StorageSkills(Documents):
     """A provider of the skills below a prefix of a storage: `<prefix><key>/SKILL.md`, or `<prefix><key>.md`.

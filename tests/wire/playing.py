@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 
-from chat.callables import callable as client_callable
+from chat.callables import client_callable
 from chat.core.chunks import Chunk
 from chat.core.language_model import (
     Finish,

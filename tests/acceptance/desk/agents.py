@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.cache import cache
 
-from chat.callables import callable as client_callable
+from chat.callables import client_callable
 from chat.client import ChatClient
 from chat.core import frames
 from chat.core import side_frames as side

@@ -11,7 +11,7 @@ from django.test import Client
 
 from chat import registry
 from chat.agent import InstanceKey
-from chat.callables import callable as client_callable
+from chat.callables import client_callable
 from chat.errors import InstanceNotFound
 from chat.llm.scripted import ScriptedModel
 from chat.think import Think

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from chat import calls, registry, watch
 from chat.agent import Connection, InstanceKey, StateSource
-from chat.callables import callable as client_callable
+from chat.callables import client_callable
 from chat.consumers import AgentConsumer
 from chat.errors import StateRefused
 from chat.making import make_agent

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from chat.callables import callable as client_callable
+from chat.callables import client_callable
 from chat.llm.scripted import ScriptedModel
 from chat.making import make_agent
 from chat.testing import worker
