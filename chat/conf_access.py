@@ -14,6 +14,22 @@ class AccessSettings:
     instances_per_user = Setting(
         "THINK_INSTANCES_PER_USER", 10_000, doc="Conversations one user may keep, sub-agents counted; 0: no limit."
     )
+    messages_per_minute = Setting(
+        "THINK_MESSAGES_PER_MINUTE",
+        1_000,
+        doc="Messages that one user may add within a minute without asking for an answer; an import fills the minute. "
+        "0: no limit.",
+    )
+    messages_per_user = Setting(
+        "THINK_MESSAGES_PER_USER",
+        1_000_000,
+        doc="Stored messages of one user beyond which none are added or imported; 0: no limit.",
+    )
+    messages_quota_bytes = Setting(
+        "THINK_MESSAGES_QUOTA_BYTES",
+        4 * 1024 * 1024 * 1024,
+        doc="Bytes of stored messages of one user beyond which none are added or imported; 0: no limit.",
+    )
     request_max_bytes = Setting(
         "THINK_REQUEST_MAX_BYTES",
         1024 * 1024,
