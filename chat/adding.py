@@ -10,6 +10,7 @@ from chat.agent import InstanceKey
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import InputInvalid, TurnConflict
 from chat.instance_rows import ensure_instance, ensure_session, hold_instance, lock_instance
+from chat.limits import count_added, recount_if_due
 from chat.models import AgentInstance, Turn
 from chat.registry import get_agent_class
 from chat.think import Think
@@ -40,6 +41,7 @@ def add_messages(
         raise TurnConflict(f"Agent {key.agent!r} does not chat.")
     taken = [_take(key.owner_id, message) for message in messages]
     prepared = [message for message, _ in taken]
+    recount_if_due(key.owner_id, prepared)
     with transaction.atomic():
         instance = lock_instance(ensure_instance(key))
         session_id = ensure_session(instance)
@@ -47,6 +49,7 @@ def add_messages(
             attachments.bind(instance.owner_id, [file_id for _, ids in taken for file_id in ids], instance)
         known = selectors.find_messages(session_id, [message["id"] for message in prepared])
         new = [message for message in prepared if message["id"] not in known]
+        count_added(instance.owner_id, new)
         turn = _running(instance) if parent is Leaf.ACTIVE else None
         append_messages(session_id, new, after=parent, turn_id="" if turn is None else turn.pk)
         if is_upsert:
@@ -67,6 +70,7 @@ def edit_answer(key: InstanceKey, message_id: str, message: JSONObject, *, shows
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(f"Agent {key.agent!r} does not chat.")
     taken, file_ids = _take(key.owner_id, {**message, "id": new_id("msg"), "role": "assistant"})
+    recount_if_due(key.owner_id, [taken])
     with transaction.atomic():
         instance = ensure_instance(key)
         hold_instance(instance)
@@ -76,6 +80,7 @@ def edit_answer(key: InstanceKey, message_id: str, message: JSONObject, *, shows
             raise InputInvalid(f"There is no answer {message_id!r} in this conversation.")
         if instance.owner_id is not None:
             attachments.bind(instance.owner_id, file_ids, instance)
+        count_added(instance.owner_id, [taken])
         is_last = selectors.leaf_id(session_id) == target.id
         append_messages(session_id, [taken], after=target.parent_id, shows=shows or is_last)
         ring_on_commit(group_of(key), {"type": "transcript.changed"})

@@ -24,6 +24,7 @@ from django.utils import timezone
 from chat.conf_access import AccessSettings
 from chat.core.language_model import FileContent
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
+from chat.limits import lock_owner
 from chat.media_types import sniff
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -65,8 +66,7 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
         raise AttachmentInvalid(
             f"Files of type {media_type} cannot be attached.", media_type=media_type, allowed=sorted(_conf.file_types)
         )
-    _check_pace(owner_id)
-    return _store(owner_id, data, label, media_type)
+    return _store(owner_id, data, label, media_type, is_paced=True)
 
 
 def store_original(owner_id: int, data: bytes, *, name: str) -> Attachment:
@@ -74,25 +74,30 @@ def store_original(owner_id: int, data: bytes, *, name: str) -> Attachment:
 
     It is no upload: no limit of size, type or pace holds, the user's room does. Errors: `QuotaExceeded`.
     """
-    return _store(owner_id, data, name, "application/json")
+    return _store(owner_id, data, name, "application/json", is_paced=False)
 
 
-def _store(owner_id: int, data: bytes, label: str, media_type: str) -> Attachment:
-    _check_quota(owner_id, len(data))
+def _store(owner_id: int, data: bytes, label: str, media_type: str, *, is_paced: bool) -> Attachment:
+    _check_limits(owner_id, len(data), is_paced=is_paced)  # early, so that a refused file is not written at all
     attachment_id = new_attachment_id()
     store = storage()
     storage_name = store.save(f"{FOLDER}/{attachment_id}", ContentFile(data))
+    row = Attachment(
+        id=attachment_id,
+        owner_id=owner_id,
+        name=label,
+        media_type=media_type,
+        byte_size=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        storage_name=storage_name,
+    )
     try:
-        return Attachment.objects.create(
-            id=attachment_id,
-            owner_id=owner_id,
-            name=label,
-            media_type=media_type,
-            byte_size=len(data),
-            sha256=hashlib.sha256(data).hexdigest(),
-            storage_name=storage_name,
-        )
-    except DatabaseError:
+        with transaction.atomic():
+            lock_owner(owner_id)
+            _check_limits(owner_id, len(data), is_paced=is_paced)
+            row.save(force_insert=True)
+        return row
+    except (DatabaseError, QuotaExceeded):
         store.delete(storage_name)
         raise
 
@@ -299,6 +304,12 @@ def _owned(owner_id: int, ids: Iterable[str | None]) -> list[Attachment]:
 
 def _is_file(part: object) -> bool:
     return isinstance(part, dict) and part.get("type") == "file"
+
+
+def _check_limits(owner_id: int, byte_count: int, *, is_paced: bool) -> None:
+    if is_paced:
+        _check_pace(owner_id)
+    _check_quota(owner_id, byte_count)
 
 
 def _check_pace(owner_id: int) -> None:

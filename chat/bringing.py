@@ -10,10 +10,17 @@ from typing import Any
 from django.db import transaction
 
 from chat.auth import OpenedAgent
-from chat.errors import InputInvalid, QuotaExceeded
+from chat.errors import InputInvalid
 from chat.instance_rows import hold_instance, key_of
 from chat.instances import create_instance, delete_instance, rename_instance
-from chat.kept_sessions import MAX_SESSIONS, choose, keeps_sessions
+from chat.kept_sessions import (
+    check_session_quota,
+    choose,
+    has_room_for_sessions,
+    keeps_sessions,
+    too_many_sessions,
+)
+from chat.limits import count_messages, recount_if_due
 from chat.models import AgentInstance
 from sessions_app.importing import Imported, import_session, lines_of
 from sessions_app.models import Session
@@ -60,13 +67,30 @@ def bring_session(instance: AgentInstance, file: Any) -> Brought:
     """
     if not keeps_sessions(instance.agent):
         raise InputInvalid(f"Agent {instance.agent!r} keeps one history; import it as a conversation of its own.")
-    if Session.objects.filter(scope=instance.pk)[MAX_SESSIONS - 1 : MAX_SESSIONS].exists():
-        raise QuotaExceeded(f"A conversation keeps {MAX_SESSIONS} histories; delete some first.")
-    return _brought(instance, _import(instance, file))
+    check_session_quota(instance)
+    imported = _import(instance, file)
+    with transaction.atomic():
+        hold_instance(instance)
+        is_kept = has_room_for_sessions(instance, spare=0)  # others may have been imported meanwhile
+        if not is_kept:
+            delete_session(imported.session_id)
+    if not is_kept:
+        raise too_many_sessions()
+    return _brought(instance, imported)
 
 
 def _import(instance: AgentInstance, file: Any) -> Imported:
-    return import_session(lines_of(file), owner_id=key_of(instance).owner_id, scope=instance.pk, accepts_system=False)
+    owner_id = key_of(instance).owner_id
+    recount_if_due(owner_id)
+    needs = 1  # room in the minute for the first message; the others fill it
+
+    def admit(count: int, byte_count: int) -> None:
+        nonlocal needs
+        if owner_id is not None:
+            count_messages(owner_id, count, byte_count, paced=needs)
+        needs = 0
+
+    return import_session(lines_of(file), owner_id=owner_id, scope=instance.pk, accepts_system=False, admit=admit)
 
 
 def _brought(instance: AgentInstance, imported: Imported) -> Brought:

@@ -14,6 +14,31 @@ class AccessSettings:
     instances_per_user = Setting(
         "THINK_INSTANCES_PER_USER", 10_000, doc="Conversations one user may keep, sub-agents counted; 0: no limit."
     )
+    messages_per_minute = Setting(
+        "THINK_MESSAGES_PER_MINUTE",
+        1_000,
+        doc="Messages that one user may add within a minute without asking for an answer; an import fills the minute. "
+        "0: no limit.",
+    )
+    messages_per_user = Setting(
+        "THINK_MESSAGES_PER_USER",
+        1_000_000,
+        doc="Stored messages of one user beyond which none are added or imported; 0: no limit.",
+    )
+    messages_quota_bytes = Setting(
+        "THINK_MESSAGES_QUOTA_BYTES",
+        4 * 1024 * 1024 * 1024,
+        doc="Bytes of stored messages of one user beyond which none are added or imported; 0: no limit.",
+    )
+    request_max_bytes = Setting(
+        "THINK_REQUEST_MAX_BYTES",
+        1024 * 1024,
+        doc="Largest body of a request to a page or to an unknown address. JSON of the API may have 16 MiB, an upload "
+        "the size of its file.",
+    )
+    import_max_bytes = Setting(
+        "THINK_IMPORT_MAX_BYTES", 100 * 1024 * 1024, doc="Largest export that can be uploaded for an import."
+    )
     file_max_bytes = Setting("THINK_FILE_MAX_BYTES", 20 * 1024 * 1024, doc="Largest file that can be attached.")
     files_per_minute = Setting("THINK_FILES_PER_MINUTE", 60, doc="Uploads of one user in a minute; 0: no limit.")
     files_per_user = Setting("THINK_FILES_PER_USER", 5_000, doc="Files one user may keep; 0: no limit.")

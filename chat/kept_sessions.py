@@ -59,11 +59,30 @@ def create_session(key: InstanceKey, name: str = "") -> KeptSession:
         if is_first and instance.session_id is not None:
             services.rename_session(instance.session_id, name)
             return kept_session(instance, instance.session_id)
-        if Session.objects.filter(scope=instance.pk)[MAX_SESSIONS - 1 : MAX_SESSIONS].exists():
-            raise QuotaExceeded(f"A conversation keeps {MAX_SESSIONS} histories; delete some first.")
+        check_session_quota(instance)
         made = services.create_session(owner_id=instance.owner_id, scope=instance.pk, name=name)
         choose(instance, made.pk)
     return kept_session(instance, made.pk)
+
+
+def check_session_quota(instance: AgentInstance) -> None:
+    """Look whether there is room for one more; exact where the caller holds the instance's row.
+
+    Errors: `QuotaExceeded`.
+    """
+    if not has_room_for_sessions(instance):
+        raise too_many_sessions()
+
+
+def has_room_for_sessions(instance: AgentInstance, *, spare: int = 1) -> bool:
+    """Whether so many more histories would still be within the limit."""
+    at = MAX_SESSIONS - spare
+    return not Session.objects.filter(scope=instance.pk)[at : at + 1].exists()
+
+
+def too_many_sessions() -> QuotaExceeded:
+    """The error beyond the limit."""
+    return QuotaExceeded(f"A conversation keeps {MAX_SESSIONS} histories; delete some first.")
 
 
 def switch_session(key: InstanceKey, session_id: str) -> None:

@@ -3,12 +3,16 @@
 Columns, constraints and derived properties only. Who may do what is decided in `auth.py`, writes happen in services.
 """
 
+from datetime import UTC, datetime
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
+
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def new_instance_id() -> str:
@@ -218,3 +222,17 @@ class Attachment(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class MessageCount(models.Model):
+    """Counts one user's stored messages for the quotas, by `chat/limits.py`. The total is recounted now and then."""
+
+    owner = models.OneToOneField(settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    minute_started_at = models.DateTimeField(default=NEVER)
+    minute_count = models.PositiveBigIntegerField(default=0)  # added since then
+    message_count = models.PositiveBigIntegerField(default=0)
+    byte_count = models.PositiveBigIntegerField(default=0)
+    counted_at = models.DateTimeField(default=NEVER)  # when both were last counted from the messages
+
+    def __str__(self) -> str:
+        return f"{self.message_count} messages of {self.owner_id}"

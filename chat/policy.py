@@ -15,10 +15,11 @@ from django.utils.module_loading import import_string
 
 from chat.agent import InstanceKey
 from chat.conf import chat_settings
-from chat.core.durable_names import COMPACT_FIBER, SUMMARY_FIBER
+from chat.core.durable_names import COMPACT_FIBER, SUMMARY_FIBER, TURN_FIBER
 from chat.errors import BudgetReached, QuotaExceeded
 from chat.instance_rows import find_instance
-from chat.models import AgentInstance, Turn
+from chat.limits import lock_owner
+from chat.models import AgentInstance
 from chat.spending import session_spending
 from fibers.models import Fiber
 
@@ -54,17 +55,15 @@ class TurnsPerMinute:
     """
 
     def check_admission(self, instance: AgentInstance) -> None:
-        """Count what this user asked for within the last minute, by the database's clock. Two queries."""
+        """Count what this user asked for within the last minute, by the database's clock, with the owner's row locked.
+
+        Two statements on PostgreSQL, one on SQLite.
+        """
         limit = chat_settings.turns_per_minute
         if not limit or instance.owner_id is None:
             return
-        # Through the conversations in which anything happened lately: the history of the others is not looked at.
-        recent = Turn.objects.filter(
-            instance__owner_id=instance.owner_id,
-            instance__active_at__gt=Now() - timedelta(minutes=2),
-            accepted_at__gt=Now() - timedelta(minutes=1),
-        )
-        if recent.order_by()[:limit].count() + _asked_lately(instance.owner_id) >= limit:
+        lock_owner(instance.owner_id)
+        if _asked_lately(instance.owner_id) >= limit:
             raise QuotaExceeded(f"You have sent {limit} messages within a minute. Please wait a little.")
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
@@ -72,10 +71,14 @@ class TurnsPerMinute:
 
 
 def _asked_lately(owner_id: int) -> int:
-    """How many fibers besides turns this user asked for within the last minute."""
+    """How many turns, and other fibers that this user asked for, began within the last minute. Along an index."""
     since = Now() - timedelta(minutes=1)
-    asked = Fiber.objects.filter(owner_id=owner_id, created_at__gt=since, name__in=(SUMMARY_FIBER, COMPACT_FIBER))
-    return sum(COUNTED.items() <= metadata.items() for metadata in asked.values_list("metadata", flat=True))
+    names = (TURN_FIBER, SUMMARY_FIBER, COMPACT_FIBER)
+    asked = Fiber.objects.filter(owner_id=owner_id, created_at__gt=since, name__in=names)
+    return sum(
+        name == TURN_FIBER or COUNTED.items() <= metadata.items()
+        for name, metadata in asked.values_list("name", "metadata")
+    )
 
 
 class SessionBudget:

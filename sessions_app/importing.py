@@ -6,7 +6,7 @@ scope that nobody lists, and the session is given its own at the end; so nobody 
 ever seen. What an import leaves that died in between is found by `prune_unfinished`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -41,6 +41,7 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 Lines: TypeAlias = Iterable[str | bytes]
+Admit: TypeAlias = Callable[[int, int], None]
 
 BATCH: Final = 200
 BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -70,15 +71,23 @@ class Imported:
 
 
 def import_session(
-    lines: Lines, *, owner_id: Any = None, scope: str = "", name: str = "", accepts_system: bool = True
+    lines: Lines,
+    *,
+    owner_id: Any = None,
+    scope: str = "",
+    name: str = "",
+    accepts_system: bool = True,
+    admit: Admit | None = None,
 ) -> Imported:
     """Make a session of an export. `name`: instead of the exported one. All of it or nothing.
 
-    `accepts_system=False` refuses messages of role system, which people must not put into what models are told.
+    `admit` is called with the number and the bytes of each batch of messages, in the transaction that stores it; its
+    errors end the import. `accepts_system=False` refuses messages of role system, which people must not put into what
+    models are told.
     **Errors:** `ExportInvalid`, with the number of the line.
     """
     session = create_session(owner_id=owner_id, scope=f"{UNFINISHED}{new_id('imp')}")
-    reader = _Reader(session.pk, accepts_system, message_tags(session.pk, owner_id, scope))
+    reader = _Reader(session.pk, accepts_system, message_tags(session.pk, owner_id, scope), admit)
     is_done = False
     try:
         reader.read(lines)
@@ -107,6 +116,7 @@ class _Reader:
     session_id: str
     accepts_system: bool
     tags: str  # of the search
+    admit: Admit | None = None
     head: JSONObject | None = None  # what the first line says of the session
     count: int = 0
     leaf_id: str | None = None  # that the export names, then each queued message in its place
@@ -203,7 +213,10 @@ class _Reader:
         self.has_ended = True
 
     def _write(self) -> None:
-        import_rows.write(self.session_id, self.waiting, self.tags)
+        with transaction.atomic():
+            if self.admit is not None and self.waiting:
+                self.admit(len(self.waiting), self.waiting_bytes)
+            import_rows.write(self.session_id, self.waiting, self.tags)
         self.waiting, self.waiting_bytes = [], 0
 
 

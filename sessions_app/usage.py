@@ -6,12 +6,13 @@ Not part of the conversation: nothing is locked for longer than the statement, a
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Count, F, Sum
 from django.db.models.functions import Coalesce
 
 from sessions_app.errors import BudgetInvalid, SessionNotFound
-from sessions_app.models import Session
+from sessions_app.models import Message, Session
 
 _MOST = Decimal(10) ** 9
 
@@ -32,6 +33,20 @@ class UsageSum(SessionUsage):
     """The usage of several sessions."""
 
     session_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessages:
+    """How many messages somebody keeps, and how large they are."""
+
+    count: int
+    byte_count: int
+
+
+def stored_messages(owner_id: Any) -> StoredMessages:
+    """Count the messages in all sessions of an owner. Reads every one of them."""
+    found = Message.objects.filter(session__owner_id=owner_id).aggregate(count=Count("pk"), total=Sum("byte_size"))
+    return StoredMessages(count=found["count"], byte_count=found["total"] or 0)
 
 
 def add_usage(session_id: str, usage: SessionUsage, *, model_name: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP to Django, static files before it, WebSockets to the agents."""
+"""The ASGI application: HTTP to Django, limits of bodies and static files before it, WebSockets to the agents."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -12,6 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
 django_application = get_asgi_application()  # loads the apps, so it stands before what imports models
 
 from chat.routing import websocket_urlpatterns  # noqa: E402 - after the apps
+from thinkproject.body_limits import BodyLimits  # noqa: E402 - after the apps
 from thinkproject.static_files import StaticFiles  # noqa: E402 - after the apps
 
 
@@ -28,7 +29,7 @@ async def unknown_socket(
 
 application = ProtocolTypeRouter(
     {
-        "http": StaticFiles(django_application),
+        "http": BodyLimits(StaticFiles(django_application)),
         "websocket": URLRouter([*websocket_urlpatterns, re_path(r"(?s)^.*$", cast("Any", unknown_socket))]),
     }
 )

@@ -1,9 +1,10 @@
 """The web server process: daphne, with limits of ours. `python -m thinkproject.server --port 8000`.
 
-Six things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
+Seven things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
 sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would buffer for ever),
 close reasons and all close codes reach the client, peers that give no sign of life are left, SIGTERM tells clients to
-connect again (`leaving.py`), and the access log holds no query strings (they may carry a token).
+connect again (`leaving.py`), bodies of requests are bounded before they are read (`bounded_requests.py`), and the
+access log holds no query strings (they may carry a token).
 """
 
 from daphne.server import Server  # isort: skip - installs the reactor, so it comes before anything of Twisted
@@ -20,6 +21,7 @@ from typing import Any
 
 from twisted.internet import defer
 
+from thinkproject.bounded_requests import BodyPolicy, bind_requests
 from thinkproject.leaving import close_socket, leave, note_kind
 
 MESSAGE_MAX_BYTES = 16 * 1024 * 1024
@@ -49,12 +51,14 @@ class QuietSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no typ
 
 
 class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
-    """Daphne that does not let a slow reader fill the memory."""
+    """Daphne that lets neither a slow reader nor a large request fill the memory."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, ready_callable=self._tune_sockets, **options)
+    def __init__(self, *arguments: Any, body_policy: BodyPolicy, **options: Any) -> None:
+        super().__init__(*arguments, ready_callable=self._tune_protocols, **options)
+        self.body_policy = body_policy
 
-    def _tune_sockets(self) -> None:
+    def _tune_protocols(self) -> None:
+        bind_requests(self.http_factory)
         # By default a connection that fails is dropped with its data unread, and the reset overtakes the close frame:
         # a client would see 1006 in place of 1009.
         self.ws_factory.protocol = QuietSocket
@@ -151,6 +155,17 @@ def endpoint(options: argparse.Namespace) -> str:
     return f"tcp:port={options.port}:interface={host}"
 
 
+def _body_policy() -> BodyPolicy:
+    from thinkproject import body_limits  # noqa: PLC0415 - after the apps
+
+    return BodyPolicy(
+        body_limits.limit_of,
+        body_limits.refusal,
+        smallest=body_limits.smallest_limit(),
+        linger_seconds=body_limits.LINGER_SECONDS,
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until a signal ends it."""
     parser = argparse.ArgumentParser(prog="python -m thinkproject.server", description=main.__doc__)
@@ -167,6 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     server = ThinkServer(
         application=application,
         endpoints=[endpoint(options)],
+        body_policy=_body_policy(),
         action_logger=log_action,
         **server_options(behind_proxy=options.proxy_headers),
     )

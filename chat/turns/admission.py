@@ -16,6 +16,7 @@ from chat.core.durable_names import TURN_FIBER
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import InputInvalid, TurnConflict
 from chat.instance_rows import ensure_instance, ensure_session, key_of, lock_instance
+from chat.limits import count_added, recount_if_due
 from chat.models import AgentInstance, Turn, new_turn_id
 from chat.registry import get_agent_class
 from chat.think import Think
@@ -85,6 +86,8 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     intake, file_ids = adopt_files_of(key.owner_id, request.intake)  # objects first, rows second
     intake, original_ids = fit_intake(key.owner_id, intake)
     request, file_ids = replace(request, intake=intake), [*file_ids, *original_ids]
+    if isinstance(intake, Program) and len(intake.messages) > 1:
+        recount_if_due(key.owner_id, intake.messages)
     try:
         return _admit(key, request, file_ids)
     except IntegrityError:
@@ -131,6 +134,9 @@ def _accept(
     instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None = None
 ) -> Turn:
     policy.check_admission(instance)
+    said = [*placement.new_messages, *placement.later_messages]
+    if len(said) > 1:  # a turn counts for its first message
+        count_added(instance.owner_id, said)
     for superseded in overlap.superseded:
         cancel_fiber(superseded.fiber_id, reason=SKIPPED_REASON)
         _ring_settled(superseded)
@@ -225,6 +231,7 @@ def give_input(key: InstanceKey, turn: Turn, messages: Sequence[JSONObject]) -> 
         instance = lock_instance(ensure_instance(key))
         if instance.owner_id is not None:
             attachments.bind(instance.owner_id, [*file_ids, *original_ids], instance)
+        count_added(instance.owner_id, placement.later_messages)
         slots.give(turn.pk, list(placement.later_messages))
 
 

@@ -6,6 +6,7 @@ import logging
 import sys
 from typing import Any
 
+from thinkproject.bounded_requests import BodyPolicy
 from thinkproject.server import ThinkServer, log_action, server_options
 
 FRAME = "x" * 65_536
@@ -54,5 +55,9 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:  # heartbeats that a test need not wait for
         options |= {"ping_interval": float(sys.argv[2]), "ping_timeout": float(sys.argv[2])}
     ThinkServer(
-        application=application, endpoints=[f"fd:fileno={sys.argv[1]}"], action_logger=log_action, **options
+        application=application,
+        endpoints=[f"fd:fileno={sys.argv[1]}"],
+        action_logger=log_action,
+        body_policy=BodyPolicy(lambda _path: 1024, lambda _limit: ([], b""), smallest=1024, linger_seconds=1.0),
+        **options,
     ).run()
