@@ -82,8 +82,9 @@ class EditedAnswerOut(Schema):
 
 
 class ImportedOut(Schema):
-    """What was imported."""
+    """What was imported. `left_out`: labels of context blocks that people may not write in this agent."""
 
     instance_id: str
     session_id: str
     message_count: int
+    left_out: list[str]

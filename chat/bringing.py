@@ -1,16 +1,19 @@
 """Conversations that come from elsewhere: an exported history becomes one of an instance's, or an instance of its own.
 
-What a person uploads is checked like what a client sends, and messages of role system are refused: those are the
-developer's to say.
+What a person uploads is checked like what a client sends. Messages of role system are refused: those are the
+developer's to say. Blocks are filled by the policy that the API follows, and by no other (`BlockPolicy`).
 """
 
 from dataclasses import dataclass
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from chat.auth import OpenedAgent
-from chat.errors import InputInvalid
+from chat.conf_access import AccessSettings
+from chat.context_view import block_policy
+from chat.errors import InputInvalid, QuotaExceeded
 from chat.instance_rows import hold_instance, key_of
 from chat.instances import create_instance, delete_instance, rename_instance
 from chat.kept_sessions import (
@@ -20,21 +23,24 @@ from chat.kept_sessions import (
     keeps_sessions,
     too_many_sessions,
 )
-from chat.limits import count_messages, recount_if_due
+from chat.limits import count_messages, lock_owner, recount_if_due
 from chat.models import AgentInstance
-from sessions_app.importing import Imported, import_session, lines_of
+from sessions_app.importing import Imported, ImportRules, import_session, is_importing, lines_of
 from sessions_app.models import Session
 from sessions_app.services import delete_session
 from thinkproject.kernel.errors import ThinkError
 
+_conf = AccessSettings()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """What came of it."""
+    """What came of it. `left_out`: labels of blocks that people may not write in this agent."""
 
     instance_id: str
     session_id: str
     message_count: int
+    left_out: tuple[str, ...]
 
 
 def bring_instance(opened: OpenedAgent, file: Any, *, title: str = "") -> Brought:
@@ -80,18 +86,32 @@ def bring_session(instance: AgentInstance, file: Any) -> Brought:
 
 
 def _import(instance: AgentInstance, file: Any) -> Imported:
-    owner_id = key_of(instance).owner_id
-    recount_if_due(owner_id)
+    key = key_of(instance)
+    policy = async_to_sync(block_policy)(key)
+    recount_if_due(key.owner_id)
     needs = 1  # room in the minute for the first message; the others fill it
+
+    def begin() -> None:
+        if key.owner_id is None:
+            return
+        lock_owner(key.owner_id)
+        if is_importing(key.owner_id):
+            raise QuotaExceeded("Another import of yours is still running.", retry_after_seconds=10)
 
     def admit(count: int, byte_count: int) -> None:
         nonlocal needs
-        if owner_id is not None:
-            count_messages(owner_id, count, byte_count, paced=needs)
+        if key.owner_id is not None:
+            count_messages(key.owner_id, count, byte_count, paced=needs)
         needs = 0
 
-    return import_session(lines_of(file), owner_id=owner_id, scope=instance.pk, accepts_system=False, admit=admit)
+    rules = ImportRules(blocks=policy, max_messages=_conf.import_max_messages, begin=begin, admit=admit)
+    return import_session(lines_of(file), owner_id=key.owner_id, scope=instance.pk, rules=rules)
 
 
 def _brought(instance: AgentInstance, imported: Imported) -> Brought:
-    return Brought(instance_id=instance.pk, session_id=imported.session_id, message_count=imported.message_count)
+    return Brought(
+        instance_id=instance.pk,
+        session_id=imported.session_id,
+        message_count=imported.message_count,
+        left_out=imported.left_out,
+    )

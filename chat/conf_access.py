@@ -39,6 +39,9 @@ class AccessSettings:
     import_max_bytes = Setting(
         "THINK_IMPORT_MAX_BYTES", 100 * 1024 * 1024, doc="Largest export that can be uploaded for an import."
     )
+    import_max_messages = Setting(
+        "THINK_IMPORT_MAX_MESSAGES", 50_000, doc="Messages that one import of a person may have."
+    )
     file_max_bytes = Setting("THINK_FILE_MAX_BYTES", 20 * 1024 * 1024, doc="Largest file that can be attached.")
     files_per_minute = Setting("THINK_FILES_PER_MINUTE", 60, doc="Uploads of one user in a minute; 0: no limit.")
     files_per_user = Setting("THINK_FILES_PER_USER", 5_000, doc="Files one user may keep; 0: no limit.")

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from functools import partial
 
 from chat.agent import InstanceKey
-from chat.making import ChatDatabaseHost
+from chat.conf import chat_settings
+from chat.making import ChatDatabaseHost, make_agent
 from chat.registry import get_agent_class, is_served
+from chat.think import Think
 from chat.turns.calling import developers_code, observe
+from chat.turns.session_setup import configured_session
 from sessions_app.context import rows
 from sessions_app.context.blocks import SessionContext
 from sessions_app.context.changes import By, Holder
 from sessions_app.context.contents import OURS
+from sessions_app.core.block_policy import BlockPolicy
 from sessions_app.core.context_blocks import Block, Declaration, Entry, StoredText
 from sessions_app.core.context_setup import ContextSetup
-from sessions_app.core.tokens import count_tokens
+from sessions_app.core.tokens import count_tokens, counter_named
 from sessions_app.errors import BlockNotFound, BlockNotWritable
 from thinkproject.kernel.aio import db
 
@@ -42,6 +46,16 @@ async def open_session_context(key: InstanceKey, session_id: str) -> SessionCont
     agent = get_agent_class(key.agent)(host, key)
     await observe(agent, "on_start")
     return await host.open_context(agent, session_id)
+
+
+async def block_policy(key: InstanceKey) -> BlockPolicy:
+    """What may be written into the blocks that an instance's class declares. Errors: `AgentCodeFailed`."""
+    agent = make_agent(key) if is_served(key.agent) else None
+    if not isinstance(agent, Think):
+        return BlockPolicy({})
+    await observe(agent, "on_start")
+    setup = await configured_session(agent)
+    return BlockPolicy(setup.blocks, setup.token_counter or counter_named(chat_settings.token_counter))
 
 
 async def context_view(context: SessionContext) -> ContextView:

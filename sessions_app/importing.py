@@ -6,9 +6,10 @@ scope that nobody lists, and the session is given its own at the end; so nobody 
 ever seen. What an import leaves that died in between is found by `prune_unfinished`.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from django.core.exceptions import ValidationError
@@ -18,11 +19,22 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from sessions_app import import_rows
+from sessions_app.context.rows import MAX_WORDS
+from sessions_app.core.block_policy import BlockPolicy
+from sessions_app.core.context_blocks import Entry, check_key, check_label
 from sessions_app.core.messages import MAX_BYTES, Role, is_message_id, parse_message
 from sessions_app.core.parts import interrupt_part, is_pending, map_parts
 from sessions_app.core.plain_text import storable
 from sessions_app.core.repair import INTERRUPTED_TEXT
-from sessions_app.errors import ExportInvalid, MessageInvalid, SummaryInvalid
+from sessions_app.errors import (
+    BlockNotFound,
+    BlockNotWritable,
+    BlockTooLarge,
+    ContextInvalid,
+    ExportInvalid,
+    MessageInvalid,
+    SummaryInvalid,
+)
 from sessions_app.exporting import (
     BLOCK_FIELDS,
     COMPACTION_FIELDS,
@@ -60,34 +72,52 @@ SESSION_FIELDS: Final = (
 )  # usage and cost were another session's
 UNFINISHED: Final = "import:"
 PATIENCE: Final = timedelta(days=1)
+RECENT: Final = timedelta(minutes=1)
+MAX_PAUSE: Final = 0.2
+"""Seconds at most between two batches of a person's import, else as long as the batch took."""
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+"""What a database and every time zone can show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRules:
+    """What a person may import. Messages of role system are refused: people must not put into it what models are told.
+
+    `blocks`: the policy of the agent that will read the session. Blocks that it does not declare, or that are not
+    written by people, are left out, and so is what says that a block was added or removed while an agent ran.
+    `begin` is called in the transaction that begins the import, `admit` in the one that stores a batch of messages,
+    with their number and bytes; errors of both end the import.
+    """
+
+    blocks: BlockPolicy
+    max_messages: int
+    admit: Admit
+    begin: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What came in."""
+    """What came in. `left_out`: labels of blocks that the importer may not write."""
 
     session_id: str
     message_count: int
+    left_out: tuple[str, ...] = ()
 
 
 def import_session(
-    lines: Lines,
-    *,
-    owner_id: Any = None,
-    scope: str = "",
-    name: str = "",
-    accepts_system: bool = True,
-    admit: Admit | None = None,
+    lines: Lines, *, owner_id: Any = None, scope: str = "", name: str = "", rules: ImportRules | None = None
 ) -> Imported:
     """Make a session of an export. `name`: instead of the exported one. All of it or nothing.
 
-    `admit` is called with the number and the bytes of each batch of messages, in the transaction that stores it; its
-    errors end the import. `accepts_system=False` refuses messages of role system, which people must not put into what
-    models are told.
-    **Errors:** `ExportInvalid`, with the number of the line.
+    Without `rules` the export is the developer's or the operator's own: it may hold any role and any block.
+    **Errors:** `ExportInvalid`, with the number of the line; what `rules.admit` raises.
     """
-    session = create_session(owner_id=owner_id, scope=f"{UNFINISHED}{new_id('imp')}")
-    reader = _Reader(session.pk, accepts_system, message_tags(session.pk, owner_id, scope), admit)
+    with transaction.atomic():
+        if rules is not None:
+            rules.begin()
+        session = create_session(owner_id=owner_id, scope=f"{UNFINISHED}{new_id('imp')}")
+    reader = _Reader(session.pk, rules, message_tags(session.pk, owner_id, scope))
     is_done = False
     try:
         reader.read(lines)
@@ -96,7 +126,19 @@ def import_session(
     finally:
         if not is_done:
             delete_session(session.pk)
-    return Imported(session_id=session.pk, message_count=reader.count)
+    left_out = tuple(sorted(reader.left_out))
+    return Imported(session_id=session.pk, message_count=reader.count, left_out=left_out)
+
+
+def let_others_write(seconds: float) -> None:
+    """Wait between two batches: SQLite has one writer, and the interpreter one lock."""
+    time.sleep(seconds)
+
+
+def is_importing(owner_id: Any) -> bool:
+    """Whether an import of this owner has written something within the last minute and is not finished."""
+    since = timezone.now() - RECENT
+    return Session.objects.filter(owner_id=owner_id, scope__startswith=UNFINISHED, updated_at__gt=since).exists()
 
 
 def prune_unfinished(*, limit: int = 100) -> int:
@@ -114,15 +156,16 @@ class _Reader:
     """Reads the lines in order and writes messages as they come."""
 
     session_id: str
-    accepts_system: bool
+    rules: ImportRules | None
     tags: str  # of the search
-    admit: Admit | None = None
     head: JSONObject | None = None  # what the first line says of the session
     count: int = 0
     leaf_id: str | None = None  # that the export names, then each queued message in its place
     others: list[Any] = field(default_factory=list)  # compactions, blocks, entries
     waiting: list[tuple[Message, str | None]] = field(default_factory=list)  # with the ids of their parents
     waiting_bytes: int = 0
+    left_out: set[str] = field(default_factory=set)  # labels of blocks
+    seen: set[tuple[str, ...]] = field(default_factory=set)  # labels of texts, labels and keys of entries
     has_ended: bool = False
 
     def read(self, lines: Lines) -> None:
@@ -130,7 +173,7 @@ class _Reader:
             try:
                 if line.strip():
                     self._take(_object(line))
-            except (ExportInvalid, MessageInvalid, SummaryInvalid) as error:
+            except (ExportInvalid, MessageInvalid, SummaryInvalid, ContextInvalid, BlockTooLarge) as error:
                 raise ExportInvalid(f"Up to line {number}: {error.message}", line=number) from error
         if not self.has_ended:
             raise ExportInvalid("The file ends before the export does; it was cut.")
@@ -147,11 +190,11 @@ class _Reader:
             case "summary":
                 self._summary(line)
             case "compaction":
-                self._other(Compaction(id=new_id("cmp"), **_chosen(line, COMPACTION_FIELDS)))
+                self._compaction(line)
             case "block":
-                self._other(ContextBlock(**_chosen(line, BLOCK_FIELDS)))
+                self._block(_chosen(line, BLOCK_FIELDS))
             case "entry":
-                self._other(ContextEntry(**_chosen(line, ENTRY_FIELDS)))
+                self._entry(_chosen(line, ENTRY_FIELDS))
             case "end":
                 self._end(line)
             case _:
@@ -168,7 +211,7 @@ class _Reader:
 
     def _message(self, line: JSONObject) -> None:
         message = prepare(_closed(parse_message(line)))
-        if message["role"] == Role.SYSTEM and not self.accepts_system:
+        if message["role"] == Role.SYSTEM and self.rules is not None:
             raise ExportInvalid("Messages of role 'system' cannot be imported.")
         parent_id = line.get("parent")
         if line.get("queued"):  # nobody's turn will place it, so it goes to the end of the path
@@ -176,12 +219,13 @@ class _Reader:
         if parent_id is not None and not is_message_id(parent_id):
             raise ExportInvalid("A message's parent is the id of a message, or null.")
         self.count += 1
-        if self.count > MAX_MESSAGES:
-            raise ExportInvalid(f"At most {MAX_MESSAGES} messages can be imported.")
+        limit = MAX_MESSAGES if self.rules is None else self.rules.max_messages
+        if self.count > limit:
+            raise ExportInvalid(f"At most {limit} messages can be imported.")
         created_at = _instant(line, "created_at")
         placed_at = _instant(line, "placed_at") if "placed_at" in line else created_at
         row = import_rows.row_of(self.session_id, message, created_at=created_at, placed_at=placed_at)
-        row.pruned_calls = [call for call in line.get("pruned_calls") or [] if isinstance(call, str)]
+        row.pruned_calls = _texts(line, "pruned_calls")
         self.waiting.append((row, parent_id))
         self.waiting_bytes += row.byte_size
         if len(self.waiting) >= BATCH or self.waiting_bytes >= BATCH_BYTES:
@@ -195,6 +239,45 @@ class _Reader:
             raise ExportInvalid("A summary is a text.")
         # As many as imported messages have: it tells of all of them.
         self._other(SessionSummary(**said | {"text": check_text(said["text"])}, change_seq=1))
+
+    def _compaction(self, line: JSONObject) -> None:
+        if line.get("created_at") is None:
+            raise ExportInvalid("A compaction says when it was made.")
+        self._other(Compaction(id=new_id("cmp"), **_chosen(line, COMPACTION_FIELDS)))
+
+    def _block(self, values: JSONObject) -> None:
+        label = check_label(values.get("label"))
+        self._note_seen(label)
+        if self.rules is not None:
+            if values.get("is_runtime") or values.get("is_removed"):
+                self.left_out.add(label)
+                return
+            content = values.get("content", "")
+            try:
+                declaration = self.rules.blocks.imported_text(label, content)
+            except (BlockNotFound, BlockNotWritable):
+                self.left_out.add(label)
+                return
+            shape = {"description": declaration.description[:MAX_WORDS], "max_tokens": declaration.max_tokens}
+            values = {"label": label, "content": content, **shape}
+        self._other(ContextBlock(**values))
+
+    def _entry(self, values: JSONObject) -> None:
+        label, key = check_label(values.get("label")), check_key(values.get("key"))
+        self._note_seen(label, key)
+        if self.rules is not None:
+            texts = {name: values.get(name, "") for name in ("content", "title", "description")}
+            try:
+                self.rules.blocks.imported_entry(label, Entry(key=key, **texts))
+            except (BlockNotFound, BlockNotWritable):
+                self.left_out.add(label)
+                return
+        self._other(ContextEntry(**values))
+
+    def _note_seen(self, *names: str) -> None:
+        if names in self.seen:
+            raise ExportInvalid(f"The block or entry {'/'.join(names)!r} comes twice.")
+        self.seen.add(names)
 
     def _other(self, row: Any) -> None:
         row.session_id = self.session_id
@@ -213,10 +296,14 @@ class _Reader:
         self.has_ended = True
 
     def _write(self) -> None:
+        started = time.monotonic()
         with transaction.atomic():
-            if self.admit is not None and self.waiting:
-                self.admit(len(self.waiting), self.waiting_bytes)
+            if self.rules is not None and self.waiting:
+                self.rules.admit(len(self.waiting), self.waiting_bytes)
             import_rows.write(self.session_id, self.waiting, self.tags)
+            Session.objects.filter(pk=self.session_id).update(updated_at=timezone.now())  # see `is_importing`
+        if self.rules is not None:
+            let_others_write(min(time.monotonic() - started, MAX_PAUSE))
         self.waiting, self.waiting_bytes = [], 0
 
 
@@ -259,6 +346,13 @@ def _check_session(session: Session) -> None:
         raise ExportInvalid("The loaded keys of a session are a list of texts.")
 
 
+def _texts(line: JSONObject, name: str) -> list[str]:
+    value = line.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ExportInvalid(f"{name!r} must be a list of texts.")
+    return [storable(text) for text in value]
+
+
 def _object(line: str | bytes) -> JSONObject:
     if len(line) > MAX_LINE_BYTES:
         raise ExportInvalid(f"A line has at most {MAX_LINE_BYTES} bytes.")
@@ -293,7 +387,11 @@ def _instant(line: JSONObject, name: str) -> datetime:
         instant = parse_datetime(value) if isinstance(value, str) else None
     except ValueError:
         instant = None
-    if instant is None or timezone.is_naive(instant):
+    try:
+        is_known = instant is not None and timezone.is_aware(instant) and EARLIEST <= instant <= LATEST
+    except OverflowError:  # an instant at the limits of the calendar in another time zone
+        is_known = False
+    if instant is None or not is_known:
         raise ExportInvalid(f"{name!r} must be an instant with its time zone, such as '2026-01-31T12:00:00+00:00'.")
     return instant
 

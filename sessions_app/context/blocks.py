@@ -16,6 +16,7 @@ from sessions_app.context.calling import Providers
 from sessions_app.context.changes import CODE, By, Holder, block_subject, entry_subject, note_change
 from sessions_app.context.contents import OURS, ContextState, stored_contents
 from sessions_app.context.rows import Shape
+from sessions_app.core.block_policy import BlockPolicy
 from sessions_app.core.context_blocks import (
     Block,
     Declaration,
@@ -37,7 +38,7 @@ from sessions_app.core.context_blocks import (
 from sessions_app.core.context_setup import ContextSetup
 from sessions_app.core.loaded_skills import loaded_name
 from sessions_app.core.tokens import TokenCounter, estimate_text
-from sessions_app.errors import BlockExists, BlockNotFound, BlockNotWritable
+from sessions_app.errors import BlockExists, BlockNotWritable
 from sessions_app.services import freeze_prompt
 from thinkproject.kernel.aio import db
 
@@ -141,9 +142,7 @@ class SessionContext:
         Errors: as `replace`; a block without keys is `BlockNotWritable`.
         """
         state = await self.state()
-        declaration = _writable(state, label)
-        if not declaration.kind.is_keyed:
-            raise BlockNotWritable(f"Block {label!r} holds one text, not entries under keys.")
+        declaration = BlockPolicy(state.blocks).entries(label)
         entry = Entry(
             key=check_key(key or entry_key(content, title)), content=content, title=title, description=description
         )
@@ -244,9 +243,7 @@ class SessionContext:
 
     async def _write(self, label: str, change: Callable[[str], str], action: str, by: By) -> Block:
         state = await self.state()
-        declaration = _writable(state, label)
-        if declaration.kind.is_keyed:
-            raise BlockNotWritable(f"Block {label!r} holds entries under keys, not one text.")
+        declaration = BlockPolicy(state.blocks).text(label)
         if isinstance(declaration.provider, StoredText):
             shape = self._shape(declaration)
             holder = state.holder(declaration, self.session_id)
@@ -276,25 +273,11 @@ def _note(session_id: str, subject: str, action: str, before: str, after: str, b
         rows.forget_prompt(holder)
 
 
-def _writable(state: ContextState, label: str) -> Declaration:
-    declaration = _find(state, label)
-    if not declaration.kind.writable:
-        raise BlockNotWritable(f"Block {label!r} is read-only.")
-    return declaration
-
-
 def _block_of(state: ContextState, label: str, ability: str, lack: str) -> Declaration:
-    declaration = _find(state, label)
+    declaration = BlockPolicy(state.blocks).find(label)
     if not getattr(declaration.kind, ability):
         raise BlockNotWritable(f"Block {label!r} {lack}.")
     return declaration
-
-
-def _find(state: ContextState, label: str) -> Declaration:
-    if label not in state.blocks:
-        known = ", ".join(repr(known) for known in state.blocks) or "none"
-        raise BlockNotFound(f"There is no context block {label!r}. Blocks: {known}.")
-    return state.blocks[label]
 
 
 def _as_entry(found: Any) -> Entry:

@@ -62,7 +62,8 @@ export class Branching {
       const made = await this.page.api.importConversation(file, agent);
       await this.page.open(made.instance_id);
       this.page.sidebar.refresh();
-      notice(made.message_count === 1 ? "1 message imported." : `${made.message_count} messages imported.`);
+      const count = made.message_count === 1 ? "1 message imported." : `${made.message_count} messages imported.`;
+      notice(made.left_out.length ? `${count} Not imported: ${made.left_out.join(", ")}.` : count);
     } catch (error) {
       notice(error.message);
     }
