@@ -125,14 +125,15 @@ def _classify_status(failure: Failure) -> ModelError | None:
 
 def _classify_words(failure: Failure) -> ModelError:
     words, where = f"{failure.code} {failure.text}", failure.where
+    if failure.status and not _AUTH.fullmatch(failure.code):
+        # Words decide where there is no status: a body may quote anything, such as the request.
+        return ModelRejected(f"{where} rejected the request. The log of the server has what it said.")
     if _AUTH.search(words):
         return ModelAuth(f"{where} refused the credentials. Check the API key and that it may use this model.")
     if _RATE.search(words):
         return RateLimited(f"{where} limits the rate of requests{_when(failure)}.")
     if _OVERLOAD.search(words):
         return Overloaded(f"{where} is overloaded or failing{_when(failure)}.")
-    if failure.status:
-        return ModelRejected(f"{where} rejected the request. The log of the server has what it said.")
     return Overloaded(f"{where} broke off its answer with an error. The log of the server has what it said.")
 
 

@@ -62,7 +62,7 @@ def test_overflow_is_told_from_its_text(status: int, text: str) -> None:
         (429, "insufficient_quota", "You exceeded your current quota", ModelRejected),
         (400, "", "Your credit balance is too low to access the API", ModelRejected),
         (429, "rate_limit_exceeded", "Rate limit reached for requests", RateLimited),
-        (400, "rate_limit_error", "", RateLimited),
+        (400, "rate_limit_error", "", ModelRejected),
         (0, "rate_limit_exceeded", "", RateLimited),
         (0, "overloaded_error", "Overloaded", Overloaded),
         (0, "", "something odd", Overloaded),
@@ -75,6 +75,44 @@ def test_overflow_is_told_from_its_text(status: int, text: str) -> None:
 )
 def test_failures_have_one_meaning(status: int, code: str, text: str, kind: type[ModelError]) -> None:
     assert type(classify(failure(status, text, code))) is kind
+
+
+MISLEADING = (
+    "server_error",
+    "internal server error, temporarily unavailable",
+    "overloaded_error",
+    "rate_limit_exceeded: too many requests",
+    "timed out",
+    "api_error",
+)
+
+
+@pytest.mark.parametrize("words", MISLEADING)
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, ModelRejected),
+        (401, ModelAuth),
+        (402, ModelRejected),
+        (403, ModelAuth),
+        (404, ModelRejected),
+        (405, ModelRejected),
+        (407, ModelAuth),
+        (408, NetworkLost),
+        (409, Overloaded),
+        (413, ContextOverflow),
+        (418, ModelRejected),
+        (422, ModelRejected),
+        (425, Overloaded),
+        (429, RateLimited),
+        (500, Overloaded),
+        (503, Overloaded),
+        (529, Overloaded),
+    ],
+)
+def test_a_status_counts_for_more_than_words(status: int, kind: type[ModelError], words: str) -> None:
+    for error in (classify(failure(status, words, "")), classify(failure(status, "", words))):
+        assert type(error) is kind
 
 
 def test_messages_carry_nothing_of_the_body() -> None:
