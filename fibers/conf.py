@@ -17,6 +17,12 @@ class FiberSettings:
     sweep_seconds = Setting(
         "THINK_FIBER_SWEEP_SECONDS", 2.0, doc="How often each worker looks for expired leases and unclaimed fibers."
     )
+    running_per_share = Setting(
+        "THINK_RUNNING_TURNS_PER_USER",
+        10,
+        doc="Turns of one user that run at a time; others wait. Turns of sub-agents and of code that runs in a turn do "
+        "not count. 0: no limit.",
+    )
     redispatch_seconds = Setting(
         "THINK_FIBER_REDISPATCH_SECONDS", 10.0, doc="When a fiber that nobody claimed is sent to the workers again."
     )

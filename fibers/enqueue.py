@@ -27,6 +27,7 @@ class FiberSpec:
     name: str
     payload: JSONValue
     lane: str | None = None
+    share: str | None = None  # of how many may run at a time; see `FiberQuerySet.within_share`
     after_position: int | None = None  # directly behind this one of the lane, before those that wait
     owner_id: int | str | None = None
     key: str | None = None
@@ -83,6 +84,7 @@ def _insert(spec: FiberSpec) -> str:
         owner_id=spec.owner_id,
         lane=spec.lane,
         lane_position=position,
+        share=spec.share,
         key=spec.key,
         max_retries=spec.max_retries,
         available_at=Now() if is_due else Now() + timedelta(seconds=spec.delay_seconds),

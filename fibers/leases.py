@@ -86,11 +86,18 @@ def claim(fiber_id: str, worker: str) -> Claim | None:
                 updated_at=Now(),
             )
             if not won:
+                _note_waiting(fiber_id)
                 return None
             fiber = Fiber.objects.get(pk=fiber_id)
             return Claim(fiber=fiber, entries=_journal(fiber))
     except IntegrityError:
         return None
+
+
+def _note_waiting(fiber_id: str) -> None:
+    """Have the sweeper send a fiber again as soon as its share has room, not only after the usual time."""
+    waiting = Fiber.objects.filter(pk=fiber_id, status=FiberStatus.PENDING, cancel_requested_at=None)
+    waiting.exclude(share=None).update(dispatched_at=None)
 
 
 def next_claimable(fiber_id: str) -> str | None:

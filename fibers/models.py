@@ -28,6 +28,7 @@ class Fiber(models.Model):
     )
     lane = models.CharField(max_length=200, null=True, blank=True)  # opaque; one running fiber per lane
     lane_position = models.PositiveBigIntegerField(default=0)  # order within the lane
+    share = models.CharField(max_length=100, null=True, blank=True)  # opaque; few of one share run at a time
     key = models.CharField(max_length=200, null=True, blank=True, unique=True)  # idempotency
     status = models.CharField(
         max_length=16, choices=[(s.value, s.value) for s in FiberStatus], default=FiberStatus.PENDING
@@ -70,6 +71,7 @@ class Fiber(models.Model):
         indexes = [
             models.Index(fields=["available_at", "id"], condition=Q(status="pending"), name="think_fiber_pending"),
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="think_fiber_leases"),
+            models.Index(fields=["share"], condition=Q(status="running"), name="think_fiber_share"),
             models.Index(fields=["finished_at"], name="think_fiber_finished"),
             models.Index(fields=["owner", "created_at"], name="think_fiber_owner"),  # what one asked for lately
             # Finds what is under way in a lane, however much ended there.

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
+from fibers.conf import fiber_settings
 from fibers.core.states import TERMINAL, FiberStatus
 
 if TYPE_CHECKING:
@@ -18,19 +19,30 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
     """Fibers by what may happen to them."""
 
     def claimable(self) -> Self:
-        """Those that a worker may take now: due, not cancelled, first of their lane, lane not running."""
+        """Those that a worker may take now: due, not cancelled, first of a lane where none runs, of a share with room.
+
+        Two claims that do not see each other may exceed a share by one: it is a matter of fairness, not of order.
+        """
         others = self.model._default_manager.filter(lane=OuterRef("lane"), finished_at=None)
         running = others.filter(status=FiberStatus.RUNNING)
         earlier = others.filter(
             status__in=(FiberStatus.PENDING, FiberStatus.PARKED), lane_position__lt=OuterRef("lane_position")
         )
-        return self.filter(
+        return self.within_share().filter(
             ~Exists(running),
             ~Exists(earlier),
             status=FiberStatus.PENDING,
             available_at__lte=Now(),
             cancel_requested_at=None,
         )
+
+    def within_share(self) -> Self:
+        """Without those of whose share as many run as may. Looks at so many rows of an index at most."""
+        limit = fiber_settings.running_per_share
+        if limit <= 0:
+            return self
+        running = self.model._default_manager.filter(share=OuterRef("share"), status=FiberStatus.RUNNING)
+        return self.filter(Q(share=None) | ~Exists(running.order_by()[limit - 1 : limit]))
 
     def resumable(self, windows: Mapping[str, float]) -> Self:
         """Without those that were started and then lay for longer than their function allows (name to seconds)."""

@@ -3,6 +3,7 @@
 Runs in every worker, every two seconds, and may run in all of them at once: each row is moved by a conditional UPDATE.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -20,6 +21,7 @@ from fibers.models import Fiber, FiberStep
 from fibers.registry import resume_windows
 
 BATCH = 100
+LOOK = 1000  # unclaimed fibers that are looked at for a batch
 LAPSED = "not_resumed_in_time"
 DELAYS = RetryPolicy()
 FINISHED = (FiberStatus.COMPLETED, FiberStatus.CANCELLED)
@@ -142,11 +144,26 @@ def _seal_lapsed(fiber: Fiber) -> bool:
 
 def _dispatch_unclaimed() -> int:
     waiting = Fiber.objects.claimable().resumable(resume_windows()).undispatched(fiber_settings.redispatch_seconds)
-    ids = list(waiting.order_by("available_at", "pk").values_list("pk", flat=True)[:BATCH])
+    found = waiting.order_by("available_at", "pk").values_list("pk", "share")[:LOOK]
+    ids = _fair(list(found))
     if not ids:
         return 0
     mark_dispatched(ids)
     return dispatch_now(ids)
+
+
+def _fair(found: list[tuple[str, str | None]]) -> list[str]:
+    """Of each share as many as may run, so that one that fills the queue keeps nobody waiting."""
+    limit = fiber_settings.running_per_share
+    counts: Counter[str] = Counter()
+    ids: list[str] = []
+    for fiber_id, share in found:
+        if share is not None and limit > 0:
+            counts[share] += 1
+            if counts[share] > limit:
+                continue
+        ids.append(fiber_id)
+    return ids[:BATCH]
 
 
 def _prune() -> int:

@@ -22,6 +22,7 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
     payload: JSONValue,
     *,
     lane: str | None = None,
+    share: str | None = None,
     owner_id: int | str | None = None,
     key: str | None = None,
     delay_seconds: float = 0.0,
@@ -29,6 +30,9 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
     metadata: JSONValue = None,
 ) -> Fiber:
     """Insert a pending fiber; workers are told when the transaction commits.
+
+    `lane` and `share` are opaque: of one lane one fiber runs at a time, in order; of one share a few, as the setting
+    says.
 
     **Durability:** with a `key` that exists, that fiber is returned and nothing is started.
     **Errors:** `FiberError` for a blank key or lane; `FiberKeyTaken` when the key belongs to another function. Never
@@ -42,6 +46,7 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
             name=name,
             payload=payload,
             lane=lane,
+            share=share,
             owner_id=owner_id,
             key=key,
             delay_seconds=delay_seconds,

@@ -31,6 +31,7 @@ from chat.turns.originals import fit_intake
 from chat.turns.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
 from chat.turns.status import SKIPPED_REASON
 from chat.turns.under_way import lane_of, turns_under_way
+from fibers.context import current_fiber
 from fibers.services import cancel_fiber, hold_fiber, start_fiber
 from sessions_app import selectors
 from sessions_app.services import clear_session, queue_messages
@@ -172,6 +173,7 @@ def _write_turn(
         TURN_FIBER,
         {"turn_id": turn_id},
         lane=lane_of(instance.pk),
+        share=_share_of(instance),
         owner_id=instance.owner_id,
         delay_seconds=overlap.delay_seconds,
         max_retries=3,
@@ -205,6 +207,13 @@ def _write_turn(
         body=request.body,
         options=_options(request, placement, overlap),
     )
+
+
+def _share_of(instance: AgentInstance) -> str | None:
+    """Whose running turns this one counts among. What agents delegate counts nowhere: a turn may wait for its end."""
+    if instance.owner_id is None or instance.parent_id is not None or current_fiber() is not None:
+        return None
+    return f"user:{instance.owner_id}"
 
 
 def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> JSONObject:
