@@ -8,6 +8,7 @@ import pytest
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Turn
 from chat.testing import worker
+from chat.transcripts import transcript, turn_page
 from chat.turns import slots
 from chat.turns.admission import clear_instance
 from chat.turns.status import TurnStatus
@@ -305,3 +306,20 @@ async def test_a_hook_may_go_on_by_itself(make_room: MakeRoom) -> None:
     assert went.status == "completed"
     responses = [value for name, value in SEEN if name == "on_chat_response"]
     assert [response.continuation for response in responses] == [False, True]
+
+
+async def test_a_turn_says_what_began_it(make_room: MakeRoom) -> None:
+    """A person, code, or code that goes on: said with every answer that a page or the API shows."""
+    room = make_room()
+    await room.say("say: asked")
+    async with worker():
+        await room.handle.save_messages("say: injected")
+        await room.handle.submit_messages("say: handed in")
+        assert await room.handle.wait_until_stable(20)
+        await room.handle.continue_last_turn()
+    instance = await db(AgentInstance.objects.get)
+    page = await db(lambda: transcript(lambda: instance))
+    answers = [shown for shown in page.messages if shown.message.role == "assistant"]
+    began = [shown.turn.trigger for shown in answers if shown.turn is not None]
+    assert began == ["submit-message", "program", "program", "continue"]
+    assert [turn.trigger for turn in await db(turn_page, instance.pk)] == began[::-1]

@@ -43,7 +43,7 @@ async def room(make_room: MakeRoom) -> Room:
 
 @pytest.fixture
 async def socket(room: Room) -> AsyncIterator[Any]:
-    user = await db(lambda: User.objects.get(pk=room.key.owner_id))
+    user = await db(lambda: User.objects.get(username="alice"))
     made = connection("/agents/by-model/room", cookie=await sync_to_async(cookie_of)(user))
     connected, _ = await made.connect(timeout=5)
     assert connected
