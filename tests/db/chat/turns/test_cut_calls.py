@@ -1,10 +1,11 @@
-"""A worker dies while a tool runs: the call runs again under the same key, or says that it was interrupted."""
+"""Tools whose work is cut: by a worker that dies, or by a person who stops the turn."""
 
-from collections.abc import Iterator
+import asyncio
 from typing import Any
 
 import pytest
 
+from chat.testing import worker
 from chat.think import Think, Tool, ToolContext, tool
 from fibers.context import current_fiber
 from fibers.testing import die
@@ -13,6 +14,7 @@ from tools_app.models import ToolCallRecord
 
 from .agents import MODELS
 from .conftest import MakeRoom, status_of, text_of
+from .gated import until
 
 RUNS: list[tuple[str, int]] = []
 """Key and attempt of each time that a tool began."""
@@ -40,21 +42,36 @@ async def send_once(context: ToolContext) -> str:
     return await _begin(context)
 
 
+STOPPED: list[str] = []
+"""Calls that learned that their turn was stopped."""
+
+
+@tool
+async def linger(context: ToolContext) -> str:
+    """Work until somebody stops it."""
+    RUNS.append((context.call_id, context.attempt))
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        STOPPED.append(context.call_id)
+        raise
+    return "never"
+
+
 class Sender(Think):
-    """Has both."""
+    """Has all of them."""
 
     def get_model(self) -> Any:
         return MODELS["current"]
 
     def get_tools(self) -> list[Tool]:
-        return [send, send_once]
+        return [send, send_once, linger]
 
 
 @pytest.fixture(autouse=True)
-def _no_runs() -> Iterator[None]:
-    RUNS.clear()
-    yield
-    RUNS.clear()
+def _no_runs() -> None:
+    for noted in (RUNS, STOPPED):
+        noted.clear()
 
 
 async def test_a_cut_call_runs_again_under_the_same_key(make_room: MakeRoom) -> None:
@@ -77,3 +94,23 @@ async def test_a_tool_that_may_not_run_twice_is_reported_as_interrupted(make_roo
     assert call["state"] == "output-error"
     assert "interrupted" in call["errorText"]
     assert call["errorText"] in text_of(answer)  # the model was told
+
+
+async def test_a_stop_reaches_tools_that_run(make_room: MakeRoom) -> None:
+    room = make_room("sender")
+    async with worker(), asyncio.timeout(30):
+        admission = await room.admit("call tool linger {} id=one\ncall tool linger {} id=two\nsay: Never.")
+
+        async def both_run() -> bool:
+            return len(RUNS) == 2
+
+        await until(both_run)
+        assert await room.handle.abort_all_requests()
+        assert await room.handle.wait_until_stable(20)
+    assert sorted(STOPPED) == ["one", "two"]
+    assert status_of(await room.turn(admission.turn.pk)) == "aborted"
+    assert len(room.model.requests) == 1
+    await room.say("say: On we go.")
+    calls = [part for message in await room.transcript() for part in message["parts"] if "toolCallId" in part]
+    assert [call["state"] for call in calls] == ["output-error"] * 2
+    assert text_of((await room.transcript())[-1]) == "On we go."

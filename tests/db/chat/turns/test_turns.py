@@ -1,7 +1,9 @@
 """A turn from admission to the stored answer, in one process: fibers, log, loop, session."""
 
+from django.contrib.auth.models import User
+
 from chat.agent import InstanceKey
-from chat.models import AgentInstance, StreamSegment, Turn
+from chat.models import AgentInstance, StreamSegment
 from chat.streams.reader import read
 from chat.turns.admission import cancel_turn, clear_instance
 from chat.turns.intake import Edit, Regenerate, Submit
@@ -10,7 +12,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 
 from .agents import CALLS
-from .conftest import MakeRoom, status_of, text_of
+from .conftest import MakeRoom, Room, status_of, text_of
 
 
 async def test_two_turns_accumulate(make_room: MakeRoom) -> None:
@@ -173,9 +175,13 @@ async def test_the_cold_log_holds_the_whole_turn(make_room: MakeRoom) -> None:
 
 async def test_two_users_have_rooms_of_their_own(make_room: MakeRoom) -> None:
     room = make_room()
-    await room.say("say: mine")
-    other = InstanceKey(owner_id=None, agent="plain", name="room")
-    assert await db(lambda: Turn.objects.filter(instance__owner_id=other.owner_id).count()) == 0
+    bob = await db(User.objects.create_user, "bob")
+    his = Room(InstanceKey(owner_id=bob.pk, agent=room.key.agent, name=room.key.name), model=room.model)
+    await room.say("say: hers")
+    assert await his.transcript() == []
+    await his.say("say: his")
+    assert [text for _, text in await room.texts()] == ["say: hers", "hers"]
+    assert [text for _, text in await his.texts()] == ["say: his", "his"]
 
 
 async def test_a_failed_turn_ends_at_once(make_room: MakeRoom) -> None:
