@@ -17,9 +17,9 @@ from fibers.testing import crash_after, run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .agents import SEEN
+from .agents import MODELS, SEEN
 from .conftest import MakeRoom, status_of, text_of
-from .gated import gate, reached, settled, statuses, until
+from .gated import Endless, gate, reached, settled, statuses, until
 from .verbs_support import count_turns, said, texts, user
 
 # --- save_messages ---------------------------------------------------------------------------------------------------
@@ -199,13 +199,15 @@ async def test_c6_31_what_is_stopped_beforehand_can_never_be_claimed(make_room: 
 async def test_a_signal_in_mid_answer_keeps_the_partial(make_room: MakeRoom) -> None:
     room = make_room("gated")
     signal = asyncio.Event()
-    async with worker(), gate() as opened:
-        saving = asyncio.create_task(room.handle.save_messages("say: one", signal=signal))
-        await reached()
-        signal.set()
+    MODELS["current"] = Endless(signal)  # it is set once three words are out
+    async with worker():
+        saving = asyncio.create_task(room.handle.save_messages("Tell me all.", signal=signal))
         assert (await settled(saving)).status == "aborted"
-        opened.set()
+        [_user, partial] = await room.transcript()
+        assert 0 < len(text_of(partial).split()) <= 3
+        MODELS["current"] = room.model
         await room.handle.chat("say: next")
+    assert (await room.transcript())[1] == partial
     assert statuses() == ["aborted", "completed"]
 
 

@@ -12,13 +12,11 @@ What is left for later:
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from chat.agent import InstanceKey
-from chat.core.language_model import ModelEvent, ModelRequest
 from chat.handles import AgentHandle
 from chat.llm.scripted import ScriptedModel
 from chat.making import make_agent
@@ -35,7 +33,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, text_of
-from .gated import gate, reached, settled, until
+from .gated import Endless, gate, reached, settled, until
 from .verbs_support import count_turns, said, texts, user
 
 logger = logging.getLogger(__name__)
@@ -46,22 +44,6 @@ class Programmed(Think, abstract=True):
 
     def get_model(self) -> Any:
         return MODELS["current"]
-
-
-class Endless(ScriptedModel):
-    """Says three words and tells `spoke`; then it says nothing more, until it is stopped."""
-
-    def __init__(self, spoke: asyncio.Event) -> None:
-        super().__init__("stream 3 words\nwait 600 s\nsay: Never.")
-        self.spoke = spoke
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        words = 0
-        async for event in super().stream(request):
-            yield event
-            words += 1
-            if words == 3:
-                self.spoke.set()
 
 
 # Example: parent calling a child

@@ -1,5 +1,8 @@
 """A turn from admission to the stored answer, in one process: fibers, log, loop, session."""
 
+from typing import Any
+
+import pytest
 from django.contrib.auth.models import User
 
 from chat.agent import InstanceKey
@@ -11,7 +14,7 @@ from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 
-from .agents import CALLS
+from .agents import CALLS, Plain, add
 from .conftest import MakeRoom, Room, status_of, text_of
 
 
@@ -45,6 +48,16 @@ async def test_tools_run_and_their_outputs_are_stored(make_room: MakeRoom) -> No
     call = next(p for p in parts if "toolCallId" in p)
     assert (call["state"], call["output"], call["toolName"]) == ("output-available", 5, "add")
     assert text_of({"parts": parts})
+
+
+async def test_tools_are_asked_for_in_every_turn(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = make_room()
+    offered: list[list[Any]] = [[add], [], [add]]
+    monkeypatch.setattr(Plain, "get_tools", lambda _agent: offered.pop(0))
+    for _ in range(3):
+        await room.say("say: hi")
+    sent = [[tool["name"] for tool in request.get("tools", [])] for request in room.model.requests]
+    assert sent == [["add"], [], ["add"]]
 
 
 async def test_a_failing_tool_is_a_result(make_room: MakeRoom) -> None:
