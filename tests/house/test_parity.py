@@ -1,101 +1,62 @@
-"""docs/parity.md maps rows of the seeds to a module and a test; both must exist, and no row may be missing."""
+"""docs/parity.md has every row of the references, and what it names exists."""
 
-import ast
-import re
-from collections.abc import Iterable
-from functools import cache
+import pytest
 
+from tests.house.parity_page import problems, rows
+from tests.house.parity_rows import folded, kept, rows_of
 from tests.house.repository import ROOT
 
-_ID = r"(?:[A-FU]\d*\.[\w-]+|H\.\w+\.\w+)"
-_ROW = re.compile(rf"^\|\s*(?P<row>{_ID})\s*\|[^|]*\|(?P<module>[^|]*)\|(?P<test>[^|]*)\|\s*$")
-_ABSENT = re.compile(rf"^\|\s*(?P<row>{_ID})\s*\|[^|]*\|\s*(?P<why>[^|]*?)\s*\|\s*$")
+PAGE = ROOT / "docs/parity.md"
+REFERENCE = ROOT.parent / "shared/reference"
+"""Where the references lie beside a checkout, if they do."""
 
-_WHOLE: dict[str, Iterable[int]] = {
-    "A1": range(1, 26),
-    "A2": range(1, 27),
-    "A5": range(1, 28),
-    "A6": range(1, 15),
-    "A12": range(1, 11),
-    "A13": range(1, 12),
-}
-_WHOLE |= {"A14": range(1, 13), "A16": range(1, 16), "D1": range(1, 26), "D2": range(1, 17), "F": range(1, 26)}
-_WHOLE |= {"A3": range(1, 28), "A4": range(1, 32), "B4": range(1, 29), "B5": range(1, 7)}
-_WHOLE |= {"U2": (*range(13, 23), *range(32, 39))}  # branches, growth of the storage, context and memory
-_SUITES = ("session", "provider", "skills", "search", "init-lifecycle", "compaction", "postgres-providers")
-_TOLD = {f"C6.{number}" for number in range(1, 52)} | {f"C4.{name}" for name in _SUITES}
-"""Rows that must be tests, and cannot stand among what is not here."""
+A_TEST = "tests/house/test_parity.py::test_the_page_has_every_row_and_what_it_names_exists"
+HEAD = "- **Durable work**: fibers.\n\n| row | what | status | where |\n|---|---|---|---|\n"
+SHOWN = f"| A1.1 | One class | shown | `chat/think.py`; `{A_TEST}` |"
+PLANNED = "| A1.2 | Fibers | planned | Durable work. Named ones exist. |"
+GOOD = HEAD + f"{SHOWN}\n{PLANNED}\n| A1.3 | Lists | different | They are not believed. |\n"
+KNOWN = ["A1.1", "A1.2", "A1.3"]
 
 
-def _lines() -> list[str]:
-    return (ROOT / "docs/parity.md").read_text(encoding="utf-8").splitlines()
+def test_the_page_has_every_row_and_what_it_names_exists() -> None:
+    found = problems(PAGE.read_text(encoding="utf-8"), kept())
+    assert not found, "\n".join(found)
 
 
-def _rows() -> list[tuple[str, list[str], list[str]]]:
-    found = [match for line in _lines() if (match := _ROW.match(line))]
-    return [(m["row"], _ticked(m["module"]), _ticked(m["test"])) for m in found]
+def test_the_kept_list_of_rows_is_a_list() -> None:
+    known = kept()
+    assert len(known) == len(set(known)) > 1200
+    assert [line.split(" ")[0] for line in folded(known).splitlines()][:2] == ["A1.", "A2."]
 
 
-def _absent() -> dict[str, str]:
-    return {match["row"]: match["why"] for line in _lines() if (match := _ABSENT.match(line))}
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the references are not beside this checkout")
+def test_the_references_have_no_row_that_the_kept_list_lacks() -> None:
+    there = rows_of(REFERENCE)
+    assert kept() == there, "python -m tests.house.parity_rows ../shared/reference writes the list anew"
 
 
-def _ticked(cell: str) -> list[str]:
-    return re.findall(r"`([^`]+)`", cell)
+def test_a_page_as_it_should_be_has_no_problems() -> None:
+    assert problems(GOOD, KNOWN) == []
+    assert [row.status for row in rows(GOOD)] == ["shown", "planned", "different"]
 
 
-@cache
-def _names(path: str) -> frozenset[str]:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return frozenset(str(getattr(node, "name", "")) for node in ast.walk(tree))
-
-
-def _defines(path: str, name: str) -> bool:
-    file = ROOT / path
-    if not file.is_file():
-        return False
-    if path.endswith(".py"):
-        return name in _names(path)
-    return name in file.read_text(encoding="utf-8")
-
-
-def test_the_table_is_there() -> None:
-    assert "| seed row | what | module | test |" in _lines()
-
-
-def test_every_line_of_a_table_is_understood() -> None:
-    """A line that the patterns do not match would escape every other test."""
-    lines = [line for line in _lines() if line.startswith("|") and not line.startswith(("| seed row", "|---"))]
-    odd = [line for line in lines if not _ROW.match(line) and not _ABSENT.match(line)]
-    assert not odd, "\n".join(odd)
-
-
-def test_every_module_of_the_table_exists() -> None:
-    missing = [f"{row}: {path}" for row, modules, _ in _rows() for path in modules if not (ROOT / path).exists()]
-    missing += [f"{row} names no module" for row, modules, _ in _rows() if not modules]
-    assert not missing, "\n".join(missing)
-
-
-def test_every_test_of_the_table_exists() -> None:
-    missing = []
-    for row, _, tests in _rows():
-        assert tests, f"{row} names no test"
-        for test in tests:
-            path, _, name = test.partition("::")
-            if not _defines(path, name.partition("[")[0]):
-                missing.append(f"{row}: {test}")
-    assert not missing, "\n".join(missing)
-
-
-def test_no_row_is_missing_and_none_is_told_twice() -> None:
-    here = [row for row, _, _ in _rows()]
-    told = [*here, *_absent()]
-    wanted = {f"{section}.{number}" for section, numbers in _WHOLE.items() for number in numbers}
-    assert sorted(wanted - set(told)) == []
-    assert sorted({row for row in told if told.count(row) > 1}) == []
-    assert sorted(_TOLD - set(here)) == []
-
-
-def test_what_is_not_here_is_later_or_left_out() -> None:
-    odd = [row for row, why in _absent().items() if not re.fullmatch(r"(later|not taken): \S.*", why)]
-    assert not odd, "\n".join(odd)
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        (GOOD.replace(PLANNED, ""), "A1.2: is not on the page"),
+        (f"{GOOD}{SHOWN}\n", "A1.1: is there 2 times"),
+        (f"{GOOD}{SHOWN.replace('A1.1', 'A1.99')}\n", "A1.99: no reference has it"),
+        (GOOD.replace("| shown |", "| done |"), "A1.1: 'done' is none of shown, different, planned"),
+        (GOOD.replace("chat/think.py", "chat/thunk.py"), "A1.1: there is no chat/thunk.py"),
+        (GOOD.replace(A_TEST, f"{A_TEST}_not"), f"A1.1: there is no {A_TEST}_not"),
+        (GOOD.replace(A_TEST, "tests/house/repository.py::ROOT"), "A1.1: there is no tests/house/repository.py::ROOT"),
+        (GOOD.replace("`chat/think.py`; ", ""), "A1.1: names no module"),
+        (GOOD.replace(f"`{A_TEST}`", ""), "A1.1: names no test"),
+        (GOOD.replace("They are not believed.", "`chat/think.py`"), "A1.3: has no reason"),
+        (GOOD.replace("Durable work. Named", "Later. Named"), "A1.2: names no package that is to come"),
+        (GOOD.replace("| One class |", "| |"), "A1.1: does not say what it is about"),
+        (GOOD.replace("| Lists |", "| Lists | more |"), "not a row: "),
+    ],
+)
+def test_a_page_with_a_mistake_is_found_out(page: str, problem: str) -> None:
+    assert [found for found in problems(page, KNOWN) if found.startswith(problem)]

@@ -214,8 +214,12 @@ async def test_added_messages_are_told_but_not_into_a_stream(connect: Connect) -
         await submit(socket, "r1", "u1")
         await reached()
         handle = AgentHandle(await key())
+        await handle.add_messages({**text_message("early", "assistant")})
+        assert await socket.receive_nothing(timeout=0.5)  # a list would take the answer that streams from the page
         opened.set()
-        await frames_until(socket, "done")
+        during = await frames_until(socket, "done")
+        assert [frame["type"] for frame in during].count("cf_agent_chat_messages") == 1  # the one with the answer
         await handle.add_messages({**text_message("note", "assistant")})
         [shown] = await frames_until(socket, "cf_agent_chat_messages")
-    assert [message["id"] for message in shown["messages"]][-1] == "note"
+    ids = [message["id"] for message in shown["messages"]]
+    assert (ids[:2], ids[-1]) == (["u1", "early"], "note")

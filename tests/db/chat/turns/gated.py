@@ -1,11 +1,12 @@
 """Agents whose turns wait at a gate, one for each word of concurrency. Importing this module serves them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from chat.core.language_model import TextContent, UserMessage
+from chat.core.language_model import ModelEvent, ModelRequest, TextContent, UserMessage
+from chat.llm.scripted import ScriptedModel
 from chat.think import ChatResponse, TurnContext, tool
 from chat.verbs import SavedTurn
 
@@ -92,6 +93,22 @@ class Follower(Plain):
         SEEN.append(("on_chat_response", response))
         if not response.continuation:
             SEEN.append(("went on", await self.continue_last_turn()))
+
+
+class Endless(ScriptedModel):
+    """Says three words and tells `spoke`; then it says nothing more, until it is stopped."""
+
+    def __init__(self, spoke: asyncio.Event) -> None:
+        super().__init__("stream 3 words\nwait 600 s\nsay: Never.")
+        self.spoke = spoke
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        words = 0
+        async for event in super().stream(request):
+            yield event
+            words += 1
+            if words == 3:
+                self.spoke.set()
 
 
 class Quiet:

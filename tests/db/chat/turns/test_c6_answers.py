@@ -120,6 +120,7 @@ async def test_c6_46_mixed_batch(desk: Desk) -> None:
     await desk.room.say(TWO)
     first, second = await desk.calls()
     await desk.reply(first, output="here")
+    assert (await desk.row(first)).continues  # the wish is stored, so that it outlives the process that took it
     replied = await desk.reply(second, error_text="no", continues=False)
     assert replied.turn is not None
     assert len(await turns_of(desk.room)) == 2

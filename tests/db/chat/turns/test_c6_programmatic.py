@@ -8,6 +8,7 @@ import pytest
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Turn
 from chat.testing import worker
+from chat.transcripts import transcript, turn_page
 from chat.turns import slots
 from chat.turns.admission import clear_instance
 from chat.turns.status import TurnStatus
@@ -16,9 +17,9 @@ from fibers.testing import crash_after, run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .agents import SEEN
+from .agents import MODELS, SEEN
 from .conftest import MakeRoom, status_of, text_of
-from .gated import gate, reached, settled, statuses, until
+from .gated import Endless, gate, reached, settled, statuses, until
 from .verbs_support import count_turns, said, texts, user
 
 # --- save_messages ---------------------------------------------------------------------------------------------------
@@ -198,13 +199,15 @@ async def test_c6_31_what_is_stopped_beforehand_can_never_be_claimed(make_room: 
 async def test_a_signal_in_mid_answer_keeps_the_partial(make_room: MakeRoom) -> None:
     room = make_room("gated")
     signal = asyncio.Event()
-    async with worker(), gate() as opened:
-        saving = asyncio.create_task(room.handle.save_messages("say: one", signal=signal))
-        await reached()
-        signal.set()
+    MODELS["current"] = Endless(signal)  # it is set once three words are out
+    async with worker():
+        saving = asyncio.create_task(room.handle.save_messages("Tell me all.", signal=signal))
         assert (await settled(saving)).status == "aborted"
-        opened.set()
+        [_user, partial] = await room.transcript()
+        assert 0 < len(text_of(partial).split()) <= 3
+        MODELS["current"] = room.model
         await room.handle.chat("say: next")
+    assert (await room.transcript())[1] == partial
     assert statuses() == ["aborted", "completed"]
 
 
@@ -305,3 +308,21 @@ async def test_a_hook_may_go_on_by_itself(make_room: MakeRoom) -> None:
     assert went.status == "completed"
     responses = [value for name, value in SEEN if name == "on_chat_response"]
     assert [response.continuation for response in responses] == [False, True]
+
+
+async def test_a_turn_says_what_began_it(make_room: MakeRoom) -> None:
+    """A person, code, or code that goes on: said with every answer that a page or the API shows."""
+    room = make_room()
+    await room.say("say: asked")
+    async with worker():
+        await room.handle.save_messages("say: injected")
+        await room.handle.submit_messages("say: handed in")
+        assert await room.handle.wait_until_stable(20)
+        await room.handle.continue_last_turn()
+    instance = await db(AgentInstance.objects.get)
+    page = await db(lambda: transcript(lambda: instance))
+    answers = [shown for shown in page.messages if shown.message.role == "assistant"]
+    began = [shown.turn.trigger for shown in answers if shown.turn is not None]
+    assert began == ["submit-message", "program", "program"]
+    turns = await db(turn_page, instance.pk)  # newest first; the last one had nothing to add
+    assert [turn.trigger for turn in turns] == ["continue", "program", "program", "submit-message"]

@@ -46,6 +46,20 @@ async def test_requests_are_stopped_by_their_id_or_all(make_room: MakeRoom) -> N
     assert status_of(await room.turn(first.turn.pk)) == "aborted"
 
 
+async def test_stopping_a_turn_leaves_those_that_wait(make_room: MakeRoom) -> None:
+    room = make_room("gated")
+    async with worker(), gate() as opened:
+        first = await room.admit("say: one")
+        await reached()
+        waiting = [await room.admit(f"say: {text}") for text in ("two", "three")]
+        assert await room.handle.abort_request(first.turn.request_id)
+        opened.set()
+        assert await room.handle.wait_until_stable(20)
+    ended = [status_of(await room.turn(admission.turn.pk)) for admission in (first, *waiting)]
+    assert ended == ["aborted", "completed", "completed"]
+    assert [role for role, _ in await room.texts()] == ["user", "user", "assistant", "user", "assistant"]
+
+
 async def open_call(room: Room, status: CallStatus) -> None:
     """A call of an earlier turn of this conversation that stands like this."""
     await room.handle.add_messages("question")

@@ -179,6 +179,26 @@ async def test_the_next_turn_goes_on_below_what_a_lost_one_left(make_room: MakeR
     assert roles == ["user", "assistant", "user", "assistant"]  # and not a branch beside the rest of the first
 
 
+async def test_a_message_that_arrives_while_a_turn_is_down_is_answered_after_it(make_room: MakeRoom) -> None:
+    room = make_room("recorder")
+    with mortal(room, 3):
+        first = await room.admit("stream 12 words")
+        await run_until_idle(recover=False)  # the worker has died, and nobody has noticed yet
+        second = await room.admit("say: and then?")
+        await run_until_idle(recover=False)
+        assert status_of(await room.turn(second.turn.pk)) == "pending"
+        await run_until_idle(skip_delays=True)
+    turns = [await room.turn(admission.turn.pk) for admission in (first, second)]
+    assert [(status_of(turn), turn.fiber.attempt) for turn in turns] == [("completed", 2), ("completed", 1)]
+    assert [role for role, _ in await room.texts()] == ["user", "assistant"] * 2
+    question, answer, *later = [text for _, text in await room.texts()]
+    assert (question, len(answer.split())) == ("stream 12 words", 12)
+    assert later == ["say: and then?", "and then?"]
+    sent = room.model.requests[-1]["messages"]
+    assert answer in [message["content"] for message in sent if message["role"] == "assistant"]
+    assert len(seen("on_chat_response")) == 2
+
+
 async def test_a_turn_that_keeps_losing_its_worker_is_given_up(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_FIBER_MAX_RECOVERIES = 1
     room = make_room("recorder")

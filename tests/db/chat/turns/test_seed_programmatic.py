@@ -4,30 +4,36 @@ What is left for later:
 
 - "Passing extra tools": tools that live in the caller's process for one turn come with sub-agents too; a turn runs in a
   worker. Tools for one turn are there in another form, from `before_turn` ("Per-turn tool overrides" of the hooks).
-- "Scheduled responses": schedules. What a schedule runs, a method that calls `save_messages`, is tested here.
+- "Scheduled responses": the schedules themselves. What one will start, a fiber that is due later and calls a method
+  with `save_messages`, is tested here.
 
 "Chaining from onChatResponse" is in `test_seed_hooks.py`.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
-from chat.core.language_model import ModelEvent, ModelRequest
+from chat.agent import InstanceKey
 from chat.handles import AgentHandle
 from chat.llm.scripted import ScriptedModel
 from chat.making import make_agent
 from chat.testing import worker
 from chat.think import Think
-from chat.verbs import SKIPPED
+from chat.verbs import SKIPPED, SavedTurn
+from fibers.context import FiberContext
+from fibers.models import Fiber
+from fibers.registry import durable
+from fibers.services import start_fiber
+from fibers.testing import run_until_idle
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, text_of
-from .gated import gate, reached, settled, until
+from .gated import Endless, gate, reached, settled, until
 from .verbs_support import count_turns, said, texts, user
 
 logger = logging.getLogger(__name__)
@@ -38,22 +44,6 @@ class Programmed(Think, abstract=True):
 
     def get_model(self) -> Any:
         return MODELS["current"]
-
-
-class Endless(ScriptedModel):
-    """Says three words and tells `spoke`; then it says nothing more, until it is stopped."""
-
-    def __init__(self, spoke: asyncio.Event) -> None:
-        super().__init__("stream 3 words\nwait 600 s")
-        self.spoke = spoke
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        words = 0
-        async for event in super().stream(request):
-            yield event
-            words += 1
-            if words == 3:
-                self.spoke.set()
 
 
 # Example: parent calling a child
@@ -69,14 +59,17 @@ class Callback:
 
     def __init__(self) -> None:
         self.chunks: list[str] = []
+        self.ends: list[str] = []
 
     def on_event(self, text: str) -> None:
         self.chunks.append(text)
 
     def on_done(self) -> None:
+        self.ends.append("done")
         logger.info("Child completed")
 
     def on_error(self, error: str) -> None:
+        self.ends.append("error")
         logger.error("Child failed: %s", error)
 
 
@@ -117,15 +110,36 @@ def make_child(handle: Room | AgentHandle) -> ChildDoc:
 
 
 async def test_aborting_a_sub_agent_turn(make_room: MakeRoom) -> None:
-    room = make_room("child-doc", name="child-1")
-    signal = asyncio.Event()
+    room = make_room()  # the parent
+    child = room.handle.sub_agent(ChildDoc, "child-1")
+    signal, callback = asyncio.Event(), Callback()
     MODELS["current"] = Endless(signal)  # as the example's timer: it is set in mid-answer
     async with worker(), asyncio.timeout(30):
-        result = await room.handle.chat("Long analysis task", Callback(), signal=signal)
-    assert result.status == "aborted"
-    [_user, answer] = await room.transcript()
-    assert 0 < len(text_of(answer).split()) <= 3
-    assert result.message == answer
+        result = await child.chat("Long analysis task", callback, signal=signal)
+        [_user, answer] = await child.messages()
+        assert (result.status, result.message) == ("aborted", answer)
+        assert 0 < len(text_of(answer).split()) <= 3
+        assert [load(text)["type"] for text in callback.chunks].count("text-delta") > 0
+        assert callback.ends == []  # a stopped turn is neither done nor failed
+        MODELS["current"] = ScriptedModel("say: Short.")
+        again = await child.chat("Short analysis task", callback)
+    assert (again.status, callback.ends) == ("completed", ["done"])
+    assert [message["role"] for message in await child.messages()] == ["user", "assistant"] * 2
+    assert await room.transcript() == []  # the parent's conversation has no part in it
+
+
+async def test_aborting_all_turns_of_a_sub_agent(make_room: MakeRoom) -> None:
+    """The parent stops what its child does by the child's handle, without the call that it waits in."""
+    room = make_room()
+    child = room.handle.sub_agent(ChildDoc, "child-1")
+    spoke = asyncio.Event()
+    MODELS["current"] = Endless(spoke)
+    async with worker(), asyncio.timeout(30):
+        waiting = asyncio.create_task(child.chat("Long analysis task", Callback()))
+        await spoke.wait()
+        assert await room.handle.abort_all_requests() is False  # the parent itself does nothing
+        assert await child.abort_all_requests() is True
+        assert (await waiting).status == "aborted"
 
 
 # Static messages
@@ -174,16 +188,34 @@ async def test_function_form(make_room: MakeRoom) -> None:
 
 
 class ScheduledDoc(Programmed):
-    async def on_scheduled(self) -> None:
-        await self.save_messages([user("say: Generate the daily report.")])
+    async def on_scheduled(self) -> SavedTurn:
+        return await self.save_messages([user("say: Generate the daily report.")])
+
+
+@durable("tests.scheduled_doc")
+async def run_scheduled(context: FiberContext) -> str:
+    """What a schedule will start: a fiber of its own calls the method of the agent."""
+    agent = make_agent(InstanceKey(owner_id=context.payload["owner_id"], agent="scheduled-doc", name="room"))
+    assert isinstance(agent, ScheduledDoc)
+    return (await agent.on_scheduled()).status
 
 
 async def test_scheduled_responses(make_room: MakeRoom) -> None:
+    """Schedules are not there yet; a fiber that is due later is what they will start."""
     room = make_room("scheduled-doc")
-    agent = make_agent(room.key)
-    assert isinstance(agent, ScheduledDoc)
-    async with worker():
-        await agent.on_scheduled()
+    MODELS["current"] = ScriptedModel()
+    fiber = await db(
+        lambda: start_fiber("tests.scheduled_doc", {"owner_id": room.key.owner_id}, delay_seconds=24 * 3600)
+    )
+    await run_until_idle()
+    assert await room.transcript() == []  # not before its time
+    async with worker():  # for which its time has come
+
+        async def is_over() -> bool:
+            return await db(Fiber.objects.filter(pk=fiber.pk, status="completed").exists)
+
+        await until(is_over)
+    assert await db(lambda: Fiber.objects.get(pk=fiber.pk).result) == "completed"
     assert await texts(room) == ["say: Generate the daily report.", "Generate the daily report."]
 
 

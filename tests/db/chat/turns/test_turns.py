@@ -1,7 +1,12 @@
 """A turn from admission to the stored answer, in one process: fibers, log, loop, session."""
 
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
 from chat.agent import InstanceKey
-from chat.models import AgentInstance, StreamSegment, Turn
+from chat.models import AgentInstance, StreamSegment
 from chat.streams.reader import read
 from chat.turns.admission import cancel_turn, clear_instance
 from chat.turns.intake import Edit, Regenerate, Submit
@@ -9,8 +14,8 @@ from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 
-from .agents import CALLS
-from .conftest import MakeRoom, status_of, text_of
+from .agents import CALLS, Plain, add
+from .conftest import MakeRoom, Room, status_of, text_of
 
 
 async def test_two_turns_accumulate(make_room: MakeRoom) -> None:
@@ -43,6 +48,16 @@ async def test_tools_run_and_their_outputs_are_stored(make_room: MakeRoom) -> No
     call = next(p for p in parts if "toolCallId" in p)
     assert (call["state"], call["output"], call["toolName"]) == ("output-available", 5, "add")
     assert text_of({"parts": parts})
+
+
+async def test_tools_are_asked_for_in_every_turn(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = make_room()
+    offered: list[list[Any]] = [[add], [], [add]]
+    monkeypatch.setattr(Plain, "get_tools", lambda _agent: offered.pop(0))
+    for _ in range(3):
+        await room.say("say: hi")
+    sent = [[tool["name"] for tool in request.get("tools", [])] for request in room.model.requests]
+    assert sent == [["add"], [], ["add"]]
 
 
 async def test_a_failing_tool_is_a_result(make_room: MakeRoom) -> None:
@@ -173,9 +188,13 @@ async def test_the_cold_log_holds_the_whole_turn(make_room: MakeRoom) -> None:
 
 async def test_two_users_have_rooms_of_their_own(make_room: MakeRoom) -> None:
     room = make_room()
-    await room.say("say: mine")
-    other = InstanceKey(owner_id=None, agent="plain", name="room")
-    assert await db(lambda: Turn.objects.filter(instance__owner_id=other.owner_id).count()) == 0
+    bob = await db(User.objects.create_user, "bob")
+    his = Room(InstanceKey(owner_id=bob.pk, agent=room.key.agent, name=room.key.name), model=room.model)
+    await room.say("say: hers")
+    assert await his.transcript() == []
+    await his.say("say: his")
+    assert [text for _, text in await room.texts()] == ["say: hers", "hers"]
+    assert [text for _, text in await his.texts()] == ["say: his", "his"]
 
 
 async def test_a_failed_turn_ends_at_once(make_room: MakeRoom) -> None:
