@@ -16,7 +16,7 @@ from tests.acceptance.product import ROOT, Plan, Product, base_environ, start_pr
 
 SAMPLE_SECONDS = 0.2
 LOG_TAIL = 3_000
-ENVIRON = {"THINK_TURNS_PER_MINUTE": "0", "THINK_LOG_LEVEL": "WARNING"}
+ENVIRON = {"THINK_TURNS_PER_MINUTE": "0", "THINK_RUNNING_TURNS_PER_USER": "0", "THINK_LOG_LEVEL": "WARNING"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

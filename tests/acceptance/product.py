@@ -29,6 +29,9 @@ from thinkproject.supervisor import listen
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 
+UNLIMITED = {"THINK_TURNS_PER_MINUTE": "0", "THINK_RUNNING_TURNS_PER_USER": "0"}
+"""For tests in which one person has more turns than a person would."""
+
 
 def wait_for(condition: Callable[[], Any], *, seconds: float = START_SECONDS, what: str = "it") -> Any:
     """Wait until the condition gives something true and return it; fail with `what` otherwise."""

@@ -37,7 +37,7 @@ def judge(brief_path: Path) -> tuple[int, str]:
 @pytest.mark.chaos
 @pytest.mark.timeout(3600 if IS_LONG else 600)
 def test_nothing_is_lost_while_processes_die(make_product: Callable[..., Product], browser: str, clients: str) -> None:
-    environ = {"THINK_TURNS_PER_MINUTE": "0", "THINK_STREAM_HOT_RETENTION_SECONDS": "7200"}
+    environ = UNLIMITED | {"THINK_STREAM_HOT_RETENTION_SECONDS": "7200"}
     product = make_product(webs=2, workers=2, environ=environ | {"THINK_ALLOWED_ORIGINS": clients})
     sys.stdout.write(f"seed {SEED}\n")
     score = Score(turns=TURNS, seed=SEED, min_kills=MIN_KILLS, browser=browser, clients=clients)

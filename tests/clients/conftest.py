@@ -78,7 +78,10 @@ def pages() -> Iterator[str]:
 def _shared_product(pages: str) -> Iterator[Product]:
     folder = Path(tempfile.mkdtemp(prefix="thkc"))
     try:
-        product = start_product(folder, Plan(environ={"THINK_ALLOWED_ORIGINS": pages, "THINK_TURNS_PER_MINUTE": "0"}))
+        product = start_product(
+            folder,
+            Plan(environ=UNLIMITED | {"THINK_ALLOWED_ORIGINS": pages}),
+        )
         yield product
         product.close()
     finally:

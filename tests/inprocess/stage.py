@@ -35,6 +35,7 @@ SETTINGS: dict[str, Any] = {
     "SESSION_ENGINE": "django.contrib.sessions.backends.db",
     "THINK_STREAM_WINDOW_SECONDS": 0.0,
     "THINK_TURNS_PER_MINUTE": 0,
+    "THINK_RUNNING_TURNS_PER_USER": 0,
     "THINK_APPROVAL_SECONDS": 0.0,  # no question expires because the clock was moved
 }
 

@@ -74,7 +74,7 @@ def deploy(product: Product) -> dict[str, float]:
 
 @pytest.mark.timeout(2 * SECONDS)
 async def test_deploy_under_load(make_product: Callable[..., Product], capsys: pytest.CaptureFixture[str]) -> None:
-    product = make_product(webs=2, workers=2, is_proxied=True, environ={"THINK_TURNS_PER_MINUTE": "0"})
+    product = make_product(webs=2, workers=2, is_proxied=True, environ=UNLIMITED)
     assert product.proxy is not None
     talkers = [Talker(number, client(product, f"deploy-{number}")) for number in range(CLIENTS)]
     async with asyncio.timeout(SECONDS):

@@ -11,13 +11,13 @@ from typing import Any
 import psycopg
 
 from tests.acceptance.client.people import client
-from tests.acceptance.product import Product, wait_for
+from tests.acceptance.product import UNLIMITED, Product, wait_for
 
 STREAMS = 60
 SOCKETS = 120
 TURNS = 30
 POOL = 12
-UNLIMITED = {"THINK_TURNS_PER_MINUTE": "0", "THINK_INSTANCES_PER_USER": "0"}
+MANY = UNLIMITED | {"THINK_INSTANCES_PER_USER": "0"}
 
 
 class Caller:
@@ -101,7 +101,7 @@ class Census(threading.Thread):
 
 async def test_the_database_sees_few_connections(make_product: Callable[..., Product]) -> None:
     product = make_product(
-        database="postgres", worker_threads=TURNS, environ={**UNLIMITED, "THINK_DATABASE_POOL_SIZE": str(POOL)}
+        database="postgres", worker_threads=TURNS, environ={**MANY, "THINK_DATABASE_POOL_SIZE": str(POOL)}
     )
     census = Census(product.environ["DATABASE_URL"])
     census.start()
