@@ -24,6 +24,7 @@ from pydantic import ConfigDict, ValidationError, validate_call
 from chat.agent import Agent
 from chat.errors import CallRefused
 from thinkproject.kernel.aio import user_code
+from thinkproject.kernel.threads import acting_for
 
 __all__ = ["client_callable"]
 
@@ -91,7 +92,8 @@ async def call(agent: Agent, info: CallableInfo, arguments: list[Any]) -> Any:
     try:
         if inspect.iscoroutinefunction(getattr(type(agent), info.attribute)):
             return await checked(agent, *arguments)
-        return await user_code(checked, agent, *arguments)
+        with acting_for(agent.key.owner_id):
+            return await user_code(checked, agent, *arguments)
     except ValidationError as error:
         raise _refusal(info, error) from error
 

@@ -9,22 +9,27 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from chat.conf_access import AccessSettings
+from thinkproject.kernel import threads
 
 WORKER_KEY = "think:worker-seen"
+BUSY_KEY = "think:worker-busy"
 _TIMEOUT_SECONDS = 2.0
 _conf = AccessSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What was looked at: name to "ok" or a word that says what is wrong."""
+    """What was looked at: name to "ok" or a word that says what is wrong.
+
+    A worker is "busy" while all its threads for hooks or tools are taken: turns go on, and some wait for a thread.
+    """
 
     parts: dict[str, str]
 
     @property
     def is_ready(self) -> bool:
         """Whether everything answers."""
-        return all(state == "ok" for state in self.parts.values())
+        return all(state in {"ok", "busy"} for state in self.parts.values())
 
 
 def readiness() -> Health:
@@ -40,6 +45,8 @@ def note_worker() -> None:
     try:
         with _client() as client:
             client.set(WORKER_KEY, repr(time.time()), ex=int(_conf.worker_silence_seconds * 4))
+            if threads.hooks.is_saturated or threads.tools.is_saturated:
+                client.set(BUSY_KEY, "1", ex=int(_conf.worker_silence_seconds))
     except redis.RedisError:
         return
 
@@ -70,12 +77,14 @@ def _worker() -> str:
         return "unknown"
     try:
         with _client() as client:
-            seen = client.get(WORKER_KEY)
+            seen, is_busy = client.mget(WORKER_KEY, BUSY_KEY)
     except redis.RedisError:
         return "unknown"
     if not isinstance(seen, bytes):
         return "never seen"
-    return "ok" if time.time() - float(seen) <= _conf.worker_silence_seconds else "silent"
+    if time.time() - float(seen) > _conf.worker_silence_seconds:
+        return "silent"
+    return "busy" if is_busy else "ok"
 
 
 def _client() -> "redis.Redis":

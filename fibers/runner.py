@@ -26,6 +26,7 @@ from fibers.registry import DurableFunction, find_durable
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, dump
+from thinkproject.kernel.threads import act_for
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +106,7 @@ class Run:
 
     async def _call(self, function: DurableFunction) -> JSONValue:
         contexts.enter(self.context)
+        act_for(self.context.owner_id)
         return await function(self.context)
 
 

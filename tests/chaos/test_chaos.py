@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.product import ROOT, Product
+from tests.acceptance.product import ROOT, UNLIMITED, Product
 from tests.chaos.driver import Score, play
 
 IS_LONG = os.environ.get("TEST_CHAOS") == "long"  # make chaos

@@ -15,7 +15,7 @@ from typing import Protocol
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
-from tests.acceptance.product import Plan, Product, start_product
+from tests.acceptance.product import UNLIMITED, Plan, Product, start_product
 from tests.acceptance.proxy import CuttingProxy
 from tests.chromium import require_chromium
 from tests.clients.bundle import DIST, PAGES, served_bundles

@@ -60,3 +60,9 @@ class Unavailable(ThinkError):
     code = "unavailable"
     http_status = 503
     retryable = True
+
+
+class Saturated(Unavailable):
+    """All threads for this kind of code are taken; try again. Data: `kind`, `threads`."""
+
+    code = "threads_saturated"

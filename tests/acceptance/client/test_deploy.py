@@ -15,7 +15,7 @@ import pytest
 from chat.client import ChatClient
 from chat.llm.scripted.handle import answer_in
 from tests.acceptance.client.people import client
-from tests.acceptance.product import Process, Product, wait_for
+from tests.acceptance.product import UNLIMITED, Process, Product, wait_for
 
 CLIENTS = 6
 WORDS = 60

@@ -1,5 +1,7 @@
 """Live says that the process answers, ready that it can serve."""
 
+import asyncio
+import threading
 import time
 from typing import Any
 
@@ -8,6 +10,8 @@ import redis
 from django.test import Client
 
 from chat.health import WORKER_KEY, note_worker
+from thinkproject.kernel import threads
+from thinkproject.kernel.aio import tool_code
 
 
 def test_live_looks_at_nothing(settings: Any) -> None:
@@ -28,6 +32,27 @@ def test_ready_needs_a_worker_that_was_seen(redis_url: str) -> None:
         client.set(WORKER_KEY, repr(time.time() - 60))
     reply = Client().get("/health/ready")
     assert (reply.status_code, reply.json()["parts"]["worker"]) == (503, "silent")
+
+
+@pytest.mark.django_db
+async def test_a_worker_without_free_threads_is_busy_and_ready(settings: Any, redis_url: str) -> None:
+    settings.THINK_TOOL_THREADS = 1
+    gate, started = threading.Event(), threading.Event()
+
+    def hang() -> bool:
+        started.set()
+        return gate.wait(30)
+
+    hanging = asyncio.create_task(tool_code(hang))
+    try:
+        await asyncio.to_thread(started.wait, 10)
+        assert threads.tools.is_saturated
+        await asyncio.to_thread(note_worker)
+        reply = await asyncio.to_thread(Client().get, "/health/ready")
+        assert (reply.status_code, reply.json()["parts"]["worker"]) == (200, "busy")
+    finally:
+        gate.set()
+        await hanging
 
 
 @pytest.mark.django_db
