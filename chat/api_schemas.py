@@ -125,8 +125,20 @@ class InstancePageOut(Schema):
     next_cursor: str | None
 
 
+class WaitOut(Schema):
+    """What a parked turn waits for. `until`: when it goes on without an answer; nothing when it waits for ever."""
+
+    kind: str
+    label: str
+    call_id: str
+    until: datetime | None
+
+
 class TurnOut(Schema):
-    """A turn: one request and its answer. Units: `duration_ms` from start to end."""
+    """A turn: one request and its answer. Units: `duration_ms` from start to end.
+
+    `waits`: what a running turn waits for that holds no worker meanwhile.
+    """
 
     id: str
     request_id: str
@@ -143,6 +155,7 @@ class TurnOut(Schema):
     step_count: int
     duration_ms: int | None
     error: JSONObject | None
+    waits: list[WaitOut]
     accepted_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -22,6 +22,7 @@ from chat.registry import is_served
 from chat.session_verbs import SessionVerbs
 from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.intake import Program
+from chat.turns.parking import answer_wait
 from chat.turns.persistence import response_key
 from chat.turns.status import TurnStatus
 from chat.verbs import HasPorts, SubmissionVerbs, TurnVerbs, to_message
@@ -29,7 +30,7 @@ from fibers.core.states import TERMINAL
 from fibers.selectors import find_by_key
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -123,6 +124,14 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
         """Stop a turn by its request id; `False` when there is none that runs."""
         turn = await db(live.find_turn, self.key, request_id=request_id)
         return turn is not None and await db(cancel_turn, turn.turn_id)
+
+    async def answer_wait(self, call_id: str, value: JSONValue = None, *, wait: str) -> bool:
+        """Answer what a tool's call waits for; see `ToolContext.wait`. `wait` is the key that it gave, or its kind.
+
+        Durability: committed when this returns. False when it was answered before or its time is over.
+        Errors: `CallNotFound`.
+        """
+        return await db(lambda: answer_wait(self.key, call_id, value, wait=wait))
 
     async def clear(self) -> None:
         """Empty the conversation."""

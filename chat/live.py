@@ -11,8 +11,10 @@ from chat.instance_rows import find_instance, lookup_of
 from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
 from chat.turns.status import FINAL, TurnStatus, turn_status
 from chat.turns.under_way import turns_under_way
-from fibers.core.states import TERMINAL
+from fibers.core.states import TERMINAL, FiberStatus
+from fibers.models import Fiber
 from fibers.selectors import is_being_sealed
+from fibers.waits import RESUMED
 from sessions_app import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -222,6 +224,11 @@ def _queued(message: JSONObject, *, is_stopped: bool) -> JSONObject:
     return {**message, "metadata": {**(message.get("metadata") or {}), **marks}}
 
 
+def is_recovering(fiber: Fiber) -> bool:
+    """Whether a turn goes on after an attempt that was lost. One that waits, or has waited, has lost nothing."""
+    return fiber.status == FiberStatus.RUNNING and fiber.attempt > 1 and fiber.reason != RESUMED
+
+
 def turn_ref(turn: Turn) -> TurnRef:
     """Describe a turn. Needs its fiber loaded; no query."""
     status = turn_status(turn.fiber.status, turn.fiber.reason)
@@ -234,7 +241,7 @@ def turn_ref(turn: Turn) -> TurnRef:
         trigger=TurnTrigger(turn.trigger),
         status=status,
         has_begun=turn.started_at is not None,
-        is_recovering=status is TurnStatus.RUNNING and turn.fiber.attempt > 1,
+        is_recovering=is_recovering(turn.fiber),
         message_ids=tuple(turn.options.get("answers", ())),
         assistant_id=turn.assistant_id,
         error_text=turn.error_text,

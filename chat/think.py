@@ -57,6 +57,7 @@ from chat.core.structured import Output
 from chat.errors import ModelNotConfigured
 from chat.session_verbs import KeptSession, SessionVerbs
 from chat.verbs import HasPorts, SavedTurn, Submission, SubmissionVerbs, TurnVerbs
+from fibers.waits import WaitEnd
 from sessions_app.core.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction import CompactionResult, create_compact_function
 from sessions_app.core.context_blocks import Block as ContextBlock
@@ -119,6 +120,7 @@ __all__ = [
     "TurnConfig",
     "TurnContext",
     "UserMessage",
+    "WaitEnd",
     "client_tool",
     "create_compact_function",
     "tool",

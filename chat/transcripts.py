@@ -13,8 +13,8 @@ from chat.models import AgentInstance, Turn
 from chat.turns.compact_queue import Compacting, compaction_state
 from chat.turns.status import TurnStatus, turn_status
 from chat.turns.under_way import fibers_under_way, turns_under_way
-from fibers.core.states import TERMINAL
-from fibers.models import FiberStep
+from fibers.core.states import TERMINAL, FiberStatus
+from fibers.models import Fiber, FiberStep
 from sessions_app import selectors
 from sessions_app.core.messages import StoredMessage
 from thinkproject.kernel.consistent_read import consistent_read
@@ -24,7 +24,10 @@ from tools_app.selectors import call_durations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnView:
-    """A turn as lists show it. Units: `duration_ms` from start to end, nothing while it runs."""
+    """A turn as lists show it. Units: `duration_ms` from start to end, nothing while it runs.
+
+    `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id` and `until`.
+    """
 
     id: str
     request_id: str
@@ -41,6 +44,7 @@ class TurnView:
     step_count: int
     duration_ms: int | None
     error: JSONObject | None
+    waits: tuple[JSONObject, ...]
     accepted_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -218,10 +222,17 @@ def turn_view(turn: Turn) -> TurnView:
         step_count=turn.step_count,
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
+        waits=_waits(turn.fiber),
         accepted_at=turn.accepted_at,
         started_at=begun,
         finished_at=ended,
     )
+
+
+def _waits(fiber: Fiber) -> tuple[JSONObject, ...]:
+    shown = ("kind", "label", "call_id", "until")
+    is_parked = fiber.status == FiberStatus.PARKED
+    return tuple({name: wait.get(name) for name in shown} for wait in fiber.waits) if is_parked else ()
 
 
 def _has_calls(message: StoredMessage) -> bool:

@@ -13,10 +13,11 @@ from django.db import IntegrityError, transaction
 from fibers import leases
 from fibers.core.journal import Journal, Recorded, normalised
 from fibers.core.states import FiberStatus, Interrupt
-from fibers.errors import OutsideFiber, StepMismatch
+from fibers.errors import OutsideFiber, Parked, StepMismatch
 from fibers.models import Fiber, FiberStep
+from fibers.waits import RESUMED, Wait, WaitEnd, read_end
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 _current: ContextVar["FiberContext | None"] = ContextVar("think_current_fiber", default=None)
 _fence: ContextVar[str | None] = ContextVar("think_fence", default=None)
@@ -43,6 +44,8 @@ class FiberContext:
         self.worker = fiber.worker
         self.interrupt: Interrupt | None = None
         self.stashed: JSONValue = fiber.stash
+        self.is_resumed = fiber.reason == RESUMED  # after a wait; nothing was lost
+        self.waited_for: list[JSONObject] = fiber.waits if self.is_resumed else []
         self.progress: int = fiber.progress
         self.settled_callbacks: list[Callable[[FiberStatus], Awaitable[None]]] = []
         self._journal = Journal(claim.entries)
@@ -75,6 +78,17 @@ class FiberContext:
         value = normalised(await function())
         await self.record(key, value)
         return value
+
+    async def wait(self, wait: Wait) -> WaitEnd:
+        """Return how a wait ended, or park until it has: the fiber holds no worker, task or connection meanwhile.
+
+        The function runs again from its beginning, over its journal, and finds the answer here.
+        **Errors:** `Parked`, which the function lets through.
+        """
+        known = self._journal.find(wait.step_key)
+        if known is not None:
+            return read_end(known.value)
+        raise Parked(wait.kind, (wait,))
 
     def record_in(self, key: str, value: JSONValue) -> None:
         """Settle a step in the transaction of the surrounding `fenced()`, with whatever else is written there."""

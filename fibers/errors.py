@@ -8,6 +8,9 @@ ThinkError
 `except Exception` cannot swallow them (`asyncio.CancelledError` does the same).
 """
 
+from collections.abc import Sequence
+
+from fibers.waits import Wait
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue
 
@@ -87,8 +90,12 @@ class Cancelled(BaseException):
 
 
 class Parked(BaseException):
-    """Raised by a durable function that waits for somebody. The fiber holds no worker until it is resumed."""
+    """Raised by a durable function that waits for an answer. The fiber holds no worker until it is resumed.
 
-    def __init__(self, reason: str = "") -> None:
+    `waits`: what for; `FiberContext.wait` raises it with one, a function that waits for several raises one with all.
+    """
+
+    def __init__(self, reason: str = "", waits: Sequence[Wait] = ()) -> None:
         self.reason = reason
+        self.waits = tuple(waits)
         super().__init__(reason)

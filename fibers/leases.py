@@ -5,10 +5,10 @@ IMMEDIATE, PostgreSQL rechecks the condition on the locked row. Every instant is
 callers: the fiber's row first (`fenced`, `cancel_fiber`), then rows of other apps.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import BigIntegerField, Case, F, Value, When
@@ -21,7 +21,8 @@ from fibers.enqueue import FiberSpec, insert_fiber
 from fibers.errors import LeaseLost
 from fibers.models import Fiber, FiberStep
 from fibers.registry import find_durable, resume_windows
-from thinkproject.kernel.jsonvalue import JSONValue
+from fibers.waits import RESUMED, Wait
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 RENEW_BATCH = 500
 SEALER_RETRIES = 8  # what an ended fiber leaves must not be lost to a server that is away for a moment
@@ -61,6 +62,7 @@ class Settlement:
     error: JSONValue = None
     reason: str = ""
     delay_seconds: float = 0.0
+    waits: tuple[Wait, ...] = ()  # of a fiber that parks
     is_failure: bool = False
     was_told: bool = True
 
@@ -76,7 +78,7 @@ def claim(fiber_id: str, worker: str) -> Claim | None:
             claimable = Fiber.objects.filter(pk=fiber_id).claimable().resumable(resume_windows())
             won = claimable.update(
                 status=advance(FiberStatus.PENDING, FiberEvent.CLAIM),
-                reason="",
+                reason=Case(When(reason=RESUMED, then=Value(RESUMED)), default=Value("")),
                 worker=worker,
                 fence=F("fence") + 1,
                 attempt=F("attempt") + 1,
@@ -159,13 +161,16 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
     A cancel that was requested before wins over every other ending. **Errors:** `LeaseLost`.
     """
     with fenced(fiber_id, fence, settlement.progress):
-        fiber = Fiber.objects.get(pk=fiber_id)
+        fiber = Fiber.objects.annotate(now=Now()).get(pk=fiber_id)
         event = _deciding_event(fiber, settlement)
         status = advance(FiberStatus.RUNNING, event)
         is_terminal = status in TERMINAL
         reason = settlement.reason
         if event is FiberEvent.CANCEL:
             reason = fiber.reason or settlement.reason or "cancelled"
+        elif event is FiberEvent.RESUME:
+            reason = RESUMED  # the answer came before it had parked
+        waits = _timed(settlement.waits, fiber)
         Fiber.objects.filter(pk=fiber_id).update(
             status=status,
             reason=reason,
@@ -176,6 +181,8 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
             lease_until=None,
             available_at=Now() + timedelta(seconds=settlement.delay_seconds),
             dispatched_at=None,
+            waits=waits,
+            parked_until=first_end(waits) if status is FiberStatus.PARKED else None,
             finished_at=Now() if is_terminal else None,
             updated_at=Now(),
         )
@@ -183,6 +190,22 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
         if is_terminal and not was_told:
             tidy_after(fiber, status, reason)
     return status
+
+
+def _timed(waits: Sequence[Wait], fiber: Fiber) -> list[JSONObject]:
+    """The waits with the instants at which they are over. One that goes on over another answer keeps its instant."""
+    now: datetime = fiber.now  # type: ignore[attr-defined]  # annotated by `settle`
+    known = {wait["key"]: wait["until"] for wait in fiber.waits}
+    timed = []
+    for wait in waits:
+        until = (now + timedelta(seconds=wait.seconds)).isoformat() if wait.seconds > 0 else None
+        timed.append({**wait.to_json(), "until": known.get(wait.key, until)})
+    return timed
+
+
+def first_end(waits: Sequence[JSONObject]) -> datetime | None:
+    """When the first of some waits is over; nothing where none has an end."""
+    return min((datetime.fromisoformat(wait["until"]) for wait in waits if wait["until"]), default=None)
 
 
 def sealer_key(fiber_id: str, fence: int) -> str:

@@ -47,6 +47,8 @@ class Fiber(models.Model):
     progress = models.PositiveBigIntegerField(default=0)  # settled steps and shown chunks
     recovered_progress = models.PositiveBigIntegerField(default=0)  # `progress` when last recovered
     stalled_at = models.DateTimeField(null=True, blank=True)  # first recovery in a row without progress
+    waits = JSONText(default=list)  # what it was parked for, until the attempt that follows ends
+    parked_until = models.DateTimeField(null=True, blank=True)  # when the first of its waits is over
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     resume_requested_at = models.DateTimeField(null=True, blank=True)  # resumed while it was still running
     dispatched_at = models.DateTimeField(null=True, blank=True)  # when the workers were last told
@@ -72,6 +74,7 @@ class Fiber(models.Model):
             models.Index(fields=["available_at", "id"], condition=Q(status="pending"), name="think_fiber_pending"),
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="think_fiber_leases"),
             models.Index(fields=["share"], condition=Q(status="running"), name="think_fiber_share"),
+            models.Index(fields=["parked_until"], condition=Q(status="parked"), name="think_fiber_parked"),
             models.Index(fields=["finished_at"], name="think_fiber_finished"),
             models.Index(fields=["owner", "created_at"], name="think_fiber_owner"),  # what one asked for lately
             # Finds what is under way in a lane, however much ended there.

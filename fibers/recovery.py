@@ -5,13 +5,13 @@ Runs in every worker, every two seconds, and may run in all of them at once: eac
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import models, transaction
 from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef
 from django.db.models.functions import Coalesce, Now
 
-from fibers import leases
+from fibers import leases, services
 from fibers.conf import fiber_settings
 from fibers.core.budget import RecoveryBudget, Verdict
 from fibers.core.retry import RetryPolicy
@@ -46,6 +46,7 @@ def sweep(*, prune: bool = True) -> SweepCounts:
     """
     moved = [_recover(fiber) for fiber in _expired()]
     ended = sum(_seal_lapsed(fiber) for fiber in _lapsed())
+    _expire_waits()
     return SweepCounts(
         recovered=sum(status is FiberStatus.PENDING for status in moved),
         ended=ended + sum(status not in {FiberStatus.PENDING, None} for status in moved),
@@ -126,6 +127,16 @@ def _event(fiber: Fiber, verdict: Verdict) -> tuple[FiberEvent, str]:
 def _lapsed() -> list[Fiber]:
     windows = resume_windows()
     return list(Fiber.objects.lapsed(windows).order_by("pk")[:BATCH]) if windows else []
+
+
+def _expire_waits() -> None:
+    """Let parked fibers go on whose first wait is over."""
+    over = Fiber.objects.filter(status=FiberStatus.PARKED, parked_until__lt=Now()).order_by("parked_until")
+    for fiber_id, waits in over.values_list("pk", "waits")[:BATCH]:
+        ended = leases.first_end(waits)
+        for wait in waits:
+            if wait["until"] and datetime.fromisoformat(wait["until"]) == ended:
+                services.expire_wait(fiber_id, wait["key"])
 
 
 @transaction.atomic

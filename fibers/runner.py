@@ -205,7 +205,7 @@ def _from_error(context: FiberContext, error: BaseException) -> Settlement | Non
             event=FiberEvent.CANCEL, progress=context.progress, result=error.result, reason=error.reason[:64]
         )
     if isinstance(error, Parked):
-        return Settlement(event=FiberEvent.PARK, progress=context.progress, reason=error.reason[:64])
+        return Settlement(event=FiberEvent.PARK, progress=context.progress, reason=error.reason[:64], waits=error.waits)
     if isinstance(error, LeaseLost):
         return None
     if not isinstance(error, Exception):

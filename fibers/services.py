@@ -10,8 +10,9 @@ from fibers.dispatch import dispatch_on_commit
 from fibers.doorbell import ring_on_commit
 from fibers.enqueue import FiberSpec, insert_fiber
 from fibers.errors import FiberError
-from fibers.models import Fiber
-from thinkproject.kernel.jsonvalue import JSONValue
+from fibers.models import Fiber, FiberStep
+from fibers.waits import EXPIRED, RESUMED, WAIT_PREFIX, answered
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 MOVE_TRIES = 3
 
@@ -104,7 +105,8 @@ def resume_fiber(fiber_id: str) -> bool:
     for _ in range(MOVE_TRIES):
         parked = fiber.filter(status=FiberStatus.PARKED).update(
             status=advance(FiberStatus.PARKED, FiberEvent.RESUME),
-            reason="resumed",
+            reason=RESUMED,
+            parked_until=None,
             available_at=Now(),
             dispatched_at=Now(),
             updated_at=Now(),
@@ -115,6 +117,32 @@ def resume_fiber(fiber_id: str) -> bool:
         if fiber.filter(status=FiberStatus.RUNNING).update(resume_requested_at=Now()):
             return True
     return False
+
+
+@transaction.atomic
+def answer_wait(fiber_id: str, wait_key: str, value: JSONValue) -> bool:
+    """Give a fiber what it waits for. False when that wait has ended already, or the fiber has.
+
+    **Concurrency:** the first answer wins. One that comes while the function still runs is found when it has parked.
+    **Durability:** with the commit the answer is delivered; the fiber goes on whenever a worker takes it.
+    """
+    return _end_wait(fiber_id, wait_key, answered(value))
+
+
+def expire_wait(fiber_id: str, wait_key: str) -> bool:
+    """End a wait whose time is over, unless an answer was first."""
+    with transaction.atomic():
+        return _end_wait(fiber_id, wait_key, EXPIRED)
+
+
+def _end_wait(fiber_id: str, wait_key: str, record: JSONObject) -> bool:
+    if not hold_fiber(fiber_id):
+        return False
+    fiber = Fiber.objects.only("attempt").get(pk=fiber_id)
+    _step, is_first = FiberStep.objects.get_or_create(
+        fiber_id=fiber_id, step_key=f"{WAIT_PREFIX}{wait_key}", defaults={"value": record, "attempt": fiber.attempt}
+    )
+    return is_first and resume_fiber(fiber_id)
 
 
 @transaction.atomic

@@ -34,6 +34,8 @@ from chat.core.structured import Output
 from chat.core.tool_choice import read_tool_choice
 from chat.core.turn_fold import EventTranslator, TurnFold
 from chat.errors import ContextOverflow, ModelError, NetworkLost
+from fibers.errors import Parked
+from fibers.waits import Wait
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall
@@ -355,12 +357,16 @@ class TurnLoop:
     async def _settle_calls(self, calls: list[ToolCall]) -> AsyncGenerator[Chunk, None]:
         """Run calls side by side, each a recorded step of its own; yield their outputs as they come."""
         arrivals: asyncio.Queue[Chunk | BaseException | None] = asyncio.Queue()
+        waits: list[Wait] = []
         tasks = [asyncio.create_task(self._settle_call(call, arrivals)) for call in calls]
         try:
             remaining = len(tasks)
             while remaining:
                 match await arrivals.get():
                     case None:
+                        remaining -= 1
+                    case Parked() as parked:  # the other calls end first; then the turn waits for all that wait
+                        waits.extend(parked.waits)
                         remaining -= 1
                     case BaseException() as error:
                         raise error
@@ -370,6 +376,8 @@ class TurnLoop:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        if waits:
+            raise Parked(waits[0].kind, waits)
         await self._hooks.on_step_finish(self._steps.records()[-1])
 
     async def _settle_call(self, call: ToolCall, arrivals: "asyncio.Queue[Chunk | BaseException | None]") -> None:
@@ -388,6 +396,8 @@ class TurnLoop:
             if chunk is not None:
                 arrivals.put_nowait(chunk)
             arrivals.put_nowait(None)
+        except Parked as parked:
+            arrivals.put_nowait(parked)
         except BaseException as error:
             arrivals.put_nowait(error)
             raise

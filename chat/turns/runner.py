@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from chat import policy
 from chat.core.chunks import Chunk
+from chat.core.chunks import data as data_chunk
 from chat.core.compaction_setup import Fullness
 from chat.core.hooks import (
     ChatErrorContext,
@@ -44,7 +45,7 @@ from chat.turns.titling import writes_titles
 from chat.turns.toolrun import TurnTools
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
-from fibers.errors import Cancelled, Failed, FiberError
+from fibers.errors import Cancelled, Failed, FiberError, Parked
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -98,6 +99,11 @@ class TurnRun:
             return await self._finish(writer, "aborted")
         except FiberError:
             raise  # the lease is lost or the fiber is misused: nothing we write counts
+        except Parked as parked:
+            waits = [{"kind": wait.kind, "label": wait.label, "callId": wait.call_id} for wait in parked.waits]
+            writer.write(data_chunk("think-status", {"kind": "waiting", "waits": waits}, transient=True))
+            await writer.flush_cold()
+            raise
         except ThinkError as error:
             return await self._fail(writer, error)
         except Exception:  # the turn's own boundary: the last attempt ends with a visible reason
@@ -109,7 +115,7 @@ class TurnRun:
 
     async def _answer(self, writer: StreamWriter) -> None:
         self._agent = agent = await make_think(self._facts.key, self._make_agent)
-        if self._context.attempt > 1:
+        if self._is_recovering:
             self._ring_recovering(True)
             await self._ask_recovery(agent)
         assembled = await assemble(
@@ -261,6 +267,11 @@ class TurnRun:
         )
         return await self._finish(writer, "error", error, await reworded(self._agent, error, context))
 
+    @property
+    def _is_recovering(self) -> bool:
+        """Whether an attempt was lost before this one. A turn that waited and goes on has lost nothing."""
+        return self._context.attempt > 1 and not self._context.is_resumed
+
     def _ring_recovering(self, is_recovering: bool) -> None:
         self._ring({"type": "turn.recovering", "recovering": is_recovering})
 
@@ -274,7 +285,7 @@ class TurnRun:
         if status in {FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED}:
             return
         await close_stream(self._turn_id)
-        if self._context.attempt > 1:
+        if self._is_recovering:
             self._ring_recovering(False)
         self._ring({"type": "turn.settled"})
 

@@ -5,6 +5,7 @@ answer continues the conversation (`chat/turns/answers.py`). The hooks run for c
 """
 
 import asyncio
+import functools
 import inspect
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,6 +19,7 @@ from chat.turns.calling import AgentCodeFailed, decide_as, developers_code, obse
 from chat.turns.persistence import TurnFacts
 from fibers.context import FiberContext
 from fibers.errors import FiberError
+from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
@@ -117,11 +119,21 @@ class TurnTools:
                 return
             case Allow(input=changed) if changed is not None:
                 call = ToolCall(call_id=call.call_id, tool_name=call.tool_name, input=changed)
-        if attempt > 1 and not tool.reruns:
+        was_cut = attempt > 1 and not self._was_waiting(call)
+        if was_cut and not tool.reruns:
             yield ToolResult(output=INTERRUPTED, is_error=True)
             return
         async for item in execute(tool, call, self._tool_context(call, attempt)):
             yield item
+
+    def _was_waiting(self, call: ToolCall) -> bool:
+        """Whether this call goes on after a wait: nothing cut it."""
+        return any(wait["call_id"] == call.call_id for wait in self._context.waited_for)
+
+    async def _wait(self, call: ToolCall, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
+        wait_key = f"{call.call_id}:{key or kind}"[:150]
+        wait = Wait(key=wait_key, kind=kind[:40], label=label[:200], call_id=call.call_id, seconds=seconds)
+        return await self._context.wait(wait)
 
     async def _decide(self, call: ToolCall, attempt: int) -> ToolDecision:
         context = ToolCallContext(
@@ -146,6 +158,7 @@ class TurnTools:
             attempt=attempt,
             idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
             shared=self.view.shared,
+            waiter=functools.partial(self._wait, call),
         )
 
 

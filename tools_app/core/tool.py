@@ -18,9 +18,10 @@ from typing import Any, TypeAlias, overload
 
 from pydantic import BaseModel
 
+from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
-from tools_app.errors import ToolDeclarationInvalid
+from tools_app.errors import ToolDeclarationInvalid, ToolError
 
 NAME_PATTERN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 DEFAULT_TIMEOUT_SECONDS = 60.0
@@ -43,7 +44,23 @@ class ToolContext:
     attempt: int
     idempotency_key: str
     shared: Any = None
+    waiter: "Waiter | None" = None
 
+    async def wait(self, kind: str, *, label: str = "", key: str = "", seconds: float = 0.0) -> WaitEnd:
+        """Park the turn until somebody answers, and return the answer. For async tools.
+
+        `kind` and `label` tell people what is waited for, `key` tells several waits of one call apart, `seconds` is how
+        long (0: for ever). Meanwhile the turn holds no worker. Durability: the tool runs again from its beginning once
+        the answer is there, and finds it here; what it does before it waits happens again, under the same
+        `idempotency_key`. Errors: `ToolError` where nothing can wait.
+        """
+        if self.waiter is None:
+            raise ToolError("This tool waits for an answer, which is possible within a turn only.")
+        return await self.waiter(kind, label, key, seconds)
+
+
+Waiter: TypeAlias = Callable[[str, str, str, float], Awaitable[WaitEnd]]
+"""Waits for a kind of answer, with a label, a key and a limit in seconds."""
 
 ApprovalRule: TypeAlias = bool | Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]
 """Whether a person must approve a call: always, never, or what a function of its input says. May be async."""

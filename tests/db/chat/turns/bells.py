@@ -26,3 +26,13 @@ async def bell_of(listening: tuple[Any, str], kind: str) -> JSONObject:
             bell: JSONObject = await layer.receive(channel)
             if bell["type"] == kind:
                 return bell
+
+
+async def kinds_until(listening: tuple[Any, str], kind: str) -> list[str]:
+    """The kinds of all notifications up to the next one of a kind."""
+    layer, channel = listening
+    kinds: list[str] = []
+    async with asyncio.timeout(5):
+        while kind not in kinds:
+            kinds.append((await layer.receive(channel))["type"])
+    return kinds
