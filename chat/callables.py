@@ -9,7 +9,7 @@
             yield "first"
 
 Nothing else of an agent can be reached from outside. Arguments come by position and are checked against the signature's
-types; an async generator streams its items.
+types. An async generator streams its items; one that ends with a value yields it last, as `StreamResult(value)`.
 """
 
 import functools
@@ -26,7 +26,7 @@ from chat.errors import CallRefused
 from thinkproject.kernel.aio import user_code
 from thinkproject.kernel.threads import acting_for
 
-__all__ = ["client_callable"]
+__all__ = ["StreamResult", "client_callable"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__think_callable__"
@@ -53,6 +53,13 @@ def client_callable(method: F | None = None, /, *, name: str = "") -> F | Callab
 
 
 callable = client_callable  # noqa: A001 - the former name, which shadows the builtin where it is imported
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResult:
+    """The value with which a streaming callable ends: the last thing that it yields. Clients get it in `onDone`."""
+
+    value: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

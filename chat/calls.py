@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from chat.agent import Connection, InstanceKey
-from chat.callables import CallableInfo, call, find_callable, stream
+from chat.callables import CallableInfo, StreamResult, call, find_callable, stream
 from chat.core import frames
 from chat.errors import AgentNotFound, CallRefused
 from chat.instance_state import asked_by
@@ -73,9 +73,16 @@ class Calls:
         if not info.is_streaming:
             result = await call(agent, info, frame.args)
             return frames.rpc_ok(frame.id) if result is None else _encoded(frame.id, result)
+        end = frames.rpc_ok(frame.id)
+        has_result = False
         async for item in stream(agent, info, frame.args):
-            await self._send(_encoded(frame.id, item, done=False))
-        return frames.rpc_ok(frame.id)
+            if has_result:
+                raise CallRefused(f"Method {info.name} went on after its result")
+            if isinstance(item, StreamResult):
+                end, has_result = _encoded(frame.id, item.value), True
+            else:
+                await self._send(_encoded(frame.id, item, done=False))
+        return end
 
 
 def _encoded(call_id: str, result: object, *, done: bool = True) -> str:

@@ -107,6 +107,13 @@ def test_streaming_call(make_room: MakeRoom, line: str) -> None:
     assert call(tab, "count", 0, streams=True)["done"] == [None]
 
 
+@LINES
+def test_streaming_call_that_ends_with_a_value(make_room: MakeRoom, line: str) -> None:
+    tab = make_room(line=line, agent="board").open("first")
+    seen = call(tab, "total", 3, streams=True)
+    assert seen == {"chunks": [0, 1, 2], "done": [3], "errors": [], "result": 3}
+
+
 def test_streaming_call_that_fails(room: Room) -> None:
     tab = room.open("first")
     seen = call(tab, "count", 5, 0, 2, streams=True)

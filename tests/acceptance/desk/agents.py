@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.cache import cache
 
-from chat.callables import client_callable
+from chat.callables import StreamResult, client_callable
 from chat.client import ChatClient
 from chat.core import frames
 from chat.core import side_frames as side
@@ -181,6 +181,13 @@ class Board(Think):
                 raise ValueError(f"stuck at {number}")
             yield number
             await asyncio.sleep(pause)
+
+    @client_callable
+    async def total(self, to: int) -> AsyncIterator[int | StreamResult]:
+        """Count, and end with the sum."""
+        for number in range(to):
+            yield number
+        yield StreamResult(sum(range(to)))
 
     @client_callable
     async def rest(self, seconds: float) -> str:

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from chat import calls, registry, watch
 from chat.agent import Connection, InstanceKey, StateSource
-from chat.callables import client_callable
+from chat.callables import StreamResult, client_callable
 from chat.consumers import AgentConsumer
 from chat.errors import StateRefused
 from chat.making import make_agent
@@ -60,6 +60,14 @@ class BoardBase(Think, abstract=True):
             yield number
             if number == 7:
                 raise ValueError("seven")
+
+    @client_callable
+    async def total(self, to: int) -> AsyncIterator[int | StreamResult]:
+        for number in range(to):
+            yield number
+        yield StreamResult({"total": sum(range(to))})
+        if to > 5:
+            yield to
 
     @client_callable
     async def nothing(self) -> None:
@@ -132,6 +140,17 @@ async def set_state(socket: Any, value: Any) -> None:
 
 async def next_state(socket: Any) -> Any:
     return (await frames_until(socket, "cf_agent_state"))[-1]["state"]
+
+
+async def test_a_streaming_call_ends_with_a_value(connect: Connect) -> None:
+    socket = await connect()
+    assert await rpc(socket, "total", 2) == [
+        {"success": True, "done": False, "result": 0},
+        {"success": True, "done": False, "result": 1},
+        {"success": True, "done": True, "result": {"total": 1}},
+    ]
+    last = (await rpc(socket, "total", 6))[-1]
+    assert last == {"success": False, "error": "Method total went on after its result"}
 
 
 async def test_initial_state_follows_the_identity_and_makes_no_row(connect: Connect) -> None:
