@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from chat.agent import Connection, InstanceKey
-from chat.callables import CallableInfo, StreamResult, call, find_callable, stream
+from chat.callables import CallableInfo, StreamResult, find_callable
 from chat.core import frames
 from chat.errors import AgentNotFound, CallRefused
 from chat.instance_state import asked_by
+from chat.invocation import call, stream
 from chat.making import make_agent
 from chat.registry import get_agent_class
 from chat.turns.calling import AgentCodeFailed, developers_code

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from chat.agent import Agent, ChatHost, Connection, InstanceKey
+from chat.callables import StreamResult, client_callable
 from chat.context_verbs import ContextVerbs
 from chat.core.compaction_policy import CompactionPolicy
 from chat.core.context_policy import ContextPolicy
@@ -105,6 +106,7 @@ __all__ = [
     "StoredSearch",
     "StoredSkills",
     "StoredText",
+    "StreamResult",
     "Submission",
     "Substitute",
     "TextContent",
@@ -121,6 +123,7 @@ __all__ = [
     "TurnContext",
     "UserMessage",
     "WaitEnd",
+    "client_callable",
     "client_tool",
     "create_compact_function",
     "tool",
