@@ -151,6 +151,12 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
         problems.append(f"max_steps must be a positive whole number, not {max_steps!r}.")
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         problems.append(f"max_persisted_messages must be None or a positive whole number, not {limit!r}.")
+    most: Any = agent_class.max_recoveries
+    if most is not None and (type(most) is not int or most < 0):
+        problems.append(f"max_recoveries must be None or a whole number from 0, not {most!r}.")
+    text: Any = agent_class.interrupted_text
+    if not isinstance(text, str) or not text.strip():
+        problems.append(f"interrupted_text must be a text, not {text!r}.")
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
     return problems

@@ -25,7 +25,7 @@ from chat.making import make_agent
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.streams.reader import close_stream, read
 from chat.streams.writer import StreamWriter
-from chat.think import Think
+from chat.think import INTERRUPTED_TEXT, Think
 from chat.turns.calling import decide, is_overridden, observe, reworded
 from chat.turns.compacting import compact_session
 from chat.turns.continuing import expire_question
@@ -42,7 +42,7 @@ from chat.turns.persistence import (
     store_answer,
 )
 from chat.turns.room import auto_compaction_is_on
-from chat.turns.runner import INTERRUPTED, TurnRun
+from chat.turns.runner import TurnRun
 from chat.turns.status import SKIPPED_REASON
 from chat.turns.summarising import write_summary
 from chat.turns.titling import write_title
@@ -188,7 +188,9 @@ async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONOb
     told = ChatErrorContext(
         request_id=facts.request_id, stage="recovery", messages_persisted=has_content(message), code="interrupted"
     )
-    return await reworded(_find_agent(facts.key), ThinkError(INTERRUPTED), told)
+    agent = _find_agent(facts.key)
+    text = agent.interrupted_text if isinstance(agent, Think) else INTERRUPTED_TEXT
+    return await reworded(agent, ThinkError(text), told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,6 +140,7 @@ def __getattr__(name: str) -> Any:
 USE_LOOP = object()
 """What `on_chat_message` returns to have the agentic loop answer."""
 
+INTERRUPTED_TEXT = "The assistant was interrupted and could not recover. Please try again."
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
@@ -159,6 +160,13 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
 
     chat_recovery: ClassVar[bool] = True
     """Whether turns that a crash cut go on by themselves. Turns are durable either way."""
+
+    max_recoveries: ClassVar[int | None] = None
+    """How often in a row a turn whose worker was lost goes on, with nothing shown or settled in between; then it is
+    given up. `None` asks settings (`THINK_FIBER_MAX_RECOVERIES`)."""
+
+    interrupted_text: ClassVar[str] = INTERRUPTED_TEXT
+    """What people read when a turn is given up after crashes. `on_chat_error` may still reword it."""
 
     keeps_sessions: ClassVar[bool] = False
     """Whether an instance keeps several histories, of which one is current. Most agents keep one: a conversation of its

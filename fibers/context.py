@@ -40,6 +40,7 @@ class FiberContext:
         self.attempt = fiber.attempt
         self.retries = fiber.retries
         self.max_retries = fiber.max_retries
+        self.recoveries = fiber.recoveries  # lost leases in a row without progress in between
         self.fence = fiber.fence
         self.worker = fiber.worker
         self.interrupt: Interrupt | None = None

@@ -213,7 +213,9 @@ def _from_error(context: FiberContext, error: BaseException) -> Settlement | Non
         return None  # not an end of the function but of us: the lease runs out, recovery decides
     if context.interrupt is not None:
         return _interrupted(context)
-    logger.warning("fiber failed", exc_info=error, extra={"action": "fiber_error", "fiber_id": context.fiber_id})
+    # What was foreseen needs no traceback: its code and its words say what happened.
+    extra = {"action": "fiber_error", "fiber_id": context.fiber_id, "error": str(error)[:ERROR_CHARACTERS]}
+    logger.warning("fiber failed", exc_info=None if isinstance(error, ThinkError) else error, extra=extra)
     if isinstance(error, Failed):
         return _failure(context, error.error_code, error.message, is_final=error.is_final, was_told=True)
     if isinstance(error, ThinkError):

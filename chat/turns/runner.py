@@ -30,7 +30,7 @@ from chat.instance_rows import find_instance
 from chat.policy import StepsSoFar
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
-from chat.think import USE_LOOP, Think
+from chat.think import INTERRUPTED_TEXT, USE_LOOP, Think
 from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.calling import decide, decide_as, developers_code, is_overridden, iterate, observe, reworded
@@ -52,7 +52,6 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
 
-INTERRUPTED = "The assistant was interrupted and could not recover. Please try again."
 INTERNAL = "Something went wrong on our side. Please try again."
 
 
@@ -182,7 +181,7 @@ class TurnRun:
         if self._standing.cut_was_shown:
             # What was shown cannot be asked for again in the middle: it is kept, and the turn ends with it.
             self._gave_up = True
-            raise ThinkError(INTERRUPTED)
+            raise ThinkError(INTERRUPTED_TEXT if self._agent is None else self._agent.interrupted_text)
         async with aclosing(iterate(stream)) as chunks:
             async for chunk in chunks:
                 if chunk["type"] not in {"start", "finish"}:
@@ -190,6 +189,9 @@ class TurnRun:
         yield _fold(fold, {"type": "finish", "finishReason": "stop"})
 
     async def _ask_recovery(self, agent: Think) -> None:
+        if agent.max_recoveries is not None and self._context.recoveries > agent.max_recoveries:
+            self._gave_up = True
+            raise ThinkError(agent.interrupted_text)
         standing = self._standing
         decision = RecoveryDecision(continue_turn=agent.chat_recovery)
         context = RecoveryContext(

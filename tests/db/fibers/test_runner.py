@@ -371,3 +371,21 @@ async def test_what_did_not_end_itself_is_tidied_up_after(
         held.rung(fiber.pk)
     await run_until_idle()
     assert [what for what in seen if what != fiber.pk] == tidied_after
+
+
+@pytest.mark.parametrize(
+    ("error", "has_traceback"),
+    [(Failed("refused", "The provider refused.", is_final=True), False), (ValueError("a bug"), True)],
+)
+async def test_only_what_nobody_foresaw_is_logged_with_a_traceback(
+    caplog: pytest.LogCaptureFixture, error: Exception, has_traceback: bool
+) -> None:
+    async def fails(_context: FiberContext) -> None:
+        raise error
+
+    caplog.set_level("WARNING", logger="fibers.runner")
+    await start(fails)
+    await run_until_idle()
+    [noted] = [record for record in caplog.records if getattr(record, "action", "") == "fiber_error"]
+    assert bool(noted.exc_info) is has_traceback
+    assert str(error) in getattr(noted, "error", "")

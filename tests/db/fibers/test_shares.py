@@ -53,7 +53,12 @@ def test_a_refused_fiber_runs_once_there_is_room() -> None:
 
 def test_the_next_sweep_sends_what_was_refused(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[str] = []
-    monkeypatch.setattr("fibers.recovery.dispatch_now", lambda ids: sent.extend(ids) or len(ids))
+
+    def note(ids: list[str]) -> int:
+        sent.extend(ids)
+        return len(ids)
+
+    monkeypatch.setattr("fibers.recovery.dispatch_now", note)
     first, second, third = start("user:1", 3)
     assert claimed([first, second, third]) == [True, True, False]
     assert _dispatch_unclaimed() == 0  # there is no room yet, so nobody is told in vain

@@ -318,6 +318,13 @@ class Tiny(Think):  # three lines, as the README says
         return MODELS["current"]
 
 
+class Hasty(Plain):
+    """Goes on once after a crash without progress, and has words of its own for the end."""
+
+    max_recoveries = 1
+    interrupted_text = "The line broke twice. Ask again."
+
+
 class Resigned(Plain):
     """Never goes on by itself after a crash."""
 

@@ -231,6 +231,22 @@ async def test_a_turn_that_is_given_up_is_over_once_its_rest_is_stored(make_room
     assert "could not recover" in (await room.turn(turn.pk)).error_text
 
 
+async def test_a_class_says_how_often_a_turn_goes_on_and_what_is_said_then(make_room: MakeRoom) -> None:
+    room = make_room("hasty")
+    with mortal(room, 3, 0, 0, 0, 0, 0):
+        turn = await room.say("stream 12 words")
+    assert (status_of(turn), turn.error_text) == ("error", "The line broke twice. Ask again.")
+    assert text_of((await room.transcript())[-1])
+
+
+async def test_a_class_has_words_for_a_turn_that_the_sweep_gives_up(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_FIBER_MAX_RECOVERIES = 0
+    room = make_room("hasty")
+    with mortal(room, 0, 0, 0):
+        turn = await room.say("stream 12 words")
+    assert (status_of(turn), turn.error_text) == ("error", "The line broke twice. Ask again.")
+
+
 async def test_an_agent_may_resign_from_recovery(make_room: MakeRoom) -> None:
     room = make_room("resigned")
     with mortal(room, 3):
