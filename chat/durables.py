@@ -16,7 +16,7 @@ from chat.core.durable_names import (
     TURN_FIBER,
 )
 from chat.core.hooks import ChatErrorContext, ChatResponse, ResponseStatus
-from chat.core.loop import TurnTotals, recorded_outputs, totals_of
+from chat.core.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
 from chat.core.turn_fold import TurnFold
 from chat.doorbell import group_of, ring
 from chat.errors import AgentNotFound
@@ -46,6 +46,7 @@ from chat.turns.runner import TurnRun
 from chat.turns.status import SKIPPED_REASON
 from chat.turns.summarising import write_summary
 from chat.turns.titling import write_title
+from chat.turns.toolrun import INTERRUPTED, close_cut
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
 from fibers.errors import Failed
@@ -168,6 +169,10 @@ async def seal_turn(context: FiberContext) -> JSONValue:
                 fold.apply(load(record.text))
             for chunk in recorded_outputs(fold, records):
                 writer.write(chunk)
+            if fold.unsettled_calls():
+                cut = await db(close_cut, context, turn_id)
+                for chunk in cut_outputs(fold, cut, INTERRUPTED):
+                    writer.write(chunk)
             message, original_ids = await db(fit_answer, facts.key.owner_id, fold.message)
             sealed = _Sealed(
                 message=message,

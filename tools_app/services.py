@@ -57,6 +57,15 @@ def settle_call(call_id: str, *, turn_id: str, result: ToolResult) -> bool:
 
 
 @transaction.atomic
+def close_cut_calls(turn_id: str, text: str) -> list[str]:
+    """Settle the calls of a turn that still ran when it ended, as failed with this text. Returns their call ids."""
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, status=CallStatus.RUNNING)
+    ids = dict(rows.select_for_update().values_list("pk", "call_id"))
+    ToolCallRecord.objects.filter(pk__in=ids).update(status=CallStatus.FAILED, output=text, settled_at=timezone.now())
+    return list(ids.values())
+
+
+@transaction.atomic
 def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, owner_id: int | None) -> ToolCallRecord:
     """Write that a call waits for somebody outside its turn; returns its row. Safe to call again; the first counts."""
     expires = None if pause.expires_seconds is None else Now() + timedelta(seconds=pause.expires_seconds)

@@ -7,7 +7,7 @@ What does not fit into the model's context is asked for again once there is room
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
@@ -421,6 +421,15 @@ def recorded_outputs(fold: TurnFold, records: Mapping[str, JSONValue]) -> list[C
         if chunk is not None:
             outputs.append(chunk)
             fold.apply(chunk)
+    return outputs
+
+
+def cut_outputs(fold: TurnFold, call_ids: Collection[str], text: str) -> list[Chunk]:
+    """Outputs of calls that ran when their turn ended and will have no result: an error that says so. Folds them."""
+    cut = [call for call in fold.unsettled_calls() if call.call_id in call_ids]
+    outputs = [chunks.tool_output_error(call.call_id, text) for call in cut]
+    for chunk in outputs:
+        fold.apply(chunk)
     return outputs
 
 

@@ -23,7 +23,7 @@ from chat.core.hooks import (
     StepContext,
     StepRecord,
 )
-from chat.core.loop import StepView, TurnLoop, TurnTotals, recorded_outputs, totals_of
+from chat.core.loop import StepView, TurnLoop, TurnTotals, cut_outputs, recorded_outputs, totals_of
 from chat.doorbell import ring
 from chat.errors import TurnTimeout
 from chat.instance_rows import find_instance
@@ -42,7 +42,7 @@ from chat.turns.recovery import Standing, find_standing, partial_text, without_p
 from chat.turns.slots import wait_for_input
 from chat.turns.summarising import start_summary, writes_summaries
 from chat.turns.titling import writes_titles
-from chat.turns.toolrun import TurnTools
+from chat.turns.toolrun import INTERRUPTED, TurnTools, close_cut
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError, Parked
@@ -224,6 +224,10 @@ class TurnRun:
     ) -> JSONObject:
         for chunk in recorded_outputs(self._standing.fold, dict(self._context.records())):
             writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
+        if outcome != "completed" and self._standing.fold.unsettled_calls():
+            cut = await db(close_cut, self._context, self._turn_id)
+            for chunk in cut_outputs(self._standing.fold, cut, INTERRUPTED):
+                writer.write(chunk)
         said = self._standing.fold.message
         kept = said if self._keeps_partial else without_partial(said)
         message, original_ids = await db(fit_answer, self._facts.key.owner_id, kept)

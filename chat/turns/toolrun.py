@@ -28,7 +28,7 @@ from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.toolset import Toolset
 from tools_app.executor import execute
-from tools_app.services import begin_call
+from tools_app.services import begin_call, close_cut_calls
 
 DECISIONS: Any = Allow | Block | Substitute
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
@@ -160,6 +160,12 @@ class TurnTools:
             shared=self.view.shared,
             waiter=functools.partial(self._wait, call),
         )
+
+
+def close_cut(context: FiberContext, turn_id: str) -> list[str]:
+    """Settle the calls that still ran when their turn was stopped or given up. Returns their ids. Fenced."""
+    with context.fenced():
+        return close_cut_calls(turn_id, INTERRUPTED)
 
 
 async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 from chat.testing import worker
 from chat.think import Think, Tool, ToolContext, tool
+from chat.turns.toolrun import INTERRUPTED
 from fibers.context import current_fiber
 from fibers.testing import die
 from thinkproject.kernel.aio import db
@@ -110,7 +111,9 @@ async def test_a_stop_reaches_tools_that_run(make_room: MakeRoom) -> None:
     assert sorted(STOPPED) == ["one", "two"]
     assert status_of(await room.turn(admission.turn.pk)) == "aborted"
     assert len(room.model.requests) == 1
-    await room.say("say: On we go.")
     calls = [part for message in await room.transcript() for part in message["parts"] if "toolCallId" in part]
-    assert [call["state"] for call in calls] == ["output-error"] * 2
+    assert [(call["state"], call["errorText"]) for call in calls] == [("output-error", INTERRUPTED)] * 2
+    rows = await db(lambda: list(ToolCallRecord.objects.filter(turn_id=admission.turn.pk)))
+    assert [(row.status, row.output) for row in rows] == [("failed", INTERRUPTED)] * 2
+    await room.say("say: On we go.")
     assert text_of((await room.transcript())[-1]) == "On we go."
