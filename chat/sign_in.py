@@ -64,9 +64,14 @@ def consume_link(secret: str) -> AbstractBaseUser:
     return get_user_model().objects.get(pk=user_id)
 
 
+def has_links() -> bool:
+    """Whether there are sign-in links here: not on a production server."""
+    return not getattr(settings, "IS_PRODUCTION", bool(settings.ALLOWED_HOSTS))
+
+
 def refuse_in_production() -> None:
     """Errors: `SignInDenied` on a production server, which has a login page and people of its own."""
-    if getattr(settings, "IS_PRODUCTION", bool(settings.ALLOWED_HOSTS)):
+    if not has_links():
         raise SignInDenied("Sign-in links work only on a server without ALLOWED_HOSTS.")
 
 

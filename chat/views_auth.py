@@ -54,6 +54,10 @@ class SignIn(LoginView):
     template_name = "chat/login.html"
     redirect_authenticated_user = True
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Tell the page whether there are sign-in links here: `make run` makes a user without a password."""
+        return {**super().get_context_data(**kwargs), "has_links": sign_in.has_links()}
+
     def get_default_redirect_url(self) -> str:
         """Go to the conversations."""
         return home_url()
