@@ -15,6 +15,7 @@ from typing import Any
 from axes.handlers.database import AxesDatabaseHandler
 from axes.helpers import get_client_username
 from axes.models import AccessAttempt
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
@@ -100,9 +101,16 @@ class SignInAttempts(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
 
 
 def client_network(request: HttpRequest) -> str:
-    """Whose attempts count together: an IPv4 address, or the network of an IPv6 one."""
+    """Whose attempts count together: an IPv4 address, or the network of an IPv6 one.
+
+    Behind a proxy that is trusted (`THINK_TRUST_PROXY`) it is the last address of `X-Forwarded-For`, which the proxy
+    wrote itself; what stands before it may be the client's invention.
+    """
+    peer = str(request.META.get("REMOTE_ADDR", ""))
+    if getattr(settings, "TRUSTS_PROXY", False):
+        peer = str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() or peer
     try:
-        address = ipaddress.ip_address(request.META.get("REMOTE_ADDR", ""))
+        address = ipaddress.ip_address(peer)
     except ValueError:
         return UNKNOWN_ADDRESS
     if isinstance(address, ipaddress.IPv4Address):

@@ -102,6 +102,17 @@ def test_forwarded_headers_of_a_client_change_nothing(alice: User) -> None:
     assert forged == [200, 200, 200, 429]
 
 
+def test_behind_a_trusted_proxy_the_address_is_the_one_that_it_wrote(alice: User, settings: Any) -> None:
+    settings.TRUSTS_PROXY = True
+
+    def through(forwarded: str) -> int:
+        body = {"username": "alice", "password": WRONG}
+        return Client().post("/sign-in/", body, REMOTE_ADDR="10.0.0.9", HTTP_X_FORWARDED_FOR=forwarded).status_code
+
+    assert [through(f"10.7.7.{number}, 10.1.1.1") for number in range(4)] == [200, 200, 200, 429]
+    assert through("10.1.1.2") == 200
+
+
 def test_zero_is_no_limit(alice: User, settings: Any) -> None:
     settings.THINK_SIGN_IN_TRIES = settings.THINK_SIGN_IN_TRIES_PER_ADDRESS = 0
     assert {attempt().status_code for _ in range(12)} == {200}
