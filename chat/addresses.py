@@ -63,7 +63,7 @@ def parse_address(raw_path: str | bytes, *, prefix: str = PREFIX) -> Address:
         raise AgentNotFound
     decoded = [_decode(segment) for segment in segments[start:]]
     agent, name, *rest = decoded
-    if not is_name(agent) or _SUB in {agent, name} or not is_name(name):
+    if not is_root_name(agent) or not is_root_name(name):
         raise AgentNotFound
     address = Address(agent=agent, name=name, rest=tuple(rest))
     if len(address.hops) > MAX_HOPS or not all(is_name(hop.agent) and is_name(hop.name) for hop in address.hops):
@@ -80,4 +80,11 @@ def _decode(segment: str) -> str:
 
 def is_name(name: str) -> bool:
     """Whether an instance, or a class, can be called so."""
-    return bool(name) and len(name) <= _MAX_NAME and name not in {".", ".."} and "\x00" not in name
+    if not name or len(name) > _MAX_NAME or name in {".", ".."} or "\x00" in name:
+        return False
+    return not any("\ud800" <= character <= "\udfff" for character in name)  # no address can carry half a character
+
+
+def is_root_name(name: str) -> bool:
+    """Whether an instance that is no sub-agent can be called so: its address must not read like a sub-agent's."""
+    return is_name(name) and name != _SUB

@@ -24,7 +24,7 @@ from chat.models import AgentInstance, ApiToken, Attachment, StreamSegment, Turn
 from chat.provider_requests import ProviderRequest, provider_requests
 from chat.streams.cold import prune_segments
 from chat.turns.admission import cancel_turn
-from chat.turns.status import turn_status
+from chat.turns.status import SKIPPED_REASON, TurnStatus, fiber_statuses, turn_status
 from fibers.models import FiberStep
 from fibers.services import requeue_fiber
 from sessions_app.admin_context import CompactionAdmin
@@ -79,6 +79,29 @@ class ClaimedFilter(admin.SimpleListFilter):
         return queryset if self.value() is None else queryset.filter(claimed_at__isnull=self.value() == "0")
 
 
+class StatusFilter(admin.SimpleListFilter):
+    """Turns by their status, in the words of the list."""
+
+    title = "status"
+    parameter_name = "status"
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return all words."""
+        return [(status.value, status.value) for status in TurnStatus]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the chosen ones."""
+        if self.value() not in set(TurnStatus):
+            return queryset
+        status = TurnStatus(str(self.value()))
+        rows = queryset.filter(fiber__status__in=fiber_statuses(status))
+        if status is TurnStatus.SKIPPED:
+            return rows.filter(fiber__reason=SKIPPED_REASON)
+        return rows.exclude(fiber__reason=SKIPPED_REASON) if status is TurnStatus.ABORTED else rows
+
+
 @admin.register(Turn)
 class TurnAdmin(ActionAdmin):
     """Turns: how they went, what they cost, and exactly what the model was asked in each step."""
@@ -87,7 +110,7 @@ class TurnAdmin(ActionAdmin):
         *("id", "instance", "status", "trigger", "model_name", "input_tokens", "output_tokens", "cost", "step_count"),
         *("accepted_at", "duration", "error_code"),
     )
-    list_filter = ("fiber__status", "trigger", "accepted_at")
+    list_filter = (StatusFilter, "trigger", "accepted_at")
     list_select_related = ("instance", "fiber")
     search_fields = ("=id", "=request_id", "=instance__id", "=assistant_id")
     search_help_text = "The exact id of a turn, a request, a conversation or an answer."

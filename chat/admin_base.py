@@ -25,6 +25,11 @@ class ActionAdmin(ReadOnlyAdmin):
         return request.user.has_perm(f"{self.opts.app_label}.delete_{self.opts.model_name}")
 
 
+def reads_messages(request: HttpRequest) -> bool:
+    """Whether this person may read what was written. A provisional title is the first words of a message."""
+    return request.user.has_perm("think_sessions.view_message")
+
+
 class AgentFilter(admin.SimpleListFilter):
     """By agent. Choices come from the registry, not from a DISTINCT over the table."""
 

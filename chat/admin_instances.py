@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from typing_extensions import override
 
 from chat import instances
-from chat.admin_base import ActionAdmin, AgentFilter, link_to
+from chat.admin_base import ActionAdmin, AgentFilter, link_to, reads_messages
 from chat.conversation_pruning import MAX_DAYS, MAX_PLANNED, PruneRule, plan_pruning, prune_conversations
 from chat.errors import ConfigChanged, ConfigInvalid, InputInvalid
 from chat.instance_config import ConfigView, save_config, view_config
@@ -128,6 +128,29 @@ class AgentInstanceAdmin(ActionAdmin):
     actions = ("delete_conversations",)
 
     @override
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Without titles for who may not read messages."""
+        return [self._title_field(request) if name == "title" else name for name in self.list_display]
+
+    @override
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """As in the list."""
+        return [self._title_field(request) if name == "title" else name for name in self.fields]
+
+    @override
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        """A search for how titles begin would tell them, too."""
+        return [name for name in self.search_fields if name != "^title" or reads_messages(request)]
+
+    def _title_field(self, request: HttpRequest) -> str:
+        return "title" if reads_messages(request) else "given_title"
+
+    @admin.display(description="title")
+    def given_title(self, row: AgentInstance) -> str:
+        """The title, unless it is the first words of a message."""
+        return "-" if row.title_is_provisional else row.title
+
+    @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[AgentInstance]:
         """Add what the histories inside cost; sub-agents have a line of their own."""
         rows: QuerySet[AgentInstance] = super().get_queryset(request)
@@ -231,7 +254,7 @@ class AgentInstanceAdmin(ActionAdmin):
         return self._page(request, "config", title=title, form=form, instance=instance, schema=schema)
 
     def _page(self, request: HttpRequest, name: str, **context: Any) -> HttpResponse:
-        base = {**self.admin_site.each_context(request), "opts": self.opts}
+        base = {**self.admin_site.each_context(request), "opts": self.opts, "reads_messages": reads_messages(request)}
         return TemplateResponse(request, f"admin/think_chat/agentinstance/{name}.html", {**base, **context})
 
 

@@ -82,21 +82,19 @@ def _store(owner_id: int, data: bytes, label: str, media_type: str, *, is_paced:
     attachment_id = new_attachment_id()
     store = storage()
     storage_name = store.save(f"{FOLDER}/{attachment_id}", ContentFile(data))
-    row = Attachment(
-        id=attachment_id,
-        owner_id=owner_id,
-        name=label,
-        media_type=media_type,
-        byte_size=len(data),
-        sha256=hashlib.sha256(data).hexdigest(),
-        storage_name=storage_name,
-    )
     try:
         with transaction.atomic():
             lock_owner(owner_id)
             _check_limits(owner_id, len(data), is_paced=is_paced)
-            row.save(force_insert=True)
-        return row
+            return Attachment.objects.create(
+                id=attachment_id,
+                owner_id=owner_id,
+                name=label,
+                media_type=media_type,
+                byte_size=len(data),
+                sha256=hashlib.sha256(data).hexdigest(),
+                storage_name=storage_name,
+            )
     except (DatabaseError, QuotaExceeded):
         store.delete(storage_name)
         raise

@@ -27,11 +27,13 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 
 from chat import tokens
+from chat.addresses import is_root_name
 from chat.agent import InstanceKey
 from chat.conf_access import AccessSettings
 from chat.errors import (
     AgentNotFound,
     AttachmentNotFound,
+    InputInvalid,
     InstanceNotFound,
     OriginDenied,
     TurnNotFound,
@@ -82,8 +84,13 @@ def require_user(user: User) -> AbstractBaseUser:
 
 
 def open_agent(user: User, agent: str, name: str) -> OpenedAgent:
-    """Open the user's own instance of this agent and name. Writes nothing. Errors: as `open_key`."""
+    """Open the user's own instance of this agent and name. Writes nothing.
+
+    Errors: as `open_key`; `InputInvalid` for a name that no address can have.
+    """
     owner = require_user(user)
+    if not is_root_name(name):
+        raise InputInvalid(f"A conversation cannot be named {name!r:.80}: no address leads there.")
     return open_key(owner, InstanceKey(owner_id=owner.pk, agent=agent, name=name))
 
 

@@ -11,13 +11,11 @@ from chat.instance_state import asked_by
 from chat.invocation import call, stream
 from chat.making import make_agent
 from chat.registry import get_agent_class
-from chat.turns.calling import AgentCodeFailed, developers_code
+from chat.turns.calling import developers_code
 from thinkproject.kernel.errors import ThinkError
 
 MAX_CALLS = 32
 """How many calls of one connection may run at a time; more are refused."""
-
-UNKNOWN = "Unknown error occurred"
 
 
 class Calls:
@@ -61,9 +59,7 @@ class Calls:
             try:
                 with developers_code(info.attribute):
                     answer = await self._answer(frame, info)
-            except AgentCodeFailed as error:
-                answer = frames.rpc_error(frame.id, str(error.original) or UNKNOWN)
-            except ThinkError as error:
+            except ThinkError as error:  # of the developer's own, clients learn that it failed
                 answer = frames.rpc_error(frame.id, error.message)
         if asking.has_set_state:  # who called sees the new state before the result, whatever way the bell takes
             await self._tell_state()

@@ -73,6 +73,19 @@ class AccessSettings:
     token_touch_seconds = Setting(
         "THINK_TOKEN_TOUCH_SECONDS", 300, doc="How often at most the last use of a token is written."
     )
+    sign_in_tries = Setting(
+        "THINK_SIGN_IN_TRIES", 5, doc="Failed attempts to sign in to one account from one address; 0: no limit."
+    )
+    sign_in_tries_per_address = Setting(
+        "THINK_SIGN_IN_TRIES_PER_ADDRESS",
+        50,
+        doc="Failed attempts to sign in from one address, to whatever account; 0: no limit.",
+    )
+    sign_in_lock_seconds = Setting(
+        "THINK_SIGN_IN_LOCK_SECONDS",
+        900,
+        doc="How long a failed attempt counts, and so how long a lock lasts after the last one that was made.",
+    )
     link_minutes = Setting("THINK_SIGN_IN_LINK_MINUTES", 15, doc="Minutes for which a sign-in link works.")
     stream_keep_alive_seconds = Setting(
         "THINK_STREAM_KEEP_ALIVE_SECONDS", 15.0, doc="Pause between keep-alive comments of an idle event stream."

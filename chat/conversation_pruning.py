@@ -67,6 +67,8 @@ class PlannedConversation:
 
     id: str
     title: str
+    title_is_provisional: bool  # then it is the first words of a message
+    name: str
     agent: str
     owner: str
     active_at: datetime
@@ -195,6 +197,8 @@ def _planned(row: AgentInstance, family: Sequence[str], sizes: _Sizes) -> Planne
     return PlannedConversation(
         id=row.pk,
         title=row.title or row.name,
+        title_is_provisional=row.title_is_provisional,
+        name=row.name,
         agent=row.agent,
         owner="" if row.owner is None else row.owner.get_username(),
         active_at=row.active_at,

@@ -2,8 +2,8 @@
 
 ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
-                  │  AttachmentInvalid · Unauthenticated · OriginDenied · SignInDenied · FrameInvalid · ChunkInvalid
-                  │  TurnConflict · TurnDropped · CallChanged · CallNotFound · TurnFailed · NestedTurn
+                  │  AttachmentInvalid · Unauthenticated · OriginDenied · SignInDenied · LinkUnknown · FrameInvalid
+                  │  ChunkInvalid · TurnConflict · TurnDropped · CallChanged · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  ConfigChanged · ConfigPrivate
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
@@ -62,6 +62,12 @@ class SignInDenied(ChatError, Denied):
     """This sign-in link does not work, or no longer."""
 
     code = "sign_in_denied"
+
+
+class LinkUnknown(SignInDenied):
+    """This sign-in link does not work, or no longer."""
+
+    code = "link_unknown"
 
 
 class AttachmentNotFound(ChatError, NotFound):

@@ -64,7 +64,9 @@ def recount_if_due(owner_id: int | None, messages: Sequence[JSONObject] = ()) ->
     """
     if owner_id is None:
         return
-    row, _ = MessageCount.objects.get_or_create(owner_id=owner_id)
+    row = MessageCount.objects.filter(owner_id=owner_id).first()
+    if row is None:  # made with the first message that is counted
+        return
     age = timezone.now() - row.counted_at
     is_due = age > RECOUNT or (age > RECOUNT_AT_LIMIT and not _has_room(row, len(messages), _size(messages)))
     if not is_due:
@@ -90,12 +92,14 @@ def count_messages(owner_id: int, count: int, byte_count: int, *, paced: int | N
     Errors: `QuotaExceeded` beyond `THINK_MESSAGES_PER_MINUTE`, `THINK_MESSAGES_PER_USER` and
     `THINK_MESSAGES_QUOTA_BYTES`; then nothing is counted.
     """
+    if not (_conf.messages_per_minute or _conf.messages_per_user or _conf.messages_quota_bytes):
+        return
     rows = MessageCount.objects.filter(owner_id=owner_id)
     needed = count if paced is None else paced
     if _count(rows, count, byte_count, needed):
         return
-    row, is_new = MessageCount.objects.get_or_create(owner_id=owner_id)
-    if is_new and _count(rows, count, byte_count, needed):
+    row = _counter_of(owner_id)  # there may have been none
+    if _count(rows, count, byte_count, needed):
         return
     if not _has_room(row, count, byte_count):
         raise QuotaExceeded(
@@ -125,6 +129,16 @@ def _count(rows: QuerySet[MessageCount], count: int, byte_count: int, needed: in
             byte_count=F("byte_count") + byte_count,
         )
     )
+
+
+def _counter_of(owner_id: int) -> MessageCount:
+    """The counter; where there is none it is made with what the user keeps."""
+    row = MessageCount.objects.filter(owner_id=owner_id).first()
+    if row is not None:
+        return row
+    stored = stored_messages(owner_id)
+    made = {"message_count": stored.count, "byte_count": stored.byte_count, "counted_at": timezone.now()}
+    return MessageCount.objects.get_or_create(owner_id=owner_id, defaults=made)[0]
 
 
 def _has_room(row: MessageCount, count: int, byte_count: int) -> bool:

@@ -16,7 +16,7 @@ from django.http.request import split_domain_port
 from django.utils import timezone
 
 from chat.conf_access import AccessSettings
-from chat.errors import SignInDenied
+from chat.errors import LinkUnknown, SignInDenied
 from chat.models import SignInLink
 from chat.tokens import hash_secret
 
@@ -40,18 +40,18 @@ def create_link(user: AbstractBaseUser) -> str:
 
 
 def find_link_user(secret: str) -> AbstractBaseUser:
-    """Whom the link would sign in; changes nothing. Errors: `SignInDenied`."""
+    """Whom the link would sign in; changes nothing. Errors: `LinkUnknown`."""
     link = SignInLink.objects.select_related("user").filter(
         token_hash=hash_secret(secret), used_at=None, expires_at__gt=timezone.now(), user__is_active=True
     )
     found = link.first()
     if found is None:
-        raise SignInDenied
+        raise LinkUnknown
     return found.user
 
 
 def consume_link(secret: str) -> AbstractBaseUser:
-    """Use the link up and return whom it signs in. The first caller wins. Errors: `SignInDenied`."""
+    """Use the link up and return whom it signs in. The first caller wins. Errors: `LinkUnknown`."""
     now = timezone.now()
     token_hash = hash_secret(secret)
     with transaction.atomic():
@@ -59,14 +59,19 @@ def consume_link(secret: str) -> AbstractBaseUser:
             token_hash=token_hash, used_at=None, expires_at__gt=now, user__is_active=True
         ).update(used_at=now)
         if rows != 1:
-            raise SignInDenied
+            raise LinkUnknown
         user_id = SignInLink.objects.values_list("user_id", flat=True).get(token_hash=token_hash)
     return get_user_model().objects.get(pk=user_id)
 
 
+def has_links() -> bool:
+    """Whether there are sign-in links here: not on a production server."""
+    return not getattr(settings, "IS_PRODUCTION", bool(settings.ALLOWED_HOSTS))
+
+
 def refuse_in_production() -> None:
     """Errors: `SignInDenied` on a production server, which has a login page and people of its own."""
-    if getattr(settings, "IS_PRODUCTION", bool(settings.ALLOWED_HOSTS)):
+    if not has_links():
         raise SignInDenied("Sign-in links work only on a server without ALLOWED_HOSTS.")
 
 

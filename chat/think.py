@@ -204,7 +204,7 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     a person asks, `None` asks settings."""
 
     fibers: ClassVar[bool] = False
-    """Whether background fibers of this agent are recovered by themselves. The methods work either way."""
+    """Reserved for background fibers of an agent, which do not exist yet: it has no effect."""
 
     host: ChatHost
 
@@ -243,7 +243,7 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
         return self.max_steps
 
     def get_workspace(self) -> Any:
-        """Give the workspace that extensions may reach; `None` means the instance's own."""
+        """Give the workspace that extensions may reach. Reserved: there are no workspaces yet, and nothing calls it."""
         return None
 
     def configure_session(self, session: SessionSetup) -> Any:

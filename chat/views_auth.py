@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import login
+from django.contrib.auth.signals import user_login_failed
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
@@ -15,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from chat import sign_in
 from chat.doorbell import ring_on_commit, user_group
-from chat.errors import SignInDenied
+from chat.errors import LinkUnknown, SignInDenied
 
 TEMPLATE = "chat/sign_in_link.html"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -29,11 +31,32 @@ def home_url() -> str:
         return resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
+def locked_response(request: HttpRequest) -> HttpResponse | None:
+    """The answer to somebody who has tried too often, where the project limits attempts (django-axes)."""
+    if not apps.is_installed("axes"):
+        return None
+    from axes.handlers.proxy import AxesProxyHandler  # noqa: PLC0415 - its models are there only where it is installed
+    from axes.helpers import get_lockout_response  # noqa: PLC0415 - as above
+
+    if not getattr(settings, "AXES_ENABLED", True) or not AxesProxyHandler.is_locked(request):
+        return None
+    response: HttpResponse = get_lockout_response(request)
+    return response
+
+
+def _refused(request: HttpRequest, error: SignInDenied) -> HttpResponse:
+    return render(request, TEMPLATE, {"refusal": error.message}, status=403)
+
+
 class SignIn(LoginView):
     """The login page. Who is signed in already goes on."""
 
     template_name = "chat/login.html"
     redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Tell the page whether there are sign-in links here: `make run` makes a user without a password."""
+        return {**super().get_context_data(**kwargs), "has_links": sign_in.has_links()}
 
     def get_default_redirect_url(self) -> str:
         """Go to the conversations."""
@@ -61,12 +84,22 @@ class SignInByLink(View):
     http_method_names = ["get", "head", "post"]
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """Refuse strangers before anything else, with the same page for every reason."""
+        """Refuse strangers before anything else, with the same page for every reason.
+
+        Who is signed in already goes on: a used link in the history of a browser is no failure. Other wrong links
+        count as failed attempts to sign in.
+        """
         try:
             sign_in.refuse_strangers(request)
-            response = super().dispatch(request, *args, **kwargs)
+            response = locked_response(request) or super().dispatch(request, *args, **kwargs)
+        except LinkUnknown as error:
+            if request.user.is_authenticated:
+                response = redirect(home_url())
+            else:
+                user_login_failed.send(sender=__name__, credentials={"token": "…"}, request=request)
+                response = _refused(request, error)
         except SignInDenied as error:
-            response = render(request, TEMPLATE, {"refusal": error.message}, status=403)
+            response = _refused(request, error)
         # The address is a secret: it must not travel in a Referer.
         response["Referrer-Policy"] = "no-referrer"
         assert isinstance(response, HttpResponse)

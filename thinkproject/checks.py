@@ -28,6 +28,14 @@ def check_production(_app_configs: Sequence[AppConfig] | None = None, **_options
                 id="thinkproject.W002",
             )
         )
+    if "*" in settings.ALLOWED_HOSTS:
+        found.append(
+            checks.Warning(
+                "ALLOWED_HOSTS allows every host name.",
+                hint="Name the hosts of this server; else a forged Host header reaches links and the Origin rule.",
+                id="thinkproject.W003",
+            )
+        )
     return found
 
 

@@ -36,7 +36,7 @@ def documented() -> dict[str, str]:
 
 
 def _import_declarations(app: str) -> None:
-    if app.startswith(("django.", "channels", "daphne", "csp", "ninja")):
+    if app.startswith(("django.", "channels", "daphne", "csp", "ninja", "axes")):
         return
     package = app.partition(".apps.")[0]  # INSTALLED_APPS may name an AppConfig
     try:

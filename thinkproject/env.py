@@ -15,6 +15,8 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from thinkproject.places import private_data_directory
+
 variables: dict[str, str] = {}
 """Name of each declared environment variable to what it is for."""
 
@@ -143,7 +145,7 @@ def kept_secret(path: Path) -> str:
     Errors: `EnvError` when the directory cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_data_directory(path.parent)
         draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
         if not path.exists():
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

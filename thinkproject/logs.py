@@ -76,6 +76,7 @@ def configuration(level: str, form: str, *, secrets: Iterable[str]) -> dict[str,
         "loggers": {
             "django": {"level": level, "handlers": [], "propagate": True},
             "django.server": {"level": level, "handlers": [], "propagate": True},
+            "axes": {"level": "WARNING"},  # a line for each attempt; ours says what matters
             "httpx": {"level": "WARNING"},
             "httpx2": {"level": "WARNING"},
             "openai": {"level": "WARNING"},

@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "channels",
     "csp",
+    "axes",
     "ninja",  # else its documentation page loads scripts from elsewhere
     "thinkproject",
     "fibers",
@@ -72,6 +73,11 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # the last one: it replaces the answer to a refused attempt to sign in
+]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # the first one: it refuses before a password is compared
+    "django.contrib.auth.backends.ModelBackend",
 ]
 ROOT_URLCONF = "thinkproject.urls"
 ASGI_APPLICATION = "thinkproject.asgi.application"
@@ -171,6 +177,13 @@ CSRF_TRUSTED_ORIGINS = THINK_ALLOWED_ORIGINS
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
+AXES_HANDLER = "chat.access.sign_in_attempts.SignInAttempts"  # the limits are THINK_SIGN_IN_…
+AXES_CLIENT_IP_CALLABLE = "chat.access.sign_in_attempts.client_network"
+AXES_LOCKOUT_CALLABLE = "chat.access.sign_in_attempts.locked_response"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address"]
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # else an attacker prolongs a lock by going on
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from thinkproject import bootstrap, embedded
 from thinkproject.bootstrap import ROOT, SetupError, say
 from thinkproject.env import EnvError
+from thinkproject.places import PRIVATE_UMASK, close_files, private_data_directory
 from thinkproject.processes import Child, stop_all
 from thinkproject.watcher import Watcher
 
@@ -221,9 +222,10 @@ def lock_data_dir(path: Path, who: str) -> int:
     Errors: `SetupError` when it cannot be written or somebody has the lock.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        (path / "logs").mkdir(exist_ok=True)
+        private_data_directory(path)
+        (path / "logs").mkdir(mode=0o700, exist_ok=True)
         (path / "files").mkdir(mode=0o700, exist_ok=True)
+        close_files(path)
         handle = os.open(path / "run.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise SetupError(
@@ -327,6 +329,7 @@ def watched_folders(apps: list[str]) -> list[Path]:
 
 def main() -> int:
     """Run until a signal. Errors are one line and exit code 2."""
+    os.umask(PRIVATE_UMASK)  # children inherit it: database, logs, the append-only file of Redis
     try:
         from thinkproject import settings  # noqa: PLC0415 - reading the environment is the first thing that may fail
 

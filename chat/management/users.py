@@ -16,4 +16,4 @@ def find_user(name: str) -> AbstractBaseUser:
         raise CommandError(f"There is no active user {name!r}.")
     if found:
         raise CommandError("Say whose: there is no single user.")
-    raise CommandError("There are no users yet. Make one: manage.py createsuperuser")
+    raise CommandError("There are no users yet. Make one: manage.py create_user NAME")

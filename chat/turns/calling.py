@@ -20,14 +20,23 @@ Answer = TypeVar("Answer")
 
 
 class AgentCodeFailed(ChatError):
-    """The agent's own code failed. `original` is what it raised."""
+    """The agent's own code failed.
+
+    Its message goes to clients, so it has nothing of what was raised: that may be a path, a query, a secret. It is in
+    the log, and `on_chat_error` gets it (`original`). Code that wants to tell a client something raises a `ThinkError`.
+    """
 
     code = "agent_code_failed"
 
     def __init__(self, original: Exception, method: str) -> None:
-        super().__init__(str(original) or type(original).__name__)
+        super().__init__()
         self.original = original
         self.method = method
+
+    @property
+    def reason(self) -> str:
+        """What was raised, for models and logs."""
+        return str(self.original) or type(self.original).__name__
 
 
 def is_overridden(agent: Agent, name: str) -> bool:
@@ -80,7 +89,7 @@ def developers_code(method: str) -> Iterator[None]:
         yield
     except ThinkError:
         raise
-    except Exception as error:  # whatever it raises is told to whoever asked
+    except Exception as error:  # a developer's method may raise anything
         logger.exception("agent code failed", extra={"action": "agent_code_failed", "method": method})
         raise AgentCodeFailed(error, method) from error
 

@@ -35,6 +35,12 @@ _STATUS = {
 FINAL = frozenset({TurnStatus.COMPLETED, TurnStatus.ABORTED, TurnStatus.SKIPPED, TurnStatus.ERROR})
 
 
+def fiber_statuses(status: TurnStatus) -> list[FiberStatus]:
+    """The other way: statuses of fibers whose turns may have this one. Those of skipped turns are among the aborted."""
+    wanted = TurnStatus.ABORTED if status is TurnStatus.SKIPPED else status
+    return [fiber for fiber, turn in _STATUS.items() if turn is wanted]
+
+
 def turn_status(fiber_status: str, reason: str) -> TurnStatus:
     """Translate. The values of final statuses are the wire's `outcome`."""
     status = FiberStatus(fiber_status)

@@ -42,6 +42,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 logger = logging.getLogger(__name__)
 
 MAX_RETRIES: Final = 2
+_FAILED: Final = "The summary could not be written."
 _FEW: Final = 10  # fibers of a lane that are looked at
 EMPTY: Final = "The model gave no summary. Ask again, or write one yourself."
 
@@ -97,7 +98,8 @@ def summary_work(session_id: str, *, since: datetime | None) -> SummaryWork:
     for status, error, payload, finished_at in newest[:1]:
         is_told = _is_asked(payload) and (since is None or finished_at is None or finished_at > since)
         if is_told and status == FiberStatus.FAILED and isinstance(error, dict):
-            return SummaryWork(state="", error=str(error["message"]))
+            is_ours = error["code"] != "internal"  # else it is the text of any exception
+            return SummaryWork(state="", error=str(error["message"]) if is_ours else _FAILED)
     return SummaryWork(state="", error="")
 
 

@@ -108,7 +108,8 @@ class TurnTools:
         except FiberError:
             raise  # the lease is lost: nothing that a hook says counts
         except ThinkError as error:
-            yield ToolResult(output=error.message, is_error=True)
+            text = error.reason if isinstance(error, AgentCodeFailed) else error.message  # for the model
+            yield ToolResult(output=text, is_error=True)
             return
         match decision:
             case Block(reason=reason):

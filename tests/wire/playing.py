@@ -19,7 +19,7 @@ from chat.core.language_model import (
     ToolCallStart,
     UserMessage,
 )
-from chat.errors import ModelRejected
+from chat.errors import CallRefused, ModelRejected
 from chat.think import Think, Tool, tool
 from tests.wire.recordings import Event
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
@@ -206,7 +206,7 @@ class StateAgent(ChatAgent):
     @client_callable
     async def fail(self, why: str) -> None:
         """Fail."""
-        raise RuntimeError(f"rpc failed: {why}")
+        raise CallRefused(f"rpc failed: {why}")
 
     async def secret(self) -> str:
         """Not for clients."""

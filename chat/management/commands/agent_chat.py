@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.test.utils import override_settings
 
 from chat import live, registry
+from chat.addresses import is_root_name
 from chat.agent import InstanceKey
 from chat.handles import POLL_SECONDS, AgentHandle
 from chat.health import readiness
@@ -48,6 +49,8 @@ class Command(BaseCommand):
         parser.add_argument("--inline", action="store_true", help="Answer in this process; no worker is needed.")
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        if not is_root_name(options["name"]):
+            raise CommandError(f"A conversation cannot be named {options['name']!r}.")
         key = InstanceKey(
             owner_id=find_user(options["user"]).pk, agent=_agent_name(options["agent"]), name=options["name"]
         )

@@ -4,6 +4,7 @@ import importlib.util
 import keyword
 import os
 import re
+import shutil
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -98,8 +99,18 @@ class Command(BaseCommand):
                 self.stdout.write(f"\nAdd {package!r} to INSTALLED_APPS.")
         if has_list:
             self.stdout.write(f"\nServe it:     {environ}make run")
-        self.stdout.write(f"Talk to it:   {environ}python manage.py agent_chat {route_name}")
-        self.stdout.write(f"Run its test: {environ}python manage.py test {package}")
+        manage = f"{_python()} manage.py"
+        self.stdout.write(f"Talk to it:   {environ}{manage} agent_chat {route_name}")
+        self.stdout.write(f"Run its test: {environ}{manage} test {package}")
+
+
+def _python() -> str:
+    """How this interpreter is called from here: the first `python` of the PATH may be one without Django."""
+    found = shutil.which("python")
+    is_this = found is not None and os.path.realpath(Path(found).parent) == os.path.realpath(
+        Path(sys.executable).parent
+    )
+    return "python" if is_this else _short(Path(sys.executable))
 
 
 def _class_name(given: str) -> str:

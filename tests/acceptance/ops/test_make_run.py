@@ -50,15 +50,28 @@ def test_a_second_start_needs_no_network_takes_seconds_and_finds_the_data(make_r
         database.execute("UPDATE auth_user SET first_name = 'kept'")
     database.close()
 
+    assert open_to_others(first.data_dir) == []
+    first.data_dir.chmod(0o755)
+    for name in ("think.sqlite3", "logs/web.log", "secret_key"):
+        (first.data_dir / name).chmod(0o644)  # as earlier versions left them
+
     second = make_run(data_dir=first.data_dir, port=first.port, **OFFLINE).start()
     started = time.monotonic()
     second.wait_until_ready()
 
     assert time.monotonic() - started < 30
     assert "Installing" not in second.output
+    assert open_to_others(second.data_dir) == []
     with sqlite3.connect(first.data_dir / "think.sqlite3") as database:
         assert database.execute("SELECT username, first_name FROM auth_user").fetchall() == [("me", "kept")]
     database.close()
+
+
+def open_to_others(data_dir: Path) -> list[str]:
+    """What others than the owner may do anything with, by name and mode; sockets are within private directories."""
+    paths = [data_dir, *data_dir.rglob("*")]
+    found = [path for path in paths if not path.is_socket() and not path.is_symlink() and path.stat().st_mode & 0o077]
+    return [f"{path.relative_to(data_dir)} {path.stat().st_mode:o}" for path in found]
 
 
 def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, make_run: Callable[..., Run]) -> None:

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from chat import attachments, tokens
 from chat.models import AgentInstance, ApiToken, Attachment, StreamSegment, Turn
-from fibers.models import FiberStep
+from chat.turns.status import TurnStatus
+from fibers.models import Fiber, FiberStep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.kernel.jsonvalue import fingerprint
 
@@ -136,7 +137,7 @@ def test_conversations_and_files_are_deleted_by_permission(
     ("model", "query"),
     [
         ("agentinstance", "q=talk&agent=assistant"),
-        ("turn", "q=x&fiber__status=completed"),
+        ("turn", "q=x&status=completed"),
         ("attachment", "q=a&claimed=0"),
         ("streamsegment", "q=trn"),
         ("apitoken", "q=think_"),
@@ -144,3 +145,30 @@ def test_conversations_and_files_are_deleted_by_permission(
 )
 def test_search_and_filters_work(client: Client, conversation: AgentInstance, model: str, query: str) -> None:
     assert client.get(f"/admin/think_chat/{model}/?{query}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "reason"),
+    [
+        ("pending", "pending", ""),
+        ("running", "running", ""),
+        ("running", "parked", ""),
+        ("completed", "completed", ""),
+        ("aborted", "cancelled", "stopped"),
+        ("skipped", "cancelled", "skipped"),
+        ("error", "failed", ""),
+        ("error", "interrupted", ""),
+    ],
+)
+def test_turns_are_filtered_by_the_words_of_their_rows(
+    client: Client, conversation: AgentInstance, word: str, status: str, reason: str
+) -> None:
+    Turn.objects.all().delete()
+    turn = make_turn(conversation, status=status)
+    Fiber.objects.filter(pk=turn.fiber_id).update(reason=reason)
+    page = client.get("/admin/think_chat/turn/").content.decode()
+    words = {status.value for status in TurnStatus}
+    assert f'<td class="field-status">{word}</td>' in page
+    assert all(f"?status={each}" in page for each in words)
+    found = {each for each in words if turn.pk in client.get(f"/admin/think_chat/turn/?status={each}").content.decode()}
+    assert found == {word}

@@ -241,6 +241,27 @@ def test_pages_need_permissions(client: Client, staff: User, conversation: Agent
     assert AgentInstance.objects.exists()
 
 
+def test_the_words_of_a_message_are_for_who_may_read_messages(
+    client: Client, staff: User, alice: User, make_instance: Make
+) -> None:
+    said = make_instance(alice, "said", title="Secret words of a message")
+    AgentInstance.objects.filter(pk=said.pk).update(title_is_provisional=True)
+    make_instance(alice, "named", title="A name that was given")
+    grow_old(*AgentInstance.objects.all())
+    pages = [LIST, f"{LIST}{said.pk}/change/", f"{LIST}prune/?days=30"]
+
+    def shown() -> list[bool]:
+        return ["Secret words" in client.get(page).content.decode() for page in pages]
+
+    def found() -> bool:
+        return said.pk in client.get(f"{LIST}?q=Secret").content.decode()
+
+    assert (shown(), found()) == ([False, False, False], False)
+    assert "A name that was given" in client.get(LIST).content.decode()
+    staff.user_permissions.add(Permission.objects.get(codename="view_message"))
+    assert (shown(), found()) == ([True, True, True], True)
+
+
 def test_the_database_says_what_its_tables_take(client: Client, conversation: AgentInstance) -> None:
     with CaptureQueriesContext(connection) as captured:
         size = database_size()

@@ -1,5 +1,6 @@
 """`start_agent` writes what runs, and overwrites nothing."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -71,3 +72,23 @@ def test_a_name_that_cannot_be(words: list[str], said: str, tmp_path: Path) -> N
     with pytest.raises(CommandError, match=said):
         call_command("start_agent", *words)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_printed_commands_run_with_an_interpreter_that_has_django(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # as where no environment is activated
+    call_command("start_agent", "SupportDesk")
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Talk to it:")]
+    words = line.split()
+    python = Path(words[words.index("manage.py") - 1])
+    code = "import django; print(django.__name__)"
+    assert subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "django\n"
+
+
+def test_an_activated_environment_is_simply_python(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    call_command("start_agent", "SupportDesk")
+    assert " python manage.py agent_chat support-desk\n" in capsys.readouterr().out

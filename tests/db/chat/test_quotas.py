@@ -36,7 +36,7 @@ Make = Callable[..., AgentInstance]
 
 def at_once(work: Callable[[int], object]) -> int:
     """Do the work on several threads; returns how many were let through. The others were refused by a quota."""
-    errors = together(*[lambda number=number: work(number) for number in range(WORKERS)])  # type: ignore[misc]
+    errors = together(*[lambda number=number: work(number) for number in range(WORKERS)])
     assert [error for error in errors if not isinstance(error, QuotaExceeded)] == []
     return WORKERS - len(errors)
 
@@ -117,7 +117,7 @@ def test_early_answers_are_limited_also_at_once(conversation: AgentInstance, mon
     actor = Actor(user_id=conversation.owner_id, via="api")
     together(
         *[
-            lambda n=n: continuing.reply_to_call(key_of(conversation), Reply(call_id=f"c{n}", output=1), actor)  # type: ignore[misc]
+            lambda n=n: continuing.reply_to_call(key_of(conversation), Reply(call_id=f"c{n}", output=1), actor)
             for n in range(WORKERS)
         ]
     )
@@ -180,6 +180,7 @@ def test_an_import_counts_and_what_is_refused_leaves_nothing(
 def test_a_submission_of_many_messages_counts_them(conversation: AgentInstance, settings: Any) -> None:
     settings.THINK_MESSAGES_PER_MINUTE = 5
     many = Program(messages=[text_message(f"m{number}", "user") for number in range(6)])
+    assert conversation.owner_id is not None
     MessageCount.objects.create(owner_id=conversation.owner_id, minute_started_at=timezone.now())
     with pytest.raises(QuotaExceeded):
         admit(key_of(conversation), TurnRequest(intake=many))

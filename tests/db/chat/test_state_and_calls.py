@@ -13,7 +13,7 @@ from chat import calls, registry, watch
 from chat.agent import Connection, InstanceKey, StateSource
 from chat.callables import StreamResult, client_callable
 from chat.consumers import AgentConsumer
-from chat.errors import StateRefused
+from chat.errors import CallRefused, StateRefused
 from chat.making import make_agent
 from chat.models import AgentInstance
 from chat.think import Think
@@ -76,6 +76,10 @@ class BoardBase(Think, abstract=True):
     @client_callable
     async def silence(self) -> None:
         raise RuntimeError
+
+    @client_callable
+    def refuse(self) -> None:
+        raise CallRefused("The shop is closed.")
 
     @client_callable
     def unfit(self) -> object:
@@ -308,9 +312,11 @@ async def test_call_sets_the_state_and_tells_the_caller_first(connect: Connect) 
         (
             "count",
             [9],
-            [{"success": True, "done": False, "result": n} for n in range(8)] + [{"success": False, "error": "seven"}],
+            [{"success": True, "done": False, "result": n} for n in range(8)]
+            + [{"success": False, "error": "The agent's own code failed."}],
         ),
-        ("silence", [], [{"success": False, "error": "Unknown error occurred"}]),
+        ("silence", [], [{"success": False, "error": "The agent's own code failed."}]),
+        ("refuse", [], [{"success": False, "error": "The shop is closed."}]),
         ("spoil", [], [{"success": False, "error": "State update rejected"}]),
         ("nope", [], [{"success": False, "error": "Method nope does not exist"}]),
         ("__init__", [], [{"success": False, "error": "Method __init__ does not exist"}]),

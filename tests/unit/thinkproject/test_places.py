@@ -79,3 +79,49 @@ def test_a_refused_address_does_not_show_its_password(tmp_path: Path) -> None:
 )
 def test_the_broker_is_the_same_redis(url: str, broker: str) -> None:
     assert connections.broker_address(connections.redis_address(url)) == broker
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def test_a_new_data_directory_lets_nobody_else_in(tmp_path: Path) -> None:
+    places.private_data_directory(tmp_path / "a" / "var")
+    assert mode(tmp_path / "a" / "var") == 0o700
+
+
+def test_a_data_directory_of_ours_is_closed_and_its_files_too(tmp_path: Path) -> None:
+    for folder in ("logs", "redis/appendonlydir", "files/think"):
+        (tmp_path / folder).mkdir(parents=True)
+    names = ["secret_key", "think.sqlite3", "think.sqlite3-wal", "think.sqlite3-shm", "logs/web.log", "model.json"]
+    names += ["redis/appendonlydir/1.aof", "redis/dump.rdb", "beat-schedule"]
+    for name in names:
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o644)
+    tmp_path.chmod(0o755)
+    places.private_data_directory(tmp_path)
+    places.close_files(tmp_path)
+    assert {mode(tmp_path / name) for name in names} == {0o600}
+    assert {mode(path) for path in (tmp_path, tmp_path / "logs", tmp_path / "redis/appendonlydir")} == {0o700}
+    assert mode(tmp_path / "files") == 0o700
+
+
+def test_a_directory_that_is_not_ours_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letters").touch()
+    (tmp_path / "home").chmod(0o755)
+    places.private_data_directory(tmp_path / "home")
+    assert mode(tmp_path / "home") == 0o755
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    places.private_data_directory(tmp_path / "shared")
+    assert mode(tmp_path / "shared") == 0o1777
+
+
+def test_closing_follows_no_links(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").touch()
+    (tmp_path / "elsewhere").chmod(0o644)
+    (tmp_path / "var" / "logs").mkdir(parents=True)
+    (tmp_path / "var" / "logs" / "web.log").symlink_to(tmp_path / "elsewhere")
+    places.close_files(tmp_path / "var")
+    assert mode(tmp_path / "elsewhere") == 0o644

@@ -219,10 +219,14 @@ async def test_hooks_that_observe_and_raise_change_nothing(make_room: MakeRoom) 
     assert transcripts[0] == transcripts[1] == [ADD, "5"]
 
 
-async def test_a_deciding_hook_that_raises_ends_the_turn_with_its_reason(make_room: MakeRoom) -> None:
+async def test_a_deciding_hook_that_raises_ends_the_turn(make_room: MakeRoom) -> None:
     room = make_room("strict")
     turn = await room.say("say: hi")
-    assert (status_of(turn), turn.error_text, turn.error_code) == ("error", "not this turn", "agent_code_failed")
+    assert (status_of(turn), turn.error_text, turn.error_code) == (
+        "error",
+        "The agent's own code failed.",
+        "agent_code_failed",
+    )
 
 
 async def test_an_error_is_reworded_and_told_with_its_context(make_room: MakeRoom) -> None:
