@@ -1,12 +1,14 @@
 """The web server process: daphne, with limits of ours. `python -m thinkproject.server --port 8000`.
 
-Six things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
+Seven things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
 sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would buffer for ever),
-close reasons and all close codes reach the client, peers that give no sign of life are left, SIGTERM tells clients to
-connect again (`leaving.py`), and the access log holds no query strings (they may carry a token).
+close reasons and all close codes reach the client, peers that give no sign of life are left, a response that fails in
+its middle is cut, SIGTERM tells clients to connect again (`leaving.py`), and the access log holds no query strings
+(they may carry a token).
 """
 
 from daphne.server import Server  # isort: skip - installs the reactor, so it comes before anything of Twisted
+from daphne.http_protocol import WebRequest  # isort: skip
 from daphne.ws_protocol import WebSocketProtocol  # isort: skip
 
 import argparse
@@ -48,6 +50,23 @@ class QuietSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no typ
             self.trafficStats.outgoingOctetsWireLevel += len(data)
 
 
+class CutRequest(WebRequest):  # type: ignore[misc]  # daphne has no types
+    """Daphne's request, which ends when its application fails after the response has begun.
+
+    Daphne tries to begin a second response. That raises inside its reaper of applications, which never runs again, and
+    leaves the client waiting.
+    """
+
+    def handle_exception(self, exception: BaseException) -> None:
+        """Answer with an error page, or cut the connection: an orderly end would make half a body look whole."""
+        if self.finished or self.channel is None:
+            return
+        if self._response_started:
+            self.loseConnection()
+        else:
+            super().handle_exception(exception)
+
+
 class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
     """Daphne that does not let a slow reader fill the memory."""
 
@@ -58,7 +77,13 @@ class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
         # By default a connection that fails is dropped with its data unread, and the reset overtakes the close frame:
         # a client would see 1006 in place of 1009.
         self.ws_factory.protocol = QuietSocket
+        self.http_factory.buildProtocol = self._build_channel
         self.ws_factory.setProtocolOptions(failByDrop=False, closeHandshakeTimeout=CLOSE_SECONDS)
+
+    def _build_channel(self, address: Any) -> Any:
+        channel = type(self.http_factory).buildProtocol(self.http_factory, address)
+        channel.requestFactory = CutRequest
+        return channel
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """Start the application; sockets learn whether the browser came over TLS (the Origin rule needs it)."""
