@@ -3,9 +3,15 @@
 A project that has its own `NinjaAPI` adds `router` to it and calls `install_problems`; ours mounts `build_api()`.
 """
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from ninja import NinjaAPI, Router
+from ninja.openapi.schema import OpenAPISchema
 from ninja.parser import Parser
 
 from chat import (
@@ -24,8 +30,10 @@ from chat import (
     api_submissions,
     api_turns,
 )
-from chat.api_auth import SessionAuth, TokenAuth
-from chat.api_problems import install_problems
+from chat.api_auth import SessionAuth, TokenAuth, caller_by_token
+from chat.api_problems import install_problems, problem_of
+from chat.errors import Unauthenticated
+from chat.http.api.error_responses import add_error_responses
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 VERSION = "1.0.0"
@@ -77,16 +85,43 @@ def build_router() -> Router:
     return router
 
 
+class ThinkAPI(NinjaAPI):
+    """The API of the framework, whose document names the errors too."""
+
+    def get_openapi_schema(
+        self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
+    ) -> OpenAPISchema:
+        """Build the OpenAPI document."""
+        document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
+        add_error_responses(document)
+        return document
+
+
+def _for_callers(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Show the documentation to callers: by the bearer token of the request, else to signed-in browsers."""
+    for_browsers = login_required(view)
+
+    @wraps(view, assigned=())
+    def guarded(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
+        try:
+            caller = caller_by_token(request)
+        except Unauthenticated as error:
+            return problem_of(error)
+        return view(request, **parameters) if caller else for_browsers(request, **parameters)
+
+    return guarded
+
+
 def build_api(urls_namespace: str = "think-api") -> NinjaAPI:
     """A complete API: operations, documentation, problems."""
-    api = NinjaAPI(
+    api = ThinkAPI(
         title="Think for Django",
         version=VERSION,
         description="Conversations with agents: instances, messages, turns and their streams, files.",
         urls_namespace=urls_namespace,
         auth=[TokenAuth(), SessionAuth()],
         parser=StrictParser(),
-        docs_decorator=login_required,
+        docs_decorator=_for_callers,
     )
     api.add_router("", build_router())
     install_problems(api)

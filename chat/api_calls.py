@@ -7,6 +7,7 @@ from chat.api_auth import caller_of
 from chat.api_schemas import AnsweredOut, ApprovalEventOut, ApprovalIn, OpenCallOut, ResultIn
 from chat.auth import open_instance
 from chat.errors import CallNotFound, InputInvalid
+from chat.http.api.error_responses import declares
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.answers import Reply, pending_calls
@@ -29,7 +30,12 @@ def call_list(request: HttpRequest, instance_id: str) -> list[OpenCallOut]:
     return [_open_call(row, turns.get(row.turn_id, "")) for row in rows]
 
 
-@router.post("/instances/{instance_id}/calls/{call_id}/approval", response=AnsweredOut, operation_id="decide_call")
+@router.post(
+    "/instances/{instance_id}/calls/{call_id}/approval",
+    response=AnsweredOut,
+    operation_id="decide_call",
+    openapi_extra=declares(409),
+)
 def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: ApprovalIn) -> AnsweredOut:
     """Approve or deny a call. The first decision counts; a later one changes nothing and says so.
 

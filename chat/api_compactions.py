@@ -11,6 +11,7 @@ from chat import compactions
 from chat.api_auth import caller_of
 from chat.api_schemas import Input
 from chat.auth import open_compaction, open_instance, open_session
+from chat.http.api.error_responses import declares
 from chat.turns.compact_queue import MAX_INSTRUCTIONS, request_compaction
 from sessions_app.compacting import MAX_SUMMARY_CHARS, CompactionView, get_compaction
 from sessions_app.compacting import compactions as compactions_of
@@ -61,6 +62,7 @@ class CompactionOut(Schema):
     "/instances/{instance_id}/compact",
     response={202: CompactOut},
     operation_id="compact_instance",
+    openapi_extra=declares(409, 429),
     tags=["compactions"],
 )
 def instance_compact(request: HttpRequest, instance_id: str, data: CompactIn) -> object:

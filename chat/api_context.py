@@ -23,6 +23,7 @@ from chat.api_context_schemas import (
 )
 from chat.auth import open_session
 from chat.context_view import ContextView
+from chat.http.api.error_responses import declares
 from chat.instance_rows import key_of
 from sessions_app.context.blocks import SessionContext
 from sessions_app.context.changes import By, Change, Holder, list_changes
@@ -35,13 +36,17 @@ Few = Annotated[int, Query(ge=1, le=50)]
 Word = Annotated[str, StringConstraints(max_length=400, pattern=r"^[^\x00]*$")]
 
 
-@router.get("/sessions/{session_id}/context", response=ContextOut, operation_id="get_context")
+@router.get(
+    "/sessions/{session_id}/context", response=ContextOut, operation_id="get_context", openapi_extra=declares(500)
+)
 async def context_detail(request: HttpRequest, session_id: str) -> ContextOut:
     """What models read of a session before its messages: blocks, loaded documents, the system prompt."""
     return _encode(await context_view.context_view(await _open(request, session_id)))
 
 
-@router.post("/sessions/{session_id}/prompt", response=ContextOut, operation_id="refresh_prompt")
+@router.post(
+    "/sessions/{session_id}/prompt", response=ContextOut, operation_id="refresh_prompt", openapi_extra=declares(500)
+)
 async def prompt_refresh(request: HttpRequest, session_id: str) -> ContextOut:
     """Render the system prompt anew, where the session keeps one."""
     context = await _open(request, session_id)
@@ -49,20 +54,35 @@ async def prompt_refresh(request: HttpRequest, session_id: str) -> ContextOut:
     return _encode(await context_view.context_view(context))
 
 
-@router.put("/sessions/{session_id}/context/{label}", response=BlockOut, operation_id="write_block")
+@router.put(
+    "/sessions/{session_id}/context/{label}",
+    response=BlockOut,
+    operation_id="write_block",
+    openapi_extra=declares(409, 500),
+)
 async def block_write(request: HttpRequest, session_id: str, label: str, data: BlockIn) -> BlockOut:
     """Replace the text of a block. The next turn reads it, also where the session keeps its prompt."""
     return _block(await context_view.write_block(await _open(request, session_id), label, data.content, _by(request)))
 
 
-@router.delete("/sessions/{session_id}/context/{label}", response={204: None}, operation_id="forget_block")
+@router.delete(
+    "/sessions/{session_id}/context/{label}",
+    response={204: None},
+    operation_id="forget_block",
+    openapi_extra=declares(409, 500),
+)
 async def block_forget(request: HttpRequest, session_id: str, label: str, history: bool = False) -> object:
     """Forget what a block holds; with `history` also what the list of changes says it held."""
     await context_view.forget_block(await _open(request, session_id), label, _by(request), erases_history=history)
     return Status(204, None)
 
 
-@router.get("/sessions/{session_id}/context/{label}/entries", response=EntryPageOut, operation_id="list_entries")
+@router.get(
+    "/sessions/{session_id}/context/{label}/entries",
+    response=EntryPageOut,
+    operation_id="list_entries",
+    openapi_extra=declares(409, 500),
+)
 async def entry_list(
     request: HttpRequest, session_id: str, label: str, after: Word = "", limit: Few = 50
 ) -> EntryPageOut:
@@ -71,7 +91,12 @@ async def entry_list(
     return entry_page(entries, limit)
 
 
-@router.put("/sessions/{session_id}/context/{label}/entries/{key}", response={204: None}, operation_id="write_entry")
+@router.put(
+    "/sessions/{session_id}/context/{label}/entries/{key}",
+    response={204: None},
+    operation_id="write_entry",
+    openapi_extra=declares(409, 500),
+)
 async def entry_write(request: HttpRequest, session_id: str, label: str, key: str, data: EntryIn) -> object:
     """Store an entry, new or again."""
     await context_view.write_entry(await _open(request, session_id), label, to_entry(key, data), _by(request))
@@ -79,7 +104,10 @@ async def entry_write(request: HttpRequest, session_id: str, label: str, key: st
 
 
 @router.delete(
-    "/sessions/{session_id}/context/{label}/entries/{key}", response={204: None}, operation_id="delete_entry"
+    "/sessions/{session_id}/context/{label}/entries/{key}",
+    response={204: None},
+    operation_id="delete_entry",
+    openapi_extra=declares(409, 500),
 )
 async def entry_delete(request: HttpRequest, session_id: str, label: str, key: str) -> object:
     """Forget an entry."""

@@ -11,12 +11,13 @@ from chat.api_auth import caller_of
 from chat.api_schemas import FileOut
 from chat.auth import open_attachment
 from chat.file_response import file_response
+from chat.http.api.error_responses import declares
 from chat.models import Attachment
 
 router = Router(tags=["files"])
 
 
-@router.post("/files", response={201: FileOut}, operation_id="upload_file")
+@router.post("/files", response={201: FileOut}, operation_id="upload_file", openapi_extra=declares(429))
 def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> object:
     """Upload a file to refer to in a message. One that no message refers to is removed after a day."""
     return Status(201, _encode(attachments.store_upload(caller_of(request).user.pk, file)))
@@ -26,7 +27,12 @@ def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> 
     "/files/{file_id}",
     operation_id="get_file",
     openapi_extra={
-        "responses": {200: {"description": "The bytes", "content": {"application/octet-stream": {}}}},
+        "responses": {
+            200: {"description": "The bytes", "content": {"*/*": {}}},
+            206: {"description": "A piece of the bytes", "content": {"*/*": {}}},
+            304: {"description": "The caller has these bytes already"},
+            **declares(416)["responses"],
+        },
     },
 )
 def file_get(request: HttpRequest, file_id: str) -> HttpResponse:

@@ -31,6 +31,7 @@ from chat.api_schemas import (
 from chat.api_schemas_sessions import EditedAnswerIn, EditedAnswerOut
 from chat.auth import open_agent, open_instance, open_session
 from chat.errors import InputInvalid
+from chat.http.api.error_responses import declares
 from chat.instance_rows import key_of
 from chat.llm.registry import describe_default
 from chat.models import AgentInstance
@@ -70,7 +71,13 @@ def model(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names
     return describe_default()
 
 
-@router.get("/instances", response=InstancePageOut, operation_id="list_instances", tags=["conversations"])
+@router.get(
+    "/instances",
+    response=InstancePageOut,
+    operation_id="list_instances",
+    openapi_extra=declares(404),
+    tags=["conversations"],
+)
 def instance_list(
     request: HttpRequest, wanted: Annotated[InstancesQuery, Query()], cursor: Text = "", limit: Limit = 50
 ) -> object:
@@ -88,7 +95,13 @@ def instance_list(
     return instances.instance_page(caller_of(request).user.pk, chosen, cursor=cursor, limit=limit)
 
 
-@router.post("/instances", response={201: InstanceOut}, operation_id="create_instance", tags=["conversations"])
+@router.post(
+    "/instances",
+    response={201: InstanceOut},
+    operation_id="create_instance",
+    openapi_extra=declares(404, 429),
+    tags=["conversations"],
+)
 def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     """Start a conversation, or open the one of this name."""
     opened = open_agent(caller_of(request).user, data.agent, data.name or instances.new_instance_name())
@@ -144,6 +157,7 @@ def message_list(
     "/instances/{instance_id}/messages",
     response={201: MessagesOut},
     operation_id="add_messages",
+    openapi_extra=declares(409, 429),
     tags=["conversations"],
 )
 def message_add(request: HttpRequest, instance_id: str, data: MessagesIn) -> object:
@@ -157,6 +171,7 @@ def message_add(request: HttpRequest, instance_id: str, data: MessagesIn) -> obj
     "/instances/{instance_id}/messages/{message_id}/edit",
     response={201: EditedAnswerOut},
     operation_id="edit_answer",
+    openapi_extra=declares(409, 429),
     tags=["conversations"],
 )
 def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: EditedAnswerIn) -> object:

@@ -9,6 +9,7 @@ from ninja import Router, Schema
 from chat.api_auth import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.api_context_schemas import BlockOut
 from chat.auth import open_instance
+from chat.http.api.error_responses import declares
 from chat.instance_rows import key_of
 from chat.making import make_agent
 from chat.turns.preview import Preview, preview
@@ -76,7 +77,12 @@ class PreviewOut(Schema):
     tools: list[ToolSizeOut]
 
 
-@router.get("/instances/{instance_id}/context", response=PreviewOut, operation_id="preview_context")
+@router.get(
+    "/instances/{instance_id}/context",
+    response=PreviewOut,
+    operation_id="preview_context",
+    openapi_extra=declares(409, 500),
+)
 async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
     """What the next model call would contain, by the code that makes real calls. No model is called."""
     instance = await db(open_instance, caller_of(request).user, instance_id)

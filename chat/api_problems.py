@@ -3,7 +3,9 @@
 `docs/reference/errors.md` lists the codes; a problem's `type` is a name with the code in it.
 """
 
+import math
 from http import HTTPStatus
+from typing import Final
 
 from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,11 +17,16 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 CONTENT_TYPE = "application/problem+json"
+RETRY_SECONDS: Final = 60
+"""What a refused caller is told to wait where nobody knows when the limit ends."""
 _CODES = {400: "bad_request", 401: "unauthenticated", 403: "denied", 404: "not_found", 413: "too_large", 429: "quota"}
 
 
 def problem(status: int, code: str, detail: str, data: JSONObject | None = None) -> HttpResponse:
-    """Build a problem response. A 401 names the bearer scheme; `retry_after_seconds` in data becomes `Retry-After`."""
+    """Build a problem response. A 401 names the bearer scheme.
+
+    `retry_after_seconds` in data becomes `Retry-After`, which every 429 has.
+    """
     data = data or {}
     body = {
         "type": f"urn:think:error:{code}",
@@ -32,8 +39,9 @@ def problem(status: int, code: str, detail: str, data: JSONObject | None = None)
     response = HttpResponse(dump(body), status=status, content_type=CONTENT_TYPE)
     if status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = 'Bearer realm="think"'
-    if "retry_after_seconds" in data:
-        response["Retry-After"] = str(data["retry_after_seconds"])
+    wait = data.get("retry_after_seconds", RETRY_SECONDS if status == HTTPStatus.TOO_MANY_REQUESTS else None)
+    if wait is not None:
+        response["Retry-After"] = str(math.ceil(wait))  # the header takes whole seconds
     return response
 
 

@@ -9,6 +9,7 @@ from pydantic import StringConstraints
 
 from chat.api_auth import caller_of
 from chat.auth import open_instance, open_session
+from chat.http.api.error_responses import declares
 from chat.searching import ConversationHit, search_conversations
 from sessions_app.core.shortening import text_length
 
@@ -50,7 +51,7 @@ class SearchPageOut(Schema):
     problem: str
 
 
-@router.get("/search", response=SearchPageOut, operation_id="search_messages")
+@router.get("/search", response=SearchPageOut, operation_id="search_messages", openapi_extra=declares(404))
 def message_search(  # noqa: PLR0913 - the framework takes one argument for each parameter
     request: HttpRequest,
     q: Typed = "",

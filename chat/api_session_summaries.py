@@ -10,6 +10,7 @@ from pydantic import StringConstraints
 from chat.api_auth import caller_of
 from chat.api_schemas import Input
 from chat.auth import open_session
+from chat.http.api.error_responses import declares
 from chat.models import AgentInstance
 from chat.turns.summarising import request_summary, summary_work
 from chat.turns.titling import tell_conversation
@@ -77,7 +78,12 @@ def summary_detail(request: HttpRequest, session_id: str) -> SessionSummaryOut:
     return _encode(session_id)
 
 
-@router.post("/sessions/{session_id}/summary", response={202: SummaryAskedOut}, operation_id="request_session_summary")
+@router.post(
+    "/sessions/{session_id}/summary",
+    response={202: SummaryAskedOut},
+    operation_id="request_session_summary",
+    openapi_extra=declares(409, 429),
+)
 def summary_request(request: HttpRequest, session_id: str) -> object:
     """Have a model write it anew, in the place of what is there. It costs a call of the model."""
     return Status(202, {"id": request_summary(_opened(request, session_id), session_id)})

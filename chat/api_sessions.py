@@ -22,6 +22,7 @@ from chat.api_schemas_sessions import (
 )
 from chat.auth import open_agent, open_instance, open_session
 from chat.forking import fork_instance
+from chat.http.api.error_responses import declares
 from chat.instance_rows import key_of
 from chat.models import AgentInstance
 from sessions_app import services, sessions
@@ -39,7 +40,12 @@ def session_list(request: HttpRequest, instance_id: str) -> object:
     return kept_sessions.kept_sessions(_opened(request, instance_id))
 
 
-@router.post("/instances/{instance_id}/sessions", response={201: SessionOut}, operation_id="create_session")
+@router.post(
+    "/instances/{instance_id}/sessions",
+    response={201: SessionOut},
+    operation_id="create_session",
+    openapi_extra=declares(409, 429),
+)
 def session_create(request: HttpRequest, instance_id: str, data: SessionIn) -> object:
     """Begin an empty history and make it the current one, where the agent keeps several."""
     return Status(201, kept_sessions.create_session(key_of(_opened(request, instance_id)), data.name))
@@ -69,14 +75,21 @@ def session_update(request: HttpRequest, session_id: str, data: SessionPatch) ->
     return kept_sessions.kept_session(instance, session_id)
 
 
-@router.delete("/sessions/{session_id}", response={204: None}, operation_id="delete_session")
+@router.delete(
+    "/sessions/{session_id}", response={204: None}, operation_id="delete_session", openapi_extra=declares(409)
+)
 def session_delete(request: HttpRequest, session_id: str) -> object:
     """Remove a history, where the agent keeps several. A turn that runs in it is cancelled."""
     kept_sessions.delete_session(key_of(open_session(caller_of(request).user, session_id)), session_id)
     return Status(204, None)
 
 
-@router.post("/instances/{instance_id}/fork", response={201: InstanceOut}, operation_id="fork_instance")
+@router.post(
+    "/instances/{instance_id}/fork",
+    response={201: InstanceOut},
+    operation_id="fork_instance",
+    openapi_extra=declares(409, 429),
+)
 def instance_fork(request: HttpRequest, instance_id: str, data: ForkIn) -> object:
     """Begin a conversation that shares this one's path up to a message and goes on alone."""
     instance = _opened(request, instance_id)
@@ -118,7 +131,9 @@ async def session_export(
     return response
 
 
-@router.post("/imports", response={201: ImportedOut}, operation_id="import_conversation")
+@router.post(
+    "/imports", response={201: ImportedOut}, operation_id="import_conversation", openapi_extra=declares(404, 409, 429)
+)
 def conversation_import(
     request: HttpRequest,
     file: Annotated[UploadedFile, File()],
@@ -130,7 +145,12 @@ def conversation_import(
     return Status(201, bringing.bring_instance(opened, file, title=title or ""))
 
 
-@router.post("/instances/{instance_id}/imports", response={201: ImportedOut}, operation_id="import_session")
+@router.post(
+    "/instances/{instance_id}/imports",
+    response={201: ImportedOut},
+    operation_id="import_session",
+    openapi_extra=declares(409, 429),
+)
 def session_import(request: HttpRequest, instance_id: str, file: Annotated[UploadedFile, File()]) -> object:
     """Make a history of an exported one, where the agent keeps several. The current one stays current."""
     return Status(201, bringing.bring_session(_opened(request, instance_id), file))

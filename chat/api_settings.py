@@ -9,6 +9,7 @@ from chat.api_auth import caller_of
 from chat.api_schemas import BudgetIn, BudgetOut, ConfigIn, ConfigOut, SpendingOut
 from chat.auth import open_instance, open_session
 from chat.errors import ConfigPrivate
+from chat.http.api.error_responses import declares
 from chat.instance_config import save_config, view_config
 from chat.instance_rows import key_of
 from chat.models import AgentInstance
@@ -19,13 +20,17 @@ from sessions_app.usage import set_budget
 router = Router(tags=["conversations"])
 
 
-@router.get("/instances/{instance_id}/config", response=ConfigOut, operation_id="get_config")
+@router.get(
+    "/instances/{instance_id}/config", response=ConfigOut, operation_id="get_config", openapi_extra=declares(403)
+)
 def config_detail(request: HttpRequest, instance_id: str) -> object:
     """The configuration of a conversation's agent, and the JSON Schema it fits. Only where its class allows it."""
     return view_config(_opened(request, instance_id, ("read", "write")))
 
 
-@router.put("/instances/{instance_id}/config", response=ConfigOut, operation_id="put_config")
+@router.put(
+    "/instances/{instance_id}/config", response=ConfigOut, operation_id="put_config", openapi_extra=declares(409)
+)
 def config_update(request: HttpRequest, instance_id: str, data: ConfigIn) -> object:
     """Replace the configuration; with `version` only if nobody has changed it since. Only where its class allows it."""
     instance = _opened(request, instance_id, ("write",))

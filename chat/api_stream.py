@@ -7,7 +7,7 @@ from ninja import Header, Query, Router
 
 from chat.api_auth import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.auth import open_turn, recheck
-from chat.event_stream import CONTENT_TYPE, HEADERS, start_offset, turn_events
+from chat.event_stream import CONTENT_TYPE, HEADERS, MAX_OFFSET, event_body, start_offset, turn_events
 from chat.live import is_final
 from chat.transcripts import turn_end
 from thinkproject.kernel.aio import db
@@ -31,7 +31,7 @@ _DESCRIPTION = (
 async def turn_stream(
     request: HttpRequest,
     turn_id: str,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> StreamingHttpResponse:
     """Follow a turn from an offset until it is final."""
@@ -47,11 +47,8 @@ async def turn_stream(
     async def describe_end() -> JSONObject:
         return await db(turn_end, turn.id)
 
-    body = turn_events(
-        turn.id,
-        offset=start_offset(last_event_id, offset),
-        is_over=is_over,
-        still_allowed=still_allowed,
-        describe_end=describe_end,
+    events = turn_events(
+        turn.id, offset=start_offset(last_event_id, offset), is_over=is_over, describe_end=describe_end
     )
+    body = event_body(events, still_allowed=still_allowed)
     return StreamingHttpResponse(body, content_type=CONTENT_TYPE, headers=HEADERS)

@@ -11,6 +11,7 @@ from chat.api_auth import caller_of
 from chat.api_schemas import CancelOut, SubmissionIn, SubmissionOut
 from chat.auth import open_instance, open_turn
 from chat.errors import TurnNotFound
+from chat.http.api.error_responses import declares
 from chat.instance_rows import key_of
 from chat.models import Turn
 from chat.turns.admission import cancel_turn
@@ -20,7 +21,12 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 
 
-@router.post("/instances/{instance_id}/submissions", response={202: SubmissionOut}, operation_id="submit_messages")
+@router.post(
+    "/instances/{instance_id}/submissions",
+    response={202: SubmissionOut},
+    operation_id="submit_messages",
+    openapi_extra=declares(409, 429),
+)
 def submission_create(
     request: HttpRequest,
     instance_id: str,

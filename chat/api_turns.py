@@ -12,6 +12,7 @@ from chat.api_auth import caller_of
 from chat.api_schemas import AdmittedTurnOut, CancelOut, StepOut, TurnIn, TurnOut, TurnPageOut
 from chat.auth import open_instance, open_turn
 from chat.errors import InputInvalid
+from chat.http.api.error_responses import declares
 from chat.instance_rows import key_of
 from chat.turns.admission import TurnRequest, admit, cancel_turn
 from chat.turns.intake import Continue, Edit, Intake, Regenerate, Submit
@@ -22,7 +23,12 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 
 
-@router.post("/instances/{instance_id}/turns", response={202: AdmittedTurnOut}, operation_id="create_turn")
+@router.post(
+    "/instances/{instance_id}/turns",
+    response={202: AdmittedTurnOut},
+    operation_id="create_turn",
+    openapi_extra=declares(409, 429),
+)
 def turn_create(
     request: HttpRequest,
     instance_id: str,

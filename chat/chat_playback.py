@@ -8,17 +8,18 @@ The chunks are those of the log. What differs is what a page without a socket ne
 - how the turn ended is said as a chunk: `error` with the text for people, or `abort`.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Final
 
 from chat import live
 from chat.agent import InstanceKey
 from chat.core import chunks
 from chat.core.chunks import Chunk
 from chat.core.rebuild import rebuild, settlement
-from chat.event_stream import KEEP_ALIVE, watched
 from chat.live import TurnRef
+from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, End, Record, Reset
 from chat.turns.status import TurnStatus
 from sessions_app import selectors
@@ -52,13 +53,10 @@ class Playback:
     before: tuple[JSONObject, ...] = ()
 
 
-async def play(
-    playbacks: Sequence[Playback], *, key: InstanceKey, still_allowed: Callable[[], Awaitable[bool]]
-) -> AsyncGenerator[bytes, None]:
-    """Play turns one after another. Ends without `[DONE]` when the caller may no longer, and after an error."""
-    yield b": open\n\n"
+async def play(playbacks: Sequence[Playback], *, key: InstanceKey) -> AsyncGenerator[bytes, None]:
+    """Play turns one after another. Ends without `[DONE]` after an error."""
     for playback in playbacks:
-        player = _Player(playback, key, still_allowed)
+        player = _Player(playback, key)
         async with aclosing(player.play()) as lines:
             async for line in lines:
                 yield line
@@ -70,12 +68,11 @@ async def play(
 class _Player:
     """One turn of one response."""
 
-    def __init__(self, playback: Playback, key: InstanceKey, still_allowed: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(self, playback: Playback, key: InstanceKey) -> None:
         self.has_ended = False
         self._playback = playback
         self._turn = playback.turn
         self._key = key
-        self._still_allowed = still_allowed
         self._pending = set(playback.extends.pending) if playback.extends else set()
         self._framing: list[Chunk] = []
         self._has_shown = False
@@ -83,18 +80,14 @@ class _Player:
     async def play(self) -> AsyncGenerator[bytes, None]:
         for message in self._playback.before:
             yield _lines(rebuild(message))
-        async with aclosing(
-            watched(self._turn.turn_id, is_over=self._is_over, still_allowed=self._still_allowed)
-        ) as events:
+        async with aclosing(follow(self._turn.turn_id, is_over=self._is_over)) as events:
             async for event in events:
-                if event is None:
-                    yield KEEP_ALIVE
-                elif isinstance(event, End):
+                if isinstance(event, End):
                     self.has_ended = True
                 elif isinstance(event, Reset):
                     self._framing.clear()
                     if self._has_shown:  # the page cannot take back what it shows; after a reload it is right
-                        yield _lines([chunks.error(LOST)])
+                        yield CUT
                         return
                 elif not isinstance(event, CaughtUp):
                     lines = await self._records(event)
@@ -157,3 +150,7 @@ class _Player:
 
 def _lines(said: Iterable[Chunk]) -> bytes:
     return "".join(f"data: {dump(chunk)}\n\n" for chunk in said).encode()
+
+
+CUT: Final = _lines([chunks.error(LOST)])
+"""What a page gets in the place of an end that cannot be told."""

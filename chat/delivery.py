@@ -10,8 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-
-from django.db import DatabaseError
+from typing import NoReturn
 
 from chat import live
 from chat.core.handshake import Handshake
@@ -22,7 +21,6 @@ from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, Reset
 from chat.turns.status import TurnStatus
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.errors import ThinkError
 
 logger = logging.getLogger(__name__)
 
@@ -178,13 +176,11 @@ class Delivery:
         self._ended.add(turn.turn_id)
 
     async def _serve_or_give_up(self) -> None:
-        try:
-            await self._serve()
-        except (DatabaseError, ThinkError, OSError):
-            logger.exception("delivery failed", extra={"action": "delivery_failed"})
-            await self._give_up()
+        [failure] = await asyncio.gather(self._serve(), return_exceptions=True)
+        logger.error("delivery failed", exc_info=failure, extra={"action": "delivery_failed"})
+        await self._give_up()
 
-    async def _serve(self) -> None:
+    async def _serve(self) -> NoReturn:
         while True:
             self._changed.clear()
             if not self.untold:

@@ -2,8 +2,9 @@
 
 ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
-                  │  AttachmentInvalid · Unauthenticated · OriginDenied · SignInDenied · LinkUnknown · FrameInvalid
-                  │  ChunkInvalid · TurnConflict · TurnDropped · CallChanged · CallNotFound · TurnFailed · NestedTurn
+                  │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
+                  │  LinkUnknown · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped · CallChanged
+                  │  CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  ConfigChanged · ConfigPrivate
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
@@ -80,6 +81,13 @@ class AttachmentInvalid(ChatError, Invalid):
     """This file cannot be attached."""
 
     code = "attachment_invalid"
+
+
+class RangeNotSatisfiable(ChatError, Invalid):
+    """The range lies beyond the end of the file."""
+
+    code = "range_not_satisfiable"
+    http_status = 416
 
 
 class FrameInvalid(ChatError, Invalid):

@@ -1,17 +1,21 @@
-"""A turn's log as server-sent events, from an offset, live until the turn is final.
+"""Server-sent events of turns: a turn's log from an offset, and the body that every event stream of ours has.
 
 Each event's id is the chunk's offset, so that a browser reconnects where it was. A pause is filled with comments, at
 which the caller's authority is asked for again. Holds no database connection between two looks.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import Final
 
 from chat.conf_access import AccessSettings
-from chat.streams.reader import Event, follow
+from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, End, Record, Reset
 from thinkproject.kernel.jsonvalue import JSONObject, dump
+
+logger = logging.getLogger(__name__)
 
 HEADERS = {
     "Cache-Control": "no-cache, no-transform",
@@ -21,6 +25,8 @@ HEADERS = {
 }
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 KEEP_ALIVE = b": keep-alive\n\n"
+MAX_OFFSET: Final = 2**53 - 1
+"""Largest offset that every reader of JSON, Redis and the database can hold."""
 _conf = AccessSettings()
 
 
@@ -29,15 +35,13 @@ async def turn_events(
     *,
     offset: int,
     is_over: Callable[[], Awaitable[bool]],
-    still_allowed: Callable[[], Awaitable[bool]],
     describe_end: Callable[[], Awaitable[JSONObject]],
 ) -> AsyncGenerator[bytes, None]:
-    """Encode the log from an offset, then the end as an `end` event. Stops silently once the caller may no longer.
+    """Encode the log from an offset, then the end as an `end` event.
 
     A `reset` event says that what came before does not hold; the chunks from 0 follow.
     """
-    yield b": open\n\n"
-    async with aclosing(watched(stream, offset=offset, is_over=is_over, still_allowed=still_allowed)) as events:
+    async with aclosing(follow(stream, offset, is_over=is_over)) as events:
         async for event in events:
             if isinstance(event, End):
                 yield f"event: end\ndata: {dump(await describe_end())}\n\n".encode()
@@ -45,25 +49,44 @@ async def turn_events(
                 yield _encode(event)
 
 
-async def watched(
-    stream: str,
-    *,
-    offset: int = 0,
-    is_over: Callable[[], Awaitable[bool]],
-    still_allowed: Callable[[], Awaitable[bool]],
-) -> AsyncGenerator[Event | None, None]:
-    """Follow a log; nothing (`None`) stands for a pause. `End` comes last, unless the caller may no longer."""
-    loop = asyncio.get_running_loop()
-    checked_at = loop.time()
-    async with aclosing(
-        _with_pauses(follow(stream, offset, is_over=is_over), _conf.stream_keep_alive_seconds)
-    ) as events:
-        async for event in events:
-            if loop.time() - checked_at >= _conf.stream_keep_alive_seconds:
-                checked_at = loop.time()
-                if not await still_allowed():
+async def event_body(
+    source: AsyncGenerator[bytes, None], *, still_allowed: Callable[[], Awaitable[bool]], on_failure: bytes = b""
+) -> AsyncGenerator[bytes, None]:
+    """Yield the pieces of a source, and comments in its pauses. Ends early once the caller may no longer.
+
+    Any exception ends the body too, after `on_failure`, and is logged once: a response that neither goes on nor ends
+    would keep its reader waiting for ever. Closes the source.
+    """
+    seconds, clock = _conf.stream_keep_alive_seconds, asyncio.get_running_loop().time
+    asked_at = clock()
+    step: asyncio.Future[bytes] | None = None
+    try:
+        yield b": open\n\n"
+        while True:
+            step = step or asyncio.ensure_future(anext(source))
+            await asyncio.wait({step}, timeout=seconds)
+            failure = step.exception() if step.done() else None
+            if failure is None and clock() - asked_at >= seconds:
+                asked_at = clock()
+                [answer] = await asyncio.gather(still_allowed(), return_exceptions=True)
+                if answer is False:
                     return
-            yield event
+                failure = answer if isinstance(answer, BaseException) else None
+            if failure is not None:
+                if not isinstance(failure, StopAsyncIteration):
+                    logger.error("event stream failed", exc_info=failure, extra={"action": "event_stream_failed"})
+                    yield on_failure
+                return
+            if step.done():
+                piece, step = step.result(), None
+                yield piece
+            else:
+                yield KEEP_ALIVE
+    finally:
+        if step is not None:
+            step.cancel()
+            await asyncio.gather(step, return_exceptions=True)
+        await source.aclose()
 
 
 def start_offset(last_event_id: str | None, offset: int) -> int:
@@ -73,37 +96,8 @@ def start_offset(last_event_id: str | None, offset: int) -> int:
     return offset
 
 
-def _encode(event: list[Record] | Reset | None) -> bytes:
-    match event:
-        case None:
-            return KEEP_ALIVE
-        case Reset():
-            return b"event: reset\ndata: {}\n\n"
-        case list():
-            # A record is on one line: JSON escapes line feeds, so it never breaks the framing.
-            return "".join(f"id: {record.offset}\ndata: {record.text}\n\n" for record in event).encode()
-
-
-async def _with_pauses(events: AsyncIterator[Event], seconds: float) -> AsyncGenerator[Event | None, None]:
-    """Pass the events on, and nothing (`None`) whenever there was none for so long. Closes the source."""
-    pending: asyncio.Future[Event] | None = None
-    try:
-        while True:
-            pending = pending or asyncio.ensure_future(anext(events))
-            done, _ = await asyncio.wait({pending}, timeout=seconds)
-            if not done:
-                yield None
-                continue
-            try:
-                event = pending.result()
-            except StopAsyncIteration:
-                return
-            finally:
-                pending = None
-            yield event
-    finally:
-        if pending is not None:
-            pending.cancel()
-            await asyncio.gather(pending, return_exceptions=True)
-        if isinstance(events, AsyncGenerator):
-            await events.aclose()
+def _encode(event: list[Record] | Reset) -> bytes:
+    if isinstance(event, Reset):
+        return b"event: reset\ndata: {}\n\n"
+    # A record is on one line: JSON escapes line feeds, so it never breaks the framing.
+    return "".join(f"id: {record.offset}\ndata: {record.text}\n\n" for record in event).encode()

@@ -6,6 +6,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.utils.http import content_disposition_header, parse_etags, quote_etag
 
 from chat import attachments
+from chat.api_problems import problem_of
+from chat.errors import RangeNotSatisfiable
 from chat.media_types import is_inline
 from chat.models import Attachment
 
@@ -28,9 +30,9 @@ def file_response(request: HttpRequest, row: Attachment) -> HttpResponse:
             response = HttpResponse(attachments.read_bytes(row, start=start, length=end - start + 1), status=206)
             response["Content-Range"] = f"bytes {start}-{end}/{row.byte_size}"
             return _dressed(response, row, etag)
-    response = HttpResponse(status=416)
-    response["Content-Range"] = f"bytes */{row.byte_size}"
-    return _dressed(response, row, etag)
+    refused = problem_of(RangeNotSatisfiable())
+    refused["Content-Range"] = f"bytes */{row.byte_size}"
+    return refused
 
 
 def parse_range(header: str, size: int) -> tuple[int, int] | None:

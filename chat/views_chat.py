@@ -19,9 +19,9 @@ from chat.agent import InstanceKey
 from chat.api_auth import Caller, caller_of_page
 from chat.api_problems import problem, problem_of
 from chat.auth import open_key, recheck
-from chat.chat_playback import Playback, play
+from chat.chat_playback import CUT, Playback, play
 from chat.errors import AgentNotFound, InputInvalid
-from chat.event_stream import CONTENT_TYPE, HEADERS
+from chat.event_stream import CONTENT_TYPE, HEADERS, event_body
 from chat.resolving import resolve
 from chat.views_messages import address_of
 from thinkproject.kernel.aio import db
@@ -75,7 +75,7 @@ def _stream(caller: Caller, key: InstanceKey, playbacks: list[Playback]) -> Stre
     async def still_allowed() -> bool:
         return await db(recheck, caller.credential)
 
-    body = play(playbacks, key=key, still_allowed=still_allowed)
+    body = event_body(play(playbacks, key=key), still_allowed=still_allowed, on_failure=CUT)
     return StreamingHttpResponse(body, content_type=CONTENT_TYPE, headers=HEADERS)
 
 

@@ -93,12 +93,12 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne has no types
         return unquote(raw.partition(b"?")[0].decode("ascii", "replace")) or "/"
 
 
-def bind_requests(factory: HTTPFactory) -> None:
-    """Make a factory of daphne's produce bounded requests."""
+def bind_requests(factory: HTTPFactory, request_class: type[BoundedRequest]) -> None:
+    """Make a factory of daphne's produce requests of this class."""
 
     def build_protocol(address: Any) -> Any:
         protocol = HTTPFactory.buildProtocol(factory, address)
-        protocol.requestFactory = BoundedRequest
+        protocol.requestFactory = request_class
         return protocol
 
     factory.buildProtocol = build_protocol

@@ -1,10 +1,10 @@
 """The web server process: daphne, with limits of ours. `python -m thinkproject.server --port 8000`.
 
-Seven things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
+Eight things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
 sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would buffer for ever),
-close reasons and all close codes reach the client, peers that give no sign of life are left, SIGTERM tells clients to
-connect again (`leaving.py`), bodies of requests are bounded before they are read (`bounded_requests.py`), and the
-access log holds no query strings (they may carry a token).
+close reasons and all close codes reach the client, peers that give no sign of life are left, a response that fails in
+its middle is cut, SIGTERM tells clients to connect again (`leaving.py`), bodies of requests are bounded before they are
+read (`bounded_requests.py`), and the access log holds no query strings (they may carry a token).
 """
 
 from daphne.server import Server  # isort: skip - installs the reactor, so it comes before anything of Twisted
@@ -21,7 +21,7 @@ from typing import Any
 
 from twisted.internet import defer
 
-from thinkproject.bounded_requests import BodyPolicy, bind_requests
+from thinkproject.bounded_requests import BodyPolicy, BoundedRequest, bind_requests
 from thinkproject.leaving import close_socket, leave, note_kind
 
 MESSAGE_MAX_BYTES = 16 * 1024 * 1024
@@ -50,6 +50,23 @@ class QuietSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no typ
             self.trafficStats.outgoingOctetsWireLevel += len(data)
 
 
+class CutRequest(BoundedRequest):
+    """A bounded request that ends when its application fails after the response has begun.
+
+    Daphne tries to begin a second response. That raises inside its reaper of applications, which never runs again, and
+    leaves the client waiting.
+    """
+
+    def handle_exception(self, exception: BaseException) -> None:
+        """Answer with an error page, or cut the connection: an orderly end would make half a body look whole."""
+        if self.finished or self.channel is None:
+            return
+        if self._response_started:
+            self.loseConnection()
+        else:
+            super().handle_exception(exception)
+
+
 class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
     """Daphne that lets neither a slow reader nor a large request fill the memory."""
 
@@ -58,7 +75,7 @@ class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
         self.body_policy = body_policy
 
     def _tune_protocols(self) -> None:
-        bind_requests(self.http_factory)
+        bind_requests(self.http_factory, CutRequest)
         # By default a connection that fails is dropped with its data unread, and the reset overtakes the close frame:
         # a client would see 1006 in place of 1009.
         self.ws_factory.protocol = QuietSocket

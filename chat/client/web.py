@@ -39,7 +39,8 @@ class Web:
         return ([], "") if turn is None else await self._stream(turn["id"], offset)
 
     async def _stream(self, turn_id: str, offset: int) -> tuple[list[str], str]:
-        decoder, found, outcome = SSEDecoder(), [], ""
+        """Errors: `ConnectionFailed` for a stream without an end, `ClientError` for one that began anew."""
+        decoder, found, outcome = SSEDecoder(), [], None
         try:
             async with self._http.stream("GET", f"{API}/turns/{turn_id}/stream?offset={offset}") as response:
                 if response.status_code != 200:
@@ -48,10 +49,14 @@ class Web:
                     for event in decoder.feed(data):
                         if event.event == b"end":
                             outcome = str(load(event.data).get("outcome") or "")
+                        elif event.event == b"reset":
+                            raise ClientError("The log of the answer has begun anew.")
                         elif not event.event:
                             found.append(event.data.decode())
         except httpx.HTTPError as error:
             raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
+        if outcome is None:
+            raise ConnectionFailed("The stream was cut before its end.")
         return found, outcome
 
     async def _json(self, method: str, path: str, **options: JSONValue) -> JSONValue:

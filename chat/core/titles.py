@@ -15,7 +15,7 @@ from chat.core.language_model import (
     TextContent,
     UserMessage,
 )
-from sessions_app.core.plain_text import visible, without_thoughts
+from sessions_app.core.plain_text import visible, without_markup, without_thoughts
 
 MAX_TITLE: Final = 100
 _QUESTION_CHARACTERS: Final = 1_000
@@ -143,7 +143,7 @@ def clean_title(text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    line = visible(line).lstrip(f"#-{_QUOTES}").rstrip(_QUOTES)
+    line = without_markup(visible(line)).lstrip(f"#-{_QUOTES}").rstrip(_QUOTES)
     line = _LABEL.sub("", line).strip(_QUOTES)
     return line[:-1].rstrip(_QUOTES) if line.endswith(".") and not line.endswith("..") else line
 

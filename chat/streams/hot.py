@@ -133,9 +133,11 @@ def _append_command(append: Append) -> Command:
 
 
 def _checked(replies: list[Any]) -> list[Any]:
+    """Raise the first error among replies, those of a transaction's commands included. Its `EXEC` itself succeeds."""
     for reply in replies:
-        if isinstance(reply, RedisError):
-            raise reply
+        for item in (reply, *reply) if isinstance(reply, list) else (reply,):
+            if isinstance(item, RedisError):
+                raise item
     return replies
 
 

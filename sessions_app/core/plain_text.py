@@ -8,6 +8,24 @@ _OPENING: Final = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _CLOSING: Final = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _ANY_OPENING: Final = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 
+# Lines of Markdown that hold no words: fences, rules, and what stands below the head of a table.
+_EMPTY_LINE: Final = re.compile(
+    r"^[ \t]*(?:(?:`{3,}|~{3,})[^\n`]*|(?:[-*_][ \t]*){3,}|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?)$\n?",
+    re.MULTILINE,
+)
+_LINE_MARK: Final = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+(?:\[[ xX]\][ \t]+)?|\|[ \t]*)|[ \t]*\|[ \t]*$", re.MULTILINE
+)
+_INLINE: Final = re.compile(
+    r"(?<!`)(?P<ticks>`{1,2})(?!`)[ ]?(?P<code>[^`\n]{1,200}?)[ ]?(?P=ticks)(?!`)"
+    r"|!?\[(?P<label>[^\]\n]{0,200})\]\([^()\s]{0,2000}(?:[ ]\"[^\"\n]{0,200}\")?\)"
+    r"|(?P<mark>\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^\n]{1,200}?)(?<=[^\s*~])(?P=mark)(?!\*)"
+    r"|(?<!\w)_(?=[^\s_])(?P<slanted>[^_\n]{1,200}?)(?<=[^\s_])_(?!\w)"
+    r"|(?<!\w)__(?=[^\s_])(?P<bold>[^_\n]{1,100}[ ][^_\n]{1,100})(?<=[^\s_])__(?!\w)"
+    r"|\\(?P<escaped>[\\`*_~#\[\]()>|.!+-])"
+)
+_MAX_NESTING: Final = 3
+
 
 def storable(text: str) -> str:
     """A text as every database stores it: PostgreSQL takes neither NUL nor half a character."""
@@ -37,3 +55,20 @@ def visible(text: str) -> str:
 def _is_shown(char: str) -> bool:
     """Neither a control character nor one that turns the direction of what follows. Joiners of emoji stay."""
     return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn"} or char == "\u200d"
+
+
+def without_markup(text: str) -> str:
+    """A text without the marks of Markdown, for a line that is not rendered. Only marks that come in pairs go.
+
+    Names as `__init__` and `**options` stay. Meant for short texts.
+    """
+    return _without_inline(_LINE_MARK.sub("", _EMPTY_LINE.sub("", text)), _MAX_NESTING)
+
+
+def _without_inline(text: str, depth: int) -> str:
+    def content(found: re.Match[str]) -> str:
+        literal = found["code"] or found["escaped"]
+        inner = found["label"] or found["marked"] or found["slanted"] or found["bold"] or ""
+        return literal or _without_inline(inner, depth - 1)
+
+    return _INLINE.sub(content, text) if depth else text

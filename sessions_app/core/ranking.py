@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sessions_app.core.plain_text import without_markup
 from sessions_app.core.search_query import Phrase
 from sessions_app.core.words import Word, words_of
 
 SNIPPET_CHARS: Final = 240
 _LEAD_CHARS: Final = 60
+_AROUND_CHARS: Final = 400  # beside a stretch, which is shorter without its marks
 _SATURATION: Final = 1.2  # the two constants of BM25: how soon another occurrence stops to count,
 _LENGTH_WEIGHT: Final = 0.75  # and how much a long text loses
 
@@ -53,7 +55,18 @@ def rank(matches: Sequence[Match], phrases: Sequence[Phrase]) -> list[tuple[floa
 
 
 def snippet(text: str, phrases: Sequence[Phrase]) -> Snippet:
-    """Cut the stretch around the first match; without a match the beginning."""
+    """Cut the stretch around the first match, without marks of Markdown; without a match the beginning.
+
+    What matches inside a mark alone, as in the address of a link, is shown as it was written.
+    """
+    start, cut = _cut(text, phrases)
+    around = text[_line_start(text, max(0, start - _AROUND_CHARS)) : start + len(cut.text) + _AROUND_CHARS]
+    _, plain = _cut(without_markup(around), phrases)
+    return plain if plain.highlights or not cut.highlights else cut
+
+
+def _cut(text: str, phrases: Sequence[Phrase]) -> tuple[int, Snippet]:
+    """The stretch of a text, and where in the text it begins."""
     stretch: list[Word] = []
     ranges: list[tuple[int, int]] = []
     limit = len(text)
@@ -69,7 +82,12 @@ def snippet(text: str, phrases: Sequence[Phrase]) -> Snippet:
     start = _start(text, ranges[0][0]) if ranges else 0
     end = _end(text, start)
     inside = _merged([(low - start, high - start) for low, high in ranges if high <= end])
-    return Snippet(text[start:end], tuple(inside))
+    return start, Snippet(text[start:end], tuple(inside))
+
+
+def _line_start(text: str, at: int) -> int:
+    """The beginning of the line, where it is near: marks of Markdown do not go beyond a line."""
+    return max(at - _AROUND_CHARS, text.rfind("\n", 0, at) + 1)
 
 
 def _start(text: str, first: int) -> int:

@@ -185,3 +185,12 @@ def test_conversation_of_somebody_else_does_not_exist(tab: ChatPage, live_produc
     assert tab.page.request.get(address).status == 404
     tab.open("/")
     expect(tab.page.locator("#conversations .row")).to_have_count(0)
+
+
+def test_titles_and_hits_hold_no_marks_of_markdown(tab: ChatPage) -> None:
+    tab.ask("A **bold** plan for `code` and [a link](https://example.com)\nsay: Take the **blue bicycle** today.")
+    assert rows(tab) == ["A bold plan for code and a link"]
+    tab.page.get_by_role("searchbox").first.fill("bicycle")
+    hit = tab.page.locator("#hits .hit").filter(has_text="Answer").locator(".hit-text")
+    expect(hit).to_have_text("Take the blue bicycle today.")
+    expect(hit.locator("mark")).to_have_text("bicycle")

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.looks import look
 
 OpenTab = Callable[..., ChatPage]
@@ -217,3 +219,52 @@ def test_what_an_answer_took_opens_without_a_mouse(tab: ChatPage) -> None:
     expect(facts).to_have_attribute("aria-expanded", "true")
     expect(answer.locator(".facts-more")).to_contain_text("tokens read")
     look(tab, "facts")
+
+
+def test_no_way_to_the_end_where_there_is_nothing_to_scroll(tab: ChatPage, live_product: Any) -> None:
+    key = live_product.seed("Short", history(4))
+    down = tab.page.locator("#to-end")
+    tab.open(f"/c/{key}?at=m1")
+    expect(tab.page.locator(".message.is-found")).to_be_visible()
+    tab.page.wait_for_timeout(300)
+    expect(down).to_be_hidden()
+    tab.page.set_viewport_size({"width": 1280, "height": 420})
+    tab.page.mouse.move(700, 200)
+    tab.page.mouse.wheel(0, -2000)
+    expect(down).to_be_visible()
+    tab.page.set_viewport_size({"width": 1280, "height": 1400})
+    expect(down).to_be_hidden()
+
+
+def test_opening_at_the_last_message_is_at_the_end(tab: ChatPage, live_product: Any) -> None:
+    key = live_product.seed("Long", history(40))
+    tab.open(f"/c/{key}?at=m39")
+    expect(tab.page.locator(".message.is-found")).to_be_visible()
+    expect(tab.page.locator("#to-end")).to_be_hidden()
+    tab.open(f"/c/{key}?at=m3")
+    expect(tab.page.locator("#to-end")).to_be_visible()
+
+
+ROOM = """(selector) => {
+    const part = document.querySelector(selector);
+    const inner = part.getBoundingClientRect(), outer = part.closest('.message').getBoundingClientRect();
+    return [inner.left - outer.left, outer.right - inner.right, inner.top - outer.top, outer.bottom - inner.bottom];
+}"""
+
+
+@pytest.mark.parametrize("shape", ["desktop", "phone"])
+def test_rings_of_a_message_are_not_cut_off(open_tab: OpenTab, live_product: Any, shape: str) -> None:
+    """A message that may be skipped while it is out of sight draws nothing beyond its box."""
+    key = live_product.seed("Stored", history(6))
+    tab = open_tab(f"/c/{key}", shape=PHONE if shape == "phone" else DESKTOP)
+    first = tab.messages.first
+    first.get_by_role("button", name="Edit this message").click()
+    edited = '.message[data-id="m0"].is-edited .message-body'
+    expect(tab.page.locator(edited)).to_be_visible()
+    for selector in (
+        edited,
+        '.message[data-id="m1"] .message-foot button',
+        '.message[data-id="m0"] .message-foot button:last-of-type',
+    ):
+        assert min(tab.page.evaluate(ROOM, selector)) >= 4, selector  # 2 px wide, 2 px away
+    assert tab.page.evaluate("(s => s.scrollWidth - s.clientWidth)(document.getElementById('scroller'))") == 0

@@ -7,9 +7,9 @@ import { Deciding } from "./deciding.js";
 import { Outbox } from "./outbox.js";
 import { Sending } from "./sending.js";
 import { Summaries } from "./summaries.js";
+import { keptInHistory, Unsent } from "./unsent.js";
 import { openQuestions } from "./runs.js";
 import { newId } from "./ids.js";
-import { recall, remember } from "./storage.js";
 import { showReadOnly } from "./read_only.js";
 import { askTitle, confirmDelete, notice } from "./dialogs.js";
 import { fromInstance, pathOf, titleOf } from "./sidebar.js";
@@ -34,6 +34,10 @@ export class Page {
     this.branching = new Branching(this);
     this.sending = new Sending(this);
     this.deciding = new Deciding(this);
+    this.unsent = new Unsent({
+      deliver: (conversation, entry) => this.sending.deliver(conversation, entry),
+      refused: (instance, entry) => this.sending.toDraft(instance, entry),
+    });
     addEventListener("popstate", () => this.route(location, false));
   }
 
@@ -103,12 +107,10 @@ export class Page {
     this.showNew(null);
   }
 
+  /** A conversation that nobody has: each tab makes up a name, unless what it began here was not sent yet. */
   showNew(agent) {
-    const route = agent || this.boot.agents[0]?.name || "assistant";
-    const key = `new.${route}`;
-    const name = recall(key) ?? newId("cnv");
-    remember(key, name); // a reload finds what could not be sent yet
-    this.show({ id: "", agent: route, name, title: "", isNew: true }, null);
+    const begun = keptInHistory() ?? { agent: agent || this.boot.agents[0]?.name || "assistant", name: newId("cnv") };
+    this.show({ id: "", ...begun, title: "", isNew: true }, null);
   }
 
   show(instance, page, place = null) {
@@ -134,6 +136,7 @@ export class Page {
     this.timeline.show(conversation, this.outbox);
     this.panel.show(conversation);
     showReadOnly(this.elements.readOnly, instance);
+    this.unsent.take(instance);
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
     this.sidebar.setCurrent(instance.id);
     this.#drawTitle();

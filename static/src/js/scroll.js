@@ -15,8 +15,8 @@ export class Scroll {
     scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#leave(), { passive: true });
     scroller.addEventListener("keydown", (event) => ["PageUp", "Home", "ArrowUp"].includes(event.key) && this.#leave());
     scroller.addEventListener("touchmove", () => this.#look(), { passive: true });
-    new ResizeObserver(() => this.follow()).observe(scroller);
-    this.content = new ResizeObserver(() => this.follow());
+    new ResizeObserver(() => this.#resized()).observe(scroller);
+    this.content = new ResizeObserver(() => this.#resized());
   }
 
   /** Watch the growing content: whatever makes it taller, an image or a font, the end stays in sight. */
@@ -30,6 +30,11 @@ export class Scroll {
     return scrollHeight - scrollTop - clientHeight;
   }
 
+  /** Whether the reader can be anywhere but at the end. */
+  get #hasRoom() {
+    return this.scroller.scrollHeight > this.scroller.clientHeight + NEAR;
+  }
+
   /** Go to the end if that is where the reader is. */
   follow() {
     if (!this.isFollowing || this.isHeld || this.#frame) return;
@@ -41,7 +46,7 @@ export class Scroll {
 
   /** Bring one element into the middle, and again when those around it have got their real heights. */
   show(element) {
-    this.#set(false);
+    this.#set(!this.#hasRoom);
     const go = () => {
       // Not scrollIntoView: that moves every box around it too, those that never scroll among them.
       const room = Math.max(16, (this.scroller.clientHeight - element.offsetHeight) / 2);
@@ -54,6 +59,7 @@ export class Scroll {
       if (!element.isConnected || this.isFollowing) return;
       go();
       if (--frames) requestAnimationFrame(again);
+      else if (this.distance < NEAR) this.#set(true); // it stands at the end
     };
     requestAnimationFrame(again);
   }
@@ -78,7 +84,12 @@ export class Scroll {
   }
 
   #leave() {
-    if (this.scroller.scrollHeight > this.scroller.clientHeight + NEAR) this.#set(false);
+    if (this.#hasRoom) this.#set(false);
+  }
+
+  #resized() {
+    if (!this.#hasRoom) this.#set(true); // all of it is seen
+    this.follow();
   }
 
   #look() {

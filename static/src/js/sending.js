@@ -4,8 +4,9 @@
 import { newId } from "./ids.js";
 import { notice } from "./dialogs.js";
 import { fromInstance } from "./sidebar.js";
-import { remember } from "./storage.js";
+import { recall, remember } from "./storage.js";
 import { textOf } from "./message_view.js";
+import { arrived, keep } from "./unsent.js";
 import { titleFor } from "./titles.js";
 
 /** File parts as the composer keeps them. */
@@ -48,6 +49,7 @@ export class Sending {
       Object.assign(body, { trigger: "edit-message", message_id: edited.id }); // its place is for the server to know
       this.#takeOutOfSight(edited);
     }
+    if (this.#conversation.instance.isNew) keep(this.#conversation.instance);
     this.#outbox.add({ requestId: body.request_id, body, shown: message });
     this.page.timeline.scroll.toEnd();
   }
@@ -63,6 +65,7 @@ export class Sending {
   async deliver(conversation, entry) {
     if (!conversation.instance.id) await this.#create(conversation, entry);
     const answer = await this.page.api.submitTurn(conversation.instance.id, entry.body);
+    arrived(conversation.instance);
     conversation.accepted(entry.requestId, answer.id);
     this.page.sidebar.refreshSoon();
   }
@@ -72,7 +75,6 @@ export class Sending {
     const { agent, name } = conversation.instance;
     const created = fromInstance(await this.page.api.createInstance(agent, name, titleFor(entry.shown)));
     Object.assign(conversation.instance, created, { isNew: false });
-    remember(`new.${agent}`, null);
     remember(`draft.new.${agent}`, null);
     this.page.appeared(conversation);
   }
@@ -122,6 +124,15 @@ export class Sending {
     this.#outbox.remove(this.#entryOf(message).requestId);
     this.page.composer.fill(textOf(message));
     this.#conversation.refresh();
+  }
+
+  /** It was refused, and no tab shows it: into the draft of a new conversation. Whether there was room for it. */
+  toDraft({ agent }, { shown, error }) {
+    const key = `draft.new.${agent}`;
+    if (recall(key)) return false;
+    remember(key, { text: textOf(shown), files: storedFiles(shown.parts) });
+    notice(`A message could not be sent and is a draft again. ${error}`);
+    return true;
   }
 
   /** It waits on the server: its turn is not to begin. */

@@ -22,3 +22,14 @@ export function remember(key, value) {
     return false;
   }
 }
+
+/** All that is kept under keys with a beginning: [[rest of the key, value], ...]. */
+export function recallAll(beginning) {
+  try {
+    const start = PREFIX + beginning;
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(start));
+    return keys.map((key) => [key.slice(start.length), recall(key.slice(PREFIX.length))]);
+  } catch {
+    return [];
+  }
+}

@@ -18,8 +18,13 @@ sent = {"frames": 0, "sockets": 0}
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Answer by path: /length says how long a message was, /flood sends far more than anybody reads, / counts.
 
-    /events never ends, /slow takes a second and a half, /closed/CODE closes with it and without a word.
+    /events never ends, /slow takes a second and a half, /closed/CODE closes with it and without a word, /broken fails
+    in the middle of its answer.
     """
+    if scope["type"] == "http" and scope["path"] == "/broken":
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": b"the first half", "more_body": True})
+        raise TypeError("nobody foresaw this")
     if scope["type"] == "http" and scope["path"] == "/events":
         head = [(b"content-type", b"text/event-stream; charset=utf-8")]
         await send({"type": "http.response.start", "status": 200, "headers": head})

@@ -1,6 +1,7 @@
 """Our daphne: large messages, slow readers, an access log that may be read."""
 
 import contextlib
+import http.client
 import json
 import socket
 import sys
@@ -122,6 +123,22 @@ def test_a_reader_that_leaves_frees_its_sender(server: Process) -> None:
         client.socket.shutdown(socket.SHUT_RDWR)
     wait_for(lambda: len(psutil.Process(server.pid).net_connections()) <= 1, seconds=15, what="the end of the socket")
     assert counts(server) is not None
+
+
+@pytest.mark.parametrize("kind", ["server", "uvicorn"])
+def test_an_answer_that_fails_in_its_middle_is_cut(kind: str, request: pytest.FixtureRequest) -> None:
+    process: Process = request.getfixturevalue(kind)
+    for _ in range(2):  # the second one is cut as well: the first has left the server whole
+        address = f"http://127.0.0.1:{process.port}/broken"
+        with (
+            urllib.request.urlopen(address, timeout=20) as response,
+            pytest.raises(http.client.IncompleteRead) as caught,
+        ):
+            response.read()
+        assert caught.value.partial == b"the first half"
+    wait_for(lambda: process.log.count("TypeError: nobody foresaw this") >= 2, what="the log")
+    assert process.log.count("TypeError: nobody foresaw this") == 2
+    assert counts(process) is not None
 
 
 def test_the_access_log_holds_no_query(server: Process) -> None:

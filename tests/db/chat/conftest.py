@@ -1,6 +1,8 @@
 """Two signed-in people and a conversation of the first one's."""
 
+import functools
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -19,9 +21,33 @@ from chat.streams.records import Record
 from fibers.models import Fiber
 from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages
 from tests.db.chat.use_chat import Page
+from thinkproject.api import api
 from thinkproject.kernel.ids import new_id
 
 Reply = Any
+
+
+@functools.cache
+def documented() -> dict[str, dict[str, set[int]]]:
+    """Statuses that the OpenAPI document declares, by the route of an operation and its method."""
+    paths = api.get_openapi_schema(path_prefix="/api/v1/")["paths"]
+    return {
+        path.removeprefix("/"): {
+            method.upper(): {int(status) for status in operation["responses"]} for method, operation in methods.items()
+        }
+        for path, methods in paths.items()
+    }
+
+
+def assert_documented(reply: Reply) -> Reply:
+    """Every answer of an operation is one that the OpenAPI document declares, and every 429 says when to come back."""
+    route = getattr(reply, "resolver_match", None)
+    path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.route) if route else ""
+    methods = documented().get(path)
+    if methods is not None and reply.request["REQUEST_METHOD"] in methods:
+        assert reply.status_code in methods[reply.request["REQUEST_METHOD"]], (path, reply.status_code, reply.content)
+    assert reply.status_code != 429 or int(reply["Retry-After"]) > 0
+    return reply
 
 
 class ApiClient:
@@ -33,11 +59,11 @@ class ApiClient:
             self.http.force_login(user)
 
     def get(self, path: str, **headers: str) -> Reply:
-        return self.http.get(f"/api/v1{path}", headers=headers)
+        return assert_documented(self.http.get(f"/api/v1{path}", headers=headers))
 
     def send(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
-        return self.http.generic(
-            method, f"/api/v1{path}", _encode(body), content_type="application/json", headers=headers
+        return assert_documented(
+            self.http.generic(method, f"/api/v1{path}", _encode(body), content_type="application/json", headers=headers)
         )
 
 

@@ -166,14 +166,18 @@ async def test_turn_accepted_after_a_clear_outlives_a_late_bell_of_it(
     assert [frame["body"] for frame in await chunks_until(socket, CHUNKS[-1])] == CHUNKS
 
 
-async def test_delivery_that_fails_closes_the_socket(socket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failure", [OperationalError("database is away"), TypeError("nobody foresaw this")])
+async def test_delivery_that_fails_closes_the_socket(
+    socket: Any, failure: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
 
     def broken(_turn_id: str) -> bool:
-        raise OperationalError("database is away")
+        raise failure
 
     monkeypatch.setattr(live, "is_final", broken)
     async with asyncio.timeout(15):
         while (event := await socket.receive_output(timeout=10))["type"] != "websocket.close":
             pass
     assert event["code"] == 1011
+    assert [record.exc_info[1] for record in caplog.records if record.exc_info] == [failure]

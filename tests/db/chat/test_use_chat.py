@@ -11,11 +11,14 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from redis.asyncio import Redis
 
 from chat import chat_posts, live, page_lists, tokens
 from chat.auth import open_agent
+from chat.chat_playback import LOST
 from chat.instance_rows import key_of
 from chat.models import AgentInstance, ApiToken, Turn, TurnSeen
+from chat.streams.hot import keys_of
 from chat.streams.log import close_logs
 from chat.turns.admission import clear_instance
 from sessions_app.services import put_assistant, queue_messages
@@ -385,3 +388,15 @@ async def test_coming_back_costs_a_fixed_number_of_queries(alice: User, talk: Ag
     assert talk.session_id is not None
     await sync_to_async(queue_messages)(talk.session_id, [user("waits")])
     assert await look() <= 4
+
+
+async def test_a_failure_inside_the_stream_is_told_and_ends_it(
+    page: Page, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    response = await page.say("u1")
+    turn = await last_turn()
+    await write(turn, {"type": "start", "messageId": turn.assistant_id})
+    async with Redis.from_url(redis_url) as redis:
+        await redis.hdel(keys_of(turn.id)[1], "next")  # no program of ours leaves a log like this
+    assert [json.loads(line) for line in await lines_of(response)] == [{"type": "error", "errorText": LOST}]
+    assert [type(record.exc_info[1]) for record in caplog.records if record.exc_info] == [TypeError]

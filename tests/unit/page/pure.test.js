@@ -5,6 +5,7 @@ import { applyChunk } from "../../../static/src/js/fold.js";
 import { dayGroup, duration, fileSize, turnFacts } from "../../../static/src/js/format.js";
 import { newId } from "../../../static/src/js/ids.js";
 import { isLongText } from "../../../static/src/js/long_text.js";
+import { withoutMarkup } from "../../../static/src/js/markup.js";
 import { fromItem, fromPage, mergeNewest, mergeTranscript } from "../../../static/src/js/path.js";
 import { longRuns, runSummary } from "../../../static/src/js/runs.js";
 import { statusOf } from "../../../static/src/js/status_line.js";
@@ -159,4 +160,12 @@ Deno.test("a failure gives its reason, what to do about it, and another try wher
   same([said.kind, said.text, said.actions.length], ["error", "The answer failed: No.", 1]);
   same(said.detail.includes("key"), true);
   same(statusOf(state({ failed, instance: { id: "i", isReadOnly: true } }), none).actions, []);
+});
+
+Deno.test("titles hold no marks of Markdown", () => {
+  same(withoutMarkup("# Plan **this** with `code` and [a link](https://example.com/a_b)"), "Plan this with code and a link");
+  same(withoutMarkup("```js\nlet x;\n```"), "let x;\n");
+  same(withoutMarkup("***both*** ~~gone~~ _slanted_\n- item"), "both gone slanted\nitem");
+  same(withoutMarkup("call `f(**x)`, **bold with `code`**"), "call f(**x), bold with code");
+  for (const text of ["2 * 3 * 4 and a_b_c", "f(*args, **options): __init__", "**never closed", "C# is -1"]) same(withoutMarkup(text), text);
 });

@@ -57,3 +57,23 @@ def test_highlights_lie_in_the_snippet_and_in_order(text: str, query: str) -> No
     edges = [edge for pair in shown.highlights for edge in pair]
     assert edges == sorted(edges)
     assert all(0 <= low < high <= len(shown.text) for low, high in shown.highlights)
+
+
+def test_a_snippet_shows_no_marks_of_markdown() -> None:
+    text = "# Plan\n\n" + "words before " * 40 + "take the **blue bike** with [its bell](https://example.com/bell)\n"
+    shown = snippet(text, parse_query("bike").phrases)
+    assert shown.text.strip().endswith("take the blue bike with its bell")
+    assert [shown.text[low:high] for low, high in shown.highlights] == ["bike"]
+
+
+def test_a_match_that_only_a_mark_holds_is_shown_as_it_was_written() -> None:
+    text = "see [the page](https://example.com/bike)"
+    assert marked(text, "bike") == ["bike"]
+    assert snippet(text, parse_query("bike").phrases).text == text
+
+
+@given(st.text(alphabet="*_`~[]()#>|- \nab", max_size=200))
+def test_ranges_lie_inside_the_snippet_whatever_is_marked(text: str) -> None:
+    shown = snippet(text, parse_query("a OR b").phrases)
+    assert all(0 <= low < high <= len(shown.text) for low, high in shown.highlights)
+    assert all(shown.text[low:high] for low, high in shown.highlights)

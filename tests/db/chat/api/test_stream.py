@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
@@ -10,14 +11,16 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.backends.utils import CursorWrapper
 from django.test import AsyncClient
 from django.utils import timezone
+from redis.asyncio import Redis
 
 from chat import tokens
 from chat.event_stream import start_offset
 from chat.models import AgentInstance, ApiToken, Turn
+from chat.streams.hot import keys_of
 from chat.streams.log import close_logs
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
@@ -189,3 +192,53 @@ async def test_a_stream_asks_the_database_only_on_the_bounded_executor(
 )
 def test_the_start_is_after_the_last_event_seen(header: str | None, expected: int) -> None:
     assert start_offset(header, 5) == expected
+
+
+@pytest.mark.parametrize("offset", ["99999999999999999999", str(2**53), "-1", "x", "1.5", "", "NaN"])
+async def test_an_offset_that_no_stream_can_have_is_refused(client: AsyncClient, turn: Turn, offset: str) -> None:
+    response = await get(client, turn, f"?offset={offset}")
+    assert (response.status_code, response["Content-Type"]) == (422, "application/problem+json")
+    problem = json.loads(response.content)
+    assert problem["code"] == "invalid"
+    assert [error["where"][-1] for error in problem["data"]["errors"]] == ["offset"]
+
+
+@pytest.mark.parametrize("offset", [3, 2**53 - 1])
+async def test_an_offset_beyond_the_end_begins_again(client: AsyncClient, turn: Turn, offset: int) -> None:
+    await write(turn, "a", "b")
+    await finish(turn)
+    async with asyncio.timeout(10):
+        events = await Events(await get(client, turn, f"?offset={offset}")).all()
+    assert [(kind, number) for kind, number, _ in events] == [
+        ("reset", ""), ("message", "0"), ("message", "1"), ("end", "")
+    ]  # fmt: skip
+
+
+async def test_a_failure_inside_a_stream_ends_the_response_and_is_logged_once(
+    client: AsyncClient, turn: Turn, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await write(turn, "a")
+    async with Redis.from_url(redis_url) as redis:
+        await redis.hdel(keys_of(turn.id)[1], "next")  # no program of ours leaves a log like this
+    with caplog.at_level(logging.ERROR):
+        async with asyncio.timeout(10):
+            events = await Events(await get(client, turn)).all()
+    assert events == []  # no `end`: it was cut
+    [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], TypeError)
+
+
+async def test_authority_that_cannot_be_asked_for_ends_the_stream(
+    client: AsyncClient, turn: Turn, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
+    events = Events(await get(client, turn))
+
+    def fail(*_arguments: Any) -> bool:
+        raise OperationalError
+
+    monkeypatch.setattr("chat.api_stream.recheck", fail)
+    async with asyncio.timeout(10):
+        assert await events.all() == []
+    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1

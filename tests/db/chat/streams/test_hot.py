@@ -135,6 +135,29 @@ async def test_a_reader_that_was_cancelled_leaves_no_answer_to_another(redis_log
     assert [len((await redis_log.read("trn_x", 1, 1)).records) for _ in range(READ_CONNECTIONS)] == [1] * 16
 
 
+@pytest.mark.parametrize("offset", [-5, 2**64, 99_999_999_999_999_999_999])
+async def test_an_error_inside_a_transaction_is_no_page(redis_log: RedisLog, offset: int) -> None:
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
+    with pytest.raises(LogUnavailable):
+        await redis_log.read("trn_x", offset, 10)
+    assert list((await redis_log.read("trn_x", 0, 10)).records) == records(3)
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+async def test_a_key_of_another_type_is_no_answer(redis_log: RedisLog, client: Redis, broken: int) -> None:
+    opened = await redis_log.open("trn_x", fence=1, floor=0)
+    await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
+    await client.set(keys_of("trn_x")[broken], "text")
+    with pytest.raises(LogUnavailable):
+        await redis_log.read("trn_x", 0, 10)
+    with pytest.raises(LogUnavailable):
+        await redis_log.append([append_of("trn_x", opened.epoch, 3, 2)])
+    if broken == 1:
+        with pytest.raises(LogUnavailable):
+            await redis_log.close("trn_x")
+
+
 async def test_no_server_is_said_so() -> None:
     log = RedisLog("unix:///nowhere/r.sock")
     with pytest.raises(LogUnavailable):

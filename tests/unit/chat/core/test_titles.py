@@ -16,6 +16,7 @@ QUESTION = "How do I plant tomatoes on a small balcony? Thanks for helping."
         ("<think>never ends", ""),
         ('**Title:** "Balcony tomatoes."', "Balcony tomatoes"),
         ("# Learning C#", "Learning C#"),
+        ("The **Moon** and `tides`", "The Moon and tides"),
         ("Titre : Tomates au balcon", "Tomates au balcon"),
         ("- 東京の天気", "東京の天気"),
         ("Balcony\u202e seotamot\x00", "Balcony seotamot"),

@@ -1,0 +1,145 @@
+"""Schemathesis asks every operation for what its schema allows and for what it does not, and checks the answers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import schemathesis
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.handlers.wsgi import WSGIHandler
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.core.failures import FailureGroup
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi import checks
+
+from chat import attachments, tokens
+from chat.agents import Assistant
+from chat.llm.scripted.model import ScriptedModel
+from chat.models import AgentInstance, TurnTrigger
+from chat.streams.cold import write_segments
+from chat.streams.log import close_logs
+from chat.streams.records import Record
+from sessions_app.compacting import add_compaction
+from tests.db.chat.conftest import CHUNKS, say
+from thinkproject.kernel.ids import new_id
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause
+from tools_app.services import pause_call
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume"),
+]
+Make = Callable[..., AgentInstance]
+Json = dict[str, Any]
+
+CHECKS = [
+    schemathesis.checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+    checks.response_headers_conformance,
+    checks.negative_data_rejection,
+]
+"""Not among them: that whatever fits the schema is accepted. Much depends on what is stored."""
+HELLO = [{"type": "text", "text": "Hello"}]
+EXAMPLES = 4
+STRANGE_EXAMPLES = 1
+"""Of cases whose ids are generated too, so that nothing is there."""
+
+
+class Things:
+    """One of everything, and how to ask for it."""
+
+    def __init__(self, alice: User, instance: AgentInstance) -> None:
+        session = instance.session_id
+        assert session is not None
+        question, answer, call_id = new_id("msg"), new_id("msg"), new_id("call")
+        turn = say(instance, question, answer, idempotency_key=new_id("key"), trigger=TurnTrigger.PROGRAM)
+        write_segments(turn.pk, [Record(offset, text) for offset, text in enumerate(CHUNKS)])
+        call = ToolCall(call_id=call_id, tool_name="pay", input={"amount": 5})
+        pause_call(call, ToolPause(status=CallStatus.WAITING), turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
+        compaction = add_compaction(session, first_id=question, last_id=answer, summary="What was said.")
+        file = attachments.store_upload(alice.pk, SimpleUploadedFile("a.txt", b"some text"))
+        self.ids = {
+            "instance_id": instance.pk,
+            "session_id": session,
+            "turn_id": turn.pk,
+            "submission_id": turn.pk,
+            "message_id": answer,
+            "call_id": call_id,
+            "compaction_id": compaction.id,
+            "file_id": file.pk,
+            "label": "memory",
+            "key": "key",
+        }
+        self.bodies: dict[str, Json] = {
+            "create_instance": {"agent": "assistant"},
+            "add_messages": {"messages": [{"parts": HELLO}]},
+            "edit_answer": {"parts": HELLO},
+            "select_leaf": {"message_id": answer},
+            "switch_session": {"session_id": session},
+            "fork_instance": {"message_id": answer},
+            "create_turn": {"message": {"parts": HELLO}},
+            "submit_messages": {"messages": [{"parts": HELLO}]},
+            "answer_call": {"output": {"paid": True}},
+        }
+
+
+@pytest.fixture
+def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Headers of somebody who may do everything and meets no limit."""
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = 0
+    monkeypatch.setattr(Assistant, "config_access", "write")
+    monkeypatch.setattr(Assistant, "keeps_sessions", True)
+    monkeypatch.setattr(Assistant, "get_model", lambda _self: ScriptedModel("say: Hello."))
+    _row, secret = tokens.create_token(alice, name="schemathesis")
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def test_every_answer_is_one_that_the_document_declares(
+    alice: User, caller: dict[str, str], make_instance: Make, redis_url: str
+) -> None:
+    schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler(), headers=caller)
+    problems: list[str] = []
+    for found in schema.get_all_operations():
+        assert isinstance(found, Ok), found
+        operation = found.ok()
+        things = Things(alice, make_instance(alice))
+        ids = {each.name: things.ids[each.name] for each in operation.path_parameters}
+        body = things.bodies.get(operation.definition.raw["operationId"])
+        if body is not None:
+            problems += problems_with(operation.as_strategy(path_parameters=ids, body=body), 1, caller)
+        for mode in GenerationMode:
+            cases = operation.as_strategy(generation_mode=mode, path_parameters=ids)
+            problems += problems_with(cases, EXAMPLES, caller)
+            if ids:
+                problems += problems_with(operation.as_strategy(generation_mode=mode), STRANGE_EXAMPLES, caller)
+    async_to_sync(close_logs)()
+    assert not problems, "\n\n".join(problems)
+
+
+def problems_with(cases: Any, count: int, caller: dict[str, str]) -> list[str]:
+    """Send some cases; say what is wrong with the answers. All of it: one run is to say everything."""
+    found: list[str] = []
+
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=cases)
+    def send(case: Any) -> None:
+        response = case.call(headers=caller)
+        try:
+            case.validate_response(response, checks=CHECKS, headers=caller)
+        except FailureGroup as group:
+            found.extend(f"{case.operation.label}: {failure}\n{case.as_curl_command()}" for failure in group.exceptions)
+
+    send()
+    return found
