@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from ninja import File, Router, Status
 from ninja.files import UploadedFile
 
@@ -35,7 +36,7 @@ def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> 
         },
     },
 )
-def file_get(request: HttpRequest, file_id: str) -> HttpResponse:
+def file_get(request: HttpRequest, file_id: str) -> HttpResponseBase:
     """Bytes of a file; `Range` and `If-None-Match` are honoured. Never served as something a browser runs."""
     return file_response(request, open_attachment(caller_of(request).user, file_id))
 

@@ -186,13 +186,17 @@ def load_for_model(url: str, owner_id: int | None) -> FileContent:
     return FileContent(media_type=row.media_type, data=read_bytes(row), filename=row.name)
 
 
-def read_bytes(row: Attachment, *, start: int = 0, length: int | None = None) -> bytes:
-    """Bytes of the file, or a piece of it. Errors: `AttachmentNotFound` when the object is gone."""
+def read_bytes(row: Attachment) -> bytes:
+    """Bytes of the file. Errors: `AttachmentNotFound` when the object is gone."""
+    with open_file(row) as file:
+        data: bytes = file.read(row.byte_size)
+        return data
+
+
+def open_file(row: Attachment) -> "File[bytes]":
+    """Open the file for reading. Errors: `AttachmentNotFound` when the object is gone."""
     try:
-        with storage().open(row.storage_name, "rb") as file:
-            file.seek(start)
-            data: bytes = file.read(row.byte_size if length is None else length)
-            return data
+        return storage().open(row.storage_name, "rb")
     except FileNotFoundError:
         raise AttachmentNotFound from None
 

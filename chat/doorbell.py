@@ -35,6 +35,16 @@ def user_group(user_id: int) -> str:
     return f"think.user.{user_id}"
 
 
+def turn_group(turn_id: str) -> str:
+    """Name of the group of code that waits for a step of one turn."""
+    return f"think.turn.{turn_id}"
+
+
+def notify_waiters(turn_id: str) -> None:
+    """Wake code that waits for a step of this turn, once the present transaction is committed."""
+    ring_on_commit(turn_group(turn_id), {"type": "turn.stepped"})
+
+
 def ring_on_commit(group: str, event: JSONObject) -> None:
     """Ring once the present transaction is committed; at once when there is none."""
     transaction.on_commit(partial(ring, group, event), robust=True)

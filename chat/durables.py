@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from django.utils import timezone
 
@@ -18,7 +19,7 @@ from chat.core.durable_names import (
 from chat.core.hooks import ChatErrorContext, ChatResponse, ResponseStatus
 from chat.core.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
 from chat.core.turn_fold import TurnFold
-from chat.doorbell import group_of, ring
+from chat.doorbell import group_of, notify_waiters, ring
 from chat.errors import AgentNotFound
 from chat.instance_rows import key_of
 from chat.making import make_agent
@@ -76,6 +77,7 @@ async def run_turn(context: FiberContext) -> JSONValue:
 async def run_response_hook(context: FiberContext) -> JSONValue:
     """Call `on_chat_response` once the turn's lane is free; at least once."""
     response, agent = await db(_response, context.payload)
+    context.on_settled(partial(_notify_waiters, context.payload["turn_id"]))
     if agent is not None:
         await observe(agent, "on_start")
         await decide(agent, "on_chat_response", response)
@@ -94,6 +96,10 @@ async def write_summary_of(context: FiberContext) -> JSONValue:
     """Write the summary of a conversation for people; nothing waits for it."""
     await write_summary(context, make_agent)
     return None
+
+
+async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:
+    await db(notify_waiters, turn_id)
 
 
 def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:

@@ -1,8 +1,12 @@
 """A file as an HTTP answer: one range at most, an ETag, and headers that keep a browser from running it."""
 
 import re
+from collections.abc import AsyncIterator, Iterator
 
-from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from asgiref.sync import sync_to_async
+from django.core.files.base import File
+from django.http import HttpRequest, HttpResponseNotModified, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header, parse_etags, quote_etag
 
 from chat import attachments
@@ -14,7 +18,41 @@ from chat.models import Attachment
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 
-def file_response(request: HttpRequest, row: Attachment) -> HttpResponse:
+PIECE_BYTES = 256 * 1024
+
+
+class _Pieces(StreamingHttpResponse):
+    """The bytes of a file, or of a part of it, a piece at a time. Reading happens off the event loop."""
+
+    def __init__(self, row: Attachment, *, start: int = 0, length: int | None = None, status: int = 200) -> None:
+        self._file = attachments.open_file(row)
+        wanted = row.byte_size if length is None else length
+        super().__init__(_read(self._file, start, wanted), status=status)
+        self["Content-Length"] = str(wanted)
+
+    def close(self) -> None:
+        """Close the file too, also when none of it was sent."""
+        super().close()
+        self._file.close()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        pieces = iter(self)
+        while piece := await sync_to_async(_next, thread_sensitive=False)(pieces):
+            yield piece
+
+
+def _next(pieces: Iterator[bytes]) -> bytes:
+    return next(pieces, b"")
+
+
+def _read(file: "File[bytes]", start: int, length: int) -> Iterator[bytes]:
+    file.seek(start)
+    while length > 0 and (piece := file.read(min(length, PIECE_BYTES))):
+        length -= len(piece)
+        yield piece
+
+
+def file_response(request: HttpRequest, row: Attachment) -> HttpResponseBase:
     """Answer with the file or the piece asked for. Errors: `AttachmentNotFound` when the object is gone."""
     etag = quote_etag(row.sha256)
     if _matches(request.headers.get("If-None-Match", ""), etag):
@@ -22,12 +60,12 @@ def file_response(request: HttpRequest, row: Attachment) -> HttpResponse:
     wanted = request.headers.get("Range")
     condition = request.headers.get("If-Range")
     if wanted is None or (condition is not None and condition != etag):
-        return _dressed(HttpResponse(attachments.read_bytes(row)), row, etag)
+        return _dressed(_Pieces(row), row, etag)
     match parse_range(wanted, row.byte_size):
         case None:
-            return _dressed(HttpResponse(attachments.read_bytes(row)), row, etag)
+            return _dressed(_Pieces(row), row, etag)
         case (start, end) if start <= end:
-            response = HttpResponse(attachments.read_bytes(row, start=start, length=end - start + 1), status=206)
+            response = _Pieces(row, start=start, length=end - start + 1, status=206)
             response["Content-Range"] = f"bytes {start}-{end}/{row.byte_size}"
             return _dressed(response, row, etag)
     refused = problem_of(RangeNotSatisfiable())
@@ -55,7 +93,7 @@ def _matches(header: str, etag: str) -> bool:
     return header.strip() == "*" or any(value.removeprefix("W/") == etag for value in parse_etags(header))
 
 
-def _dressed(response: HttpResponse, row: Attachment, etag: str) -> HttpResponse:
+def _dressed(response: HttpResponseBase, row: Attachment, etag: str) -> HttpResponseBase:
     inline = is_inline(row.media_type)
     text = row.media_type.startswith("text/") or row.media_type == "application/json"
     response["Content-Type"] = f"{row.media_type}; charset=utf-8" if text else row.media_type

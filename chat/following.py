@@ -16,7 +16,7 @@ from chat.streams.reader import follow
 from chat.streams.records import Reset
 from chat.turns.admission import cancel_turn
 from fibers.context import current_fiber
-from thinkproject.kernel.aio import db
+from thinkproject.kernel.aio import db, user_code
 
 Callback: TypeAlias = Callable[..., Any] | None
 
@@ -72,12 +72,13 @@ async def stopping_on(signal: asyncio.Event | None, turn_id: str) -> AsyncIterat
 
 
 async def call_back(callback: Any, name: str, *args: Any) -> None:
-    """Call a method of a callback, sync or async, if it has it."""
+    """Call a method of a callback, if it has it: an async one here, a sync one on a thread for developers' code."""
     method: Callback = getattr(callback, name, None)
-    if method is not None:
-        answer = method(*args)
-        if inspect.isawaitable(answer):
-            await answer
+    if method is None:
+        return
+    answer = method(*args) if inspect.iscoroutinefunction(method) else await user_code(method, *args)
+    if inspect.isawaitable(answer):
+        await answer
 
 
 async def _stop_on(signal: asyncio.Event, turn_id: str) -> None:

@@ -14,6 +14,7 @@ from chat import live
 from chat.addresses import MAX_HOPS, is_name
 from chat.agent import Agent, InstanceKey
 from chat.context_verbs import ContextVerbs
+from chat.doorbell import turn_group
 from chat.errors import AgentNotFound, TurnFailed
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
 from chat.instance_config import load_config, save_config
@@ -26,6 +27,7 @@ from chat.turns.parking import answer_wait
 from chat.turns.persistence import response_key
 from chat.turns.status import TurnStatus
 from chat.verbs import HasPorts, SubmissionVerbs, TurnVerbs, to_message
+from chat.waiting import wait_until
 from fibers.core.states import TERMINAL
 from fibers.selectors import find_by_key
 from thinkproject.kernel.aio import db
@@ -33,8 +35,6 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
-
-POLL_SECONDS = 0.05
 
 
 class StreamCallback(Protocol):
@@ -163,8 +163,9 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
 
 async def _wait_for_hook(turn_id: str) -> None:
     """Wait until the response hook's fiber, if there is one, has ended."""
-    while True:
+
+    async def has_ended() -> bool:
         fiber = await db(find_by_key, response_key(turn_id))
-        if fiber is None or fiber.status in TERMINAL:
-            return
-        await asyncio.sleep(POLL_SECONDS)
+        return fiber is None or fiber.status in TERMINAL
+
+    await wait_until(has_ended, group=turn_group(turn_id))

@@ -20,9 +20,10 @@ from chat.doorbell import group_of, ring_on_commit
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.instance_rows import ensure_instance, key_of, path_of
 from chat.kept_sessions import keeps_sessions
-from chat.models import AgentInstance, StreamSegment, Turn
+from chat.models import AgentInstance, Turn
 from chat.registry import is_served
 from chat.turns.admission import cancel_all, stopping
+from chat.turns.deletion import BATCH, delete_turns
 from chat.turns.titling import tell_conversation
 from sessions_app.models import Session
 from sessions_app.services import delete_session, select_leaf
@@ -142,17 +143,21 @@ def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | No
 
 def _remove(instance: AgentInstance) -> None:
     family = _family(instance.pk)
-    turns = Turn.objects.filter(instance_id__in=family)
-    for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=instance.pk):
+    for begin in range(0, len(family), BATCH):
+        _empty(family[begin : begin + BATCH], root_id=instance.pk)
+    AgentInstance.objects.filter(pk=instance.pk).delete()
+
+
+def _empty(family: list[str], *, root_id: str) -> None:
+    """Remove what these conversations hold, in a transaction of the caller's, which has stopped the root's turns."""
+    for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=root_id):
         cancel_all(child)
-    StreamSegment.objects.filter(stream__in=list(turns.values_list("id", flat=True))).delete()
     attachments.forget_files_of(family)
     AgentInstance.objects.filter(pk__in=family).update(session=None)
-    forget_calls(family, list(turns.values_list("id", flat=True)))
-    turns.delete()
+    forget_calls(scopes=family)
+    delete_turns(Turn.objects.filter(instance_id__in=family))
     for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
         delete_session(session_id)
-    AgentInstance.objects.filter(pk=instance.pk).delete()
 
 
 def show_message(instance: AgentInstance, message_id: str) -> str:
@@ -268,7 +273,11 @@ def _origin(row: AgentInstance) -> Origin | None:
 def _family(instance_id: str) -> list[str]:
     family, edge = [instance_id], [instance_id]
     while edge:
-        edge = list(AgentInstance.objects.filter(parent_id__in=edge).values_list("id", flat=True))
+        below = [
+            AgentInstance.objects.filter(parent_id__in=edge[begin : begin + BATCH]).values_list("id", flat=True)
+            for begin in range(0, len(edge), BATCH)
+        ]
+        edge = [child_id for children in below for child_id in children]
         family += edge
     return family
 

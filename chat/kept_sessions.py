@@ -9,11 +9,12 @@ from chat.agent import InstanceKey
 from chat.doorbell import group_of, ring_on_commit
 from chat.errors import InputInvalid, QuotaExceeded
 from chat.instance_rows import ensure_instance, find_instance, hold_instance, key_of
-from chat.models import AgentInstance, StreamSegment, Turn
+from chat.models import AgentInstance, Turn
 from chat.registry import get_agent_class, is_served
 from chat.session_verbs import KeptSession
 from chat.think import Think
 from chat.turns.admission import clear_instance, stopping
+from chat.turns.deletion import delete_turns
 from sessions_app import selectors, services, sessions
 from sessions_app.core.messages import StoredMessage
 from sessions_app.core.tree import Leaf
@@ -21,7 +22,6 @@ from sessions_app.errors import SessionNotFound
 from sessions_app.models import Session
 from sessions_app.sessions import SessionInfo
 from thinkproject.kernel.aio import db
-from tools_app.services import forget_calls
 
 MAX_LISTED = 200
 MAX_SESSIONS = 1_000
@@ -114,11 +114,7 @@ def delete_session(key: InstanceKey, session_id: str) -> None:
     _info(_found(key), session_id)
     with stopping(key, queued_reason="deleted", session_of=lambda _instance: session_id) as instance:
         _info(instance, session_id)
-        turns = Turn.objects.filter(instance=instance, session_id=session_id)
-        turn_ids = list(turns.values_list("pk", flat=True))
-        StreamSegment.objects.filter(stream__in=turn_ids).delete()
-        forget_calls([], turn_ids)
-        turns.delete()
+        delete_turns(Turn.objects.filter(instance=instance, session_id=session_id))
         if instance.session_id == session_id:
             choose(instance, None)
         services.delete_session(session_id)

@@ -3,11 +3,11 @@
 import asyncio
 import inspect
 import logging
-import time
 from typing import Any
 
 from chat.adding import add_messages
 from chat.agent import InstanceKey
+from chat.doorbell import group_of
 from chat.following import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
 from chat.instance_rows import ensure_instance, find_instance
 from chat.turns import slots
@@ -18,6 +18,7 @@ from chat.turns.intake import Continue, Program
 from chat.turns.status import TurnStatus
 from chat.turns.under_way import turns_under_way
 from chat.verbs import SKIPPED, SavedTurn, WordsFunction, to_messages
+from chat.waiting import wait_until
 from sessions_app import selectors
 from sessions_app.core.tree import Leaf
 from thinkproject.kernel.aio import db, user_code
@@ -25,8 +26,6 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
-
-POLL_SECONDS = 0.1
 
 
 class DatabaseTurns:
@@ -76,10 +75,8 @@ class DatabaseTurns:
     async def _say(self, admission: Admission, function: WordsFunction) -> None:
         """Wait for the turn's place, call the function, give what it says. A turn without words is stopped."""
         turn = admission.turn
-        while not (slot := await db(slots.look_at, turn.pk)).is_open:
-            if slot.is_over:
-                return
-            await asyncio.sleep(slots.POLL_SECONDS)
+        if not await slots.wait_for_place(turn.pk):
+            return
         is_given = False
         try:
             await db(slots.announce, turn.pk)
@@ -122,14 +119,13 @@ class DatabaseTurns:
         return await db(_compact, self.key, instructions)
 
     async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
-        """Look again and again until nothing runs, waits or is pending."""
+        """Wait until nothing runs, waits or is pending; false when that takes longer."""
         refuse_nesting(self.key)
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        while not await db(_is_stable, self.key):
-            if deadline is not None and time.monotonic() >= deadline:
-                return False
-            await asyncio.sleep(POLL_SECONDS)
-        return True
+
+        async def is_stable() -> bool:
+            return await db(_is_stable, self.key)
+
+        return await wait_until(is_stable, group=group_of(self.key), timeout_seconds=timeout_seconds)
 
 
 def _compact(key: InstanceKey, instructions: str) -> str:

@@ -174,8 +174,8 @@ def abandon_call(row: ToolCallRecord, text: str, kind: ApprovalEventKind, actor:
     return changed
 
 
-def forget_calls(scopes: Collection[str], turn_ids: Collection[str]) -> None:
-    """Delete the calls of conversations that are deleted, with what was decided about them."""
+def forget_calls(*, scopes: Collection[str] = (), turn_ids: Collection[str] = ()) -> None:
+    """Delete the calls of these conversations and turns, with what was decided about them."""
     ToolCallRecord.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids)).delete()
 
 

@@ -4,6 +4,8 @@ Every entry (socket, API, program, continuation) comes through `admit`. It locks
 new message unplaced, writes the turn and its fiber, and on commit one task is sent and one doorbell rings.
 """
 
+import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +15,7 @@ from django.db import IntegrityError, transaction
 from chat import attachments, policy
 from chat.agent import InstanceKey
 from chat.core.durable_names import TURN_FIBER
-from chat.doorbell import group_of, ring_on_commit
+from chat.doorbell import group_of, notify_waiters, ring_on_commit
 from chat.errors import InputInvalid, TurnConflict
 from chat.instance_rows import ensure_instance, ensure_session, key_of, lock_instance
 from chat.limits import count_added, recount_if_due
@@ -42,7 +44,9 @@ from tools_app.services import Actor
 
 MAX_REQUEST_ID = 128
 STOP_TRIES = 5
-ADMIT_TRIES = 100
+ADMIT_TRIES = 12
+BACK_OFF_SECONDS = 0.005
+LONGEST_BACK_OFF_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,7 +335,9 @@ def _holding(key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, 
     They are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
     makes it start over. Errors: `TurnConflict` when that happens again and again.
     """
-    for _ in range(tries):
+    for attempt in range(tries):
+        if attempt:
+            _back_off(attempt)
         with transaction.atomic():
             instance = ensure_instance(key)
             held = {fiber_id for fiber_id in fibers(instance) if hold_fiber(fiber_id)}
@@ -342,6 +348,12 @@ def _holding(key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, 
             yield instance
             return
     raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
+
+
+def _back_off(attempt: int) -> None:
+    """Sleep before the next try, longer and longer and never as long as another one: two must not stay in step."""
+    longest = min(BACK_OFF_SECONDS * 2.0 ** (attempt - 1), LONGEST_BACK_OFF_SECONDS)
+    time.sleep(random.uniform(longest / 2, longest))  # noqa: S311 - no secret
 
 
 def _none(_instance: AgentInstance) -> list[str]:
@@ -356,3 +368,4 @@ def _live_fibers(instance: AgentInstance) -> list[str]:
 def _ring_settled(turn: Turn) -> None:
     key = key_of(turn.instance)
     ring_on_commit(group_of(key), {"type": "turn.settled", "turn_id": turn.id})
+    notify_waiters(turn.id)

@@ -8,13 +8,13 @@ said: the turn is skipped.
 
 import asyncio
 import logging
-import time
-from dataclasses import dataclass
 from typing import Final
 
+from chat.doorbell import notify_waiters, turn_group
 from chat.models import Turn
-from chat.turns.entering import LATER, end_unbegun
+from chat.turns.entering import LATER, change_options, end_unbegun
 from chat.turns.status import SKIPPED_REASON
+from chat.waiting import wait_until
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL, FiberStatus, Interrupt
 from fibers.errors import Cancelled
@@ -31,15 +31,6 @@ CALLED: Final = "called"
 
 CALLER_SECONDS = 10.0
 FUNCTION_SECONDS = 60.0
-POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where a slot stands for its caller."""
-
-    is_open: bool  # the turn has its place and waits for what is to be said
-    is_over: bool
 
 
 async def wait_for_input(context: FiberContext, turn_id: str) -> None:
@@ -63,17 +54,21 @@ async def wait_for_input(context: FiberContext, turn_id: str) -> None:
 
 async def _input_of(turn_id: str) -> list[JSONObject]:
     """What was given; nothing when the caller is gone, or wants to say nothing."""
-    began_at = time.monotonic()
-    while True:
-        options = await db(_options, turn_id)
-        if LATER in options:
-            said: list[JSONObject] = options[LATER]
-            return said
-        patience = FUNCTION_SECONDS + CALLER_SECONDS if options.get(CALLED) else CALLER_SECONDS
-        if time.monotonic() - began_at > patience:
-            logger.warning("caller of a turn is gone", extra={"action": "turn_caller_gone", "turn_id": turn_id})
-            return []
-        await asyncio.sleep(POLL_SECONDS)
+    options: JSONObject = {}
+
+    async def has(*names: str) -> bool:
+        options.update(await db(_options, turn_id))
+        return any(name in options for name in names)
+
+    await db(notify_waiters, turn_id)  # the turn has its place
+    group = turn_group(turn_id)
+    is_there = await wait_until(lambda: has(LATER, CALLED), group=group, timeout_seconds=CALLER_SECONDS)
+    if is_there:
+        await wait_until(lambda: has(LATER), group=group, timeout_seconds=FUNCTION_SECONDS + CALLER_SECONDS)
+    if LATER not in options:
+        logger.warning("caller of a turn is gone", extra={"action": "turn_caller_gone", "turn_id": turn_id})
+    said: list[JSONObject] = options.get(LATER, [])
+    return said
 
 
 def _options(turn_id: str) -> JSONObject:
@@ -86,12 +81,20 @@ def _end(context: FiberContext, turn_id: str) -> None:
         end_unbegun(turn_id)
 
 
-def look_at(turn_id: str) -> Slot:
-    """Look where a slot stands."""
-    turn = Turn.objects.filter(pk=turn_id).select_related("fiber").first()
-    if turn is None or turn.fiber.status in TERMINAL:
-        return Slot(is_open=False, is_over=True)
-    return Slot(is_open=turn.fiber.status == FiberStatus.RUNNING, is_over=False)
+async def wait_for_place(turn_id: str) -> bool:
+    """Wait until the turn has its place and waits for what is to be said; false when it has ended."""
+    status: list[str | None] = []
+
+    async def is_decided() -> bool:
+        status[:] = [await db(_fiber_status, turn_id)]
+        return status[0] is None or status[0] in {FiberStatus.RUNNING, *TERMINAL}
+
+    await wait_until(is_decided, group=turn_group(turn_id))
+    return status[0] == FiberStatus.RUNNING
+
+
+def _fiber_status(turn_id: str) -> str | None:
+    return Turn.objects.filter(pk=turn_id).values_list("fiber__status", flat=True).first()
 
 
 def announce(turn_id: str) -> None:
@@ -105,7 +108,6 @@ def give(turn_id: str, messages: list[JSONObject]) -> None:
 
 
 def _note(turn_id: str, options: JSONObject) -> None:
-    # Nobody else writes the options of a turn that has not begun; one that has ended meanwhile is left alone.
-    turn = Turn.objects.filter(pk=turn_id, started_at=None, finished_at=None).first()
-    if turn is not None:
-        Turn.objects.filter(pk=turn_id, started_at=None, finished_at=None).update(options={**turn.options, **options})
+    """Write into the options of a turn that has not begun. One that has begun or ended meanwhile is left alone."""
+    if change_options(turn_id, lambda present: {**present, **options}):
+        notify_waiters(turn_id)

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import signal
 import sys
-import time
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any, TextIO, cast
 
 from django.conf import settings
@@ -17,11 +17,13 @@ from django.test.utils import override_settings
 from chat import live, registry
 from chat.addresses import is_root_name
 from chat.agent import InstanceKey
-from chat.handles import POLL_SECONDS, AgentHandle
+from chat.doorbell import group_of
+from chat.handles import AgentHandle
 from chat.health import readiness
 from chat.management.users import find_user
 from chat.terminal import BOLD, RESET, Screen
 from chat.turns.status import TurnStatus
+from chat.waiting import wait_until
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.inline import working_for
 from fibers.models import Fiber
@@ -158,15 +160,11 @@ class Talk:
 
     async def _compacted(self, instructions: str) -> Fiber:
         fiber_id = await self._handle.compact(instructions)
-        begun = time.monotonic()
-        while True:
-            fiber = await db(Fiber.objects.get, pk=fiber_id)
-            if fiber.status in TERMINAL:
-                return fiber
-            if begun and time.monotonic() - begun > PATIENCE_SECONDS and fiber.status == FiberStatus.PENDING:
-                self._screen.note("(waiting for a worker, or for what was asked before)")
-                begun = 0.0
-            await asyncio.sleep(POLL_SECONDS)
+        group = group_of(self._key)
+        if not await wait_until(partial(_has_begun, fiber_id), group=group, timeout_seconds=PATIENCE_SECONDS):
+            self._screen.note("(waiting for a worker, or for what was asked before)")
+        await wait_until(partial(_has_ended, fiber_id), group=group)
+        return await db(Fiber.objects.get, pk=fiber_id)
 
     @asynccontextmanager
     async def _working(self) -> AsyncIterator[None]:
@@ -238,3 +236,11 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logging.disable(before)
+
+
+async def _has_begun(fiber_id: str) -> bool:
+    return not await db(Fiber.objects.filter(pk=fiber_id, status=FiberStatus.PENDING).exists)
+
+
+async def _has_ended(fiber_id: str) -> bool:
+    return await db(Fiber.objects.filter(pk=fiber_id, status__in=TERMINAL).exists)

@@ -1,20 +1,24 @@
 """Files: the type is in the bytes, limits hold, only the owner reads, a browser runs nothing, no orphans stay."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
+from django.core.files.storage import FileSystemStorage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import DatabaseError
+from django.test import AsyncClient
 from django.utils import timezone
 
 from chat import attachments
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
+from chat.file_response import PIECE_BYTES
 from chat.models import AgentInstance, Attachment
 from tests.db.chat.conftest import ApiClient
 
@@ -93,7 +97,7 @@ def test_an_image_shows_in_the_page(as_alice: ApiClient) -> None:
     body = upload(as_alice, PNG, "pic.png").json()
     reply = as_alice.get(f"/files/{body['id']}")
     assert reply["Content-Disposition"] == 'inline; filename="pic.png"'
-    assert reply.content == PNG
+    assert reply.getvalue() == PNG
 
 
 def test_ranges_and_etags_are_honoured(as_alice: ApiClient) -> None:
@@ -102,9 +106,9 @@ def test_ranges_and_etags_are_honoured(as_alice: ApiClient) -> None:
     etag = whole["ETag"]
     assert as_alice.get(path, **{"If-None-Match": etag}).status_code == 304
     piece = as_alice.get(path, Range="bytes=2-4")
-    assert (piece.status_code, piece.content, piece["Content-Range"]) == (206, b"234", "bytes 2-4/10")
-    assert as_alice.get(path, Range="bytes=-3").content == b"789"
-    assert as_alice.get(path, Range="bytes=7-").content == b"789"
+    assert (piece.status_code, piece.getvalue(), piece["Content-Range"]) == (206, b"234", "bytes 2-4/10")
+    assert as_alice.get(path, Range="bytes=-3").getvalue() == b"789"
+    assert as_alice.get(path, Range="bytes=7-").getvalue() == b"789"
     over = as_alice.get(path, Range="bytes=10-")
     assert (over.status_code, over["Content-Range"]) == (416, "bytes */10")
     assert as_alice.get(path, Range="bytes=2-4", **{"If-Range": '"other"'}).status_code == 200
@@ -222,3 +226,51 @@ def test_quota_counts_only_ones_own(alice: User, bob: User, settings: Any) -> No
     attachments.store_bytes(bob.pk, b"x", name="a.txt")
     with pytest.raises(QuotaExceeded):
         attachments.store_bytes(alice.pk, b"x", name="a.txt")
+
+
+class Watched(ContentFile):  # type: ignore[type-arg]  # not a generic at run time
+    """A file that notes how much is read at a time."""
+
+    reads: list[int]
+
+    def read(self, *size: int) -> bytes:
+        data: bytes = self.file.read(*size)
+        self.reads.append(len(data))
+        return data
+
+
+class WatchedStorage(FileSystemStorage):
+    """A folder whose files note what is read of them."""
+
+    reads: ClassVar[list[int]] = []
+    opened: ClassVar[list[Watched]] = []
+
+    def _open(self, name: str, mode: str = "rb") -> Any:
+        file = Watched(super()._open(name, mode).read())  # type: ignore[misc]  # the stubs lack it
+        file.reads = self.reads
+        self.opened.append(file)
+        return file
+
+
+async def test_a_file_is_read_and_sent_in_pieces(
+    transactional_db: None, settings: Any, tmp_path: Any, async_client: AsyncClient
+) -> None:
+    user = await sync_to_async(User.objects.create_user)("carol", password="carol-password")
+    data = b"0123456789" * 60_000
+    options = {"location": str(tmp_path)}
+    backend = f"{__name__}.WatchedStorage"
+    settings.STORAGES = {**settings.STORAGES, "think": {"BACKEND": backend, "OPTIONS": options}}
+    row = await sync_to_async(attachments.store_bytes)(user.pk, data, name="a.txt")
+    WatchedStorage.reads.clear()
+    WatchedStorage.opened.clear()
+    await async_client.aforce_login(user)
+    reply = await async_client.get(f"/api/v1/files/{row.id}")
+    assert reply["Content-Length"] == str(len(data))
+    pieces = [piece async for piece in cast("AsyncIterable[bytes]", reply)]
+    assert b"".join(pieces) == data
+    assert max(WatchedStorage.reads) <= PIECE_BYTES < len(data)
+    unread = await async_client.get(f"/api/v1/files/{row.id}", headers={"Range": "bytes=5-"})
+    for each in (reply, unread):
+        await sync_to_async(each.close)()  # as a server does at the end, and when the client has gone
+    assert len(WatchedStorage.opened) == 2
+    assert all(file.closed for file in WatchedStorage.opened)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import AgentInstance, Attachment, StreamSegment, Turn
+from chat.turns.deletion import BATCH
 from sessions_app.models import Message, Session
 from tests.db.chat.conftest import ApiClient, make_turn, say
 
@@ -131,6 +133,24 @@ def test_deleting_takes_everything_along_and_nothing_else(
     assert list(Session.objects.values_list("id", flat=True)) == [other.session_id]
     running.fiber.refresh_from_db()
     assert running.fiber.cancel_requested_at is not None
+
+
+def test_deleting_makes_no_statement_as_long_as_its_history(
+    as_alice: ApiClient, alice: User, conversation: AgentInstance
+) -> None:
+    for _ in range(3 * BATCH):
+        make_turn(conversation)
+    most: list[int] = []
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        most.append(len(params or ()))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(count):
+        assert as_alice.send("DELETE", f"/instances/{conversation.id}").status_code == 204
+    assert not Turn.objects.exists()
+    assert max(most) < 2 * BATCH
+    assert len(most) < 100  # and none of its own for each turn
 
 
 def test_deleting_removes_its_files_and_their_bytes(

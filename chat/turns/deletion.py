@@ -1,0 +1,17 @@
+"""Removal of turns with their logs and calls."""
+
+from django.db.models import QuerySet
+
+from chat.models import StreamSegment, Turn
+from tools_app.services import forget_calls
+
+BATCH = 200
+"""Rows of one statement: databases limit the parameters of a statement, and conversations have any number of turns."""
+
+
+def delete_turns(turns: QuerySet[Turn]) -> None:
+    """Remove these turns and what belongs to them, a batch at a time. In a transaction of the caller's."""
+    while turn_ids := list(turns.order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        StreamSegment.objects.filter(stream__in=turn_ids).delete()
+        forget_calls(turn_ids=turn_ids)
+        Turn.objects.filter(pk__in=turn_ids).delete()
