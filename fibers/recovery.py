@@ -14,11 +14,11 @@ from django.db.models.functions import Coalesce, Now
 from fibers import leases, services
 from fibers.conf import fiber_settings
 from fibers.core.budget import RecoveryBudget, Verdict
-from fibers.core.retry import RetryPolicy
 from fibers.core.states import FiberEvent, FiberStatus, advance
 from fibers.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
 from fibers.models import Fiber, FiberStep
 from fibers.registry import resume_windows
+from thinkproject.kernel.retry import RetryPolicy
 
 BATCH = 100
 LOOK = 1000  # unclaimed fibers that are looked at for a batch

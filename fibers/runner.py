@@ -15,7 +15,6 @@ from fibers import context as contexts
 from fibers import leases
 from fibers.conf import fiber_settings
 from fibers.context import FiberContext
-from fibers.core.retry import RetryPolicy
 from fibers.core.states import FiberEvent, FiberStatus, Interrupt
 from fibers.dispatch import forget_dispatch
 from fibers.errors import Cancelled, Failed, LeaseLost, Parked, UnknownDurable
@@ -26,6 +25,7 @@ from fibers.registry import DurableFunction, find_durable
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, dump
+from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.threads import act_for
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from fibers.core.states import TERMINAL, FiberStatus
+from fibers.core.states import TERMINAL
 from fibers.errors import FiberNotFound
 from fibers.leases import sealer_key
 from fibers.models import Fiber, FiberStep
@@ -36,16 +36,6 @@ def find_by_key(key: str) -> Fiber | None:
 def is_being_sealed(fiber_id: str, fence: int) -> bool:
     """Whether a fiber that ended is still being tidied up after."""
     return Fiber.objects.filter(key=sealer_key(fiber_id, fence)).exclude(status__in=TERMINAL).exists()
-
-
-def lane_is_busy(lane: str) -> bool:
-    """Whether a fiber of this lane is running or waits for its turn or for somebody."""
-    return Fiber.objects.live_in(lane).exists()
-
-
-def pending_in_lane(lane: str) -> list[Fiber]:
-    """Return the fibers of a lane that wait for their turn, in the order in which they will run."""
-    return list(Fiber.objects.live_in(lane).filter(status=FiberStatus.PENDING))
 
 
 def history(fiber_id: str) -> list[StepView]:

@@ -332,22 +332,10 @@ def shown(session_id: str) -> Shown:
     return Shown(*found) if found else Shown(None, 0)
 
 
-def frozen_prompt(session_id: str) -> str | None:
-    """The system prompt that the session keeps; nothing until one was frozen, and an empty one is one."""
-    prompt: str | None = Session.objects.filter(pk=session_id).values_list("system_prompt", flat=True).first()
-    return prompt
-
-
 def auto_compaction(session_id: str) -> bool | None:
     """Whether this session is summarised without being asked; nothing where others decide."""
     chosen: bool | None = Session.objects.filter(pk=session_id).values_list("auto_compaction", flat=True).first()
     return chosen
-
-
-def changes_since(session_id: str, change_seq: int, *, limit: int = 500) -> list[StoredMessage]:
-    """Messages of the session's own written after a change, oldest change first. Deleted ones cannot be among them."""
-    rows = Message.objects.filter(session_id=session_id, change_seq__gt=change_seq)
-    return _stored(rows.order_by("change_seq", "pk"), limit)
 
 
 _PLACE: Final = ("message_id", "parent_id", "depth", "placed_at", "session_id")

@@ -176,12 +176,6 @@ def archive_session(session_id: str, *, is_archived: bool = True) -> None:
     _update(session_id, archived_at=timezone.now() if is_archived else None)
 
 
-def describe_session(session_id: str, *, source: str | None = None, model_name: str | None = None) -> None:
-    """Note where a session came from, or which model answers in it. **Errors:** `SessionNotFound`."""
-    known = {"source": source and source[:REASON_CHARS], "model_name": model_name and model_name[:200]}
-    _update(session_id, **{name: value for name, value in known.items() if value is not None})
-
-
 @transaction.atomic
 def split_session(session_id: str, summary: str, *, name: str = "") -> Session:
     """End a session and begin the next one with a summary of it, as an assistant's message.

@@ -6,7 +6,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.limits import model_limits
 from chat.llm.providers import Credentials, route, split_name
-from chat.llm.wrappers import OnRetry, Retrying, RetryPolicy, SchemaByTool, StallGuard
+from chat.llm.wrappers import POLICY, OnRetry, Retrying, SchemaByTool, StallGuard
 
 DEFAULT: Final = "default"
 
@@ -92,7 +92,9 @@ def guarded(
         gap_seconds=llm_settings.stall_seconds if gap_seconds is None else gap_seconds,
         first_seconds=llm_settings.first_token_seconds,
     )
-    return Retrying(SchemaByTool(guard), policy=RetryPolicy(attempts=llm_settings.retry_attempts), on_retry=on_retry)
+    return Retrying(
+        SchemaByTool(guard), policy=replace(POLICY, attempts=llm_settings.retry_attempts), on_retry=on_retry
+    )
 
 
 def default_choice() -> Choice:

@@ -4,43 +4,31 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from chat.core.language_model import LanguageModel, ModelEvent, ModelRequest
 from chat.errors import ModelError, SchemaRefused, StreamStalled
 from chat.llm.answer_tool import AnswerCalls, by_tool
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.retry import RetryPolicy
 
 OnRetry: TypeAlias = Callable[[int, float, ModelError], Awaitable[None] | None]
 """Called before a wait with the number of the attempt that failed, the delay in seconds, and why it failed."""
 
-HEADER_CAP_SECONDS: Final = 60.0
 _refusing_schemas: set[tuple[str, bool]] = set()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """Attempts and waits. `attempts` counts the first one; delays double and carry jitter of up to a quarter."""
+POLICY: Final = RetryPolicy(attempts=3, jitter_share=0.25, asked_cap_seconds=60.0)
 
-    attempts: int = 3
-    first_seconds: float = 2.0
-    cap_seconds: float = 30.0
-    header_cap_seconds: float = HEADER_CAP_SECONDS
 
-    def delay_seconds(self, attempt: int, error: ModelError, jitter: float) -> float:
-        """Wait after the failed attempt `attempt` (from 1). What the provider asked for wins. `jitter` is in [0, 1)."""
-        asked = error.data.get("retry_after_seconds")
-        if isinstance(asked, int | float):
-            return min(max(0.0, float(asked)), self.header_cap_seconds)
-        base = min(self.first_seconds * 2.0 ** min(attempt - 1, 30), self.cap_seconds)
-        return base * (1 - 0.25 * jitter)
+def may_retry(policy: RetryPolicy, attempt: int, error: ModelError, max_retries: int | None = None) -> bool:
+    """Whether another attempt may follow the failed attempt `attempt` (from 1). A request may have a limit of its own.
 
-    def allows(self, attempt: int, error: ModelError, max_retries: int | None = None) -> bool:
-        """Whether another attempt may follow the failed attempt `attempt`. A request may have a limit of its own."""
-        should = error.data.get("should_retry")
-        wanted = should if isinstance(should, bool) else error.retryable
-        return wanted and attempt < (self.attempts if max_retries is None else max_retries + 1)
+    What the provider says about it counts for more than the kind of the error.
+    """
+    should = error.data.get("should_retry")
+    wanted = should if isinstance(should, bool) else error.retryable
+    return wanted and attempt < (policy.attempts if max_retries is None else max_retries + 1)
 
 
 class _Wrapper:
@@ -71,12 +59,12 @@ class Retrying(_Wrapper):
         self,
         model: LanguageModel,
         *,
-        policy: RetryPolicy | None = None,
+        policy: RetryPolicy = POLICY,
         on_retry: OnRetry | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         super().__init__(model)
-        self._policy = policy or RetryPolicy()
+        self._policy = policy
         self._on_retry = on_retry
         self._jitter = jitter
 
@@ -93,9 +81,10 @@ class Retrying(_Wrapper):
                         yield event
                 return
             except ModelError as error:
-                if yielded or not self._policy.allows(attempt, error, request.settings.max_retries):
+                if yielded or not may_retry(self._policy, attempt, error, request.settings.max_retries):
                     raise
-                delay = self._policy.delay_seconds(attempt, error, self._jitter())
+                asked = error.data.get("retry_after_seconds")
+                delay = self._policy.delay_seconds(attempt, jitter=self._jitter(), asked_seconds=asked)
                 await self._report(attempt, delay, error)
             await asyncio.sleep(delay)
 
@@ -235,22 +224,3 @@ class SchemaByTool(_Wrapper):
             async for event in events:
                 for item in translate(event):
                     yield item
-
-
-class Recording(_Wrapper):
-    """Keep what was asked and what came, for tests and for a developer's look."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        super().__init__(model)
-        self.requests: list[ModelRequest] = []
-        self.events: list[list[ModelEvent]] = []
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Pass the events on and keep them."""
-        kept: list[ModelEvent] = []
-        self.requests.append(request)
-        self.events.append(kept)
-        async with contextlib.aclosing(self._model.stream(request)) as events:
-            async for event in events:
-                kept.append(event)
-                yield event

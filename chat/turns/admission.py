@@ -39,14 +39,14 @@ from sessions_app import selectors
 from sessions_app.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.retry import RetryPolicy
 from tools_app.core.calls import OPEN
 from tools_app.services import Actor
 
 MAX_REQUEST_ID = 128
 STOP_TRIES = 5
 ADMIT_TRIES = 12
-BACK_OFF_SECONDS = 0.005
-LONGEST_BACK_OFF_SECONDS = 0.5
+RETRY = RetryPolicy(first_seconds=0.005, max_seconds=0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,8 +352,7 @@ def _holding(key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, 
 
 def _back_off(attempt: int) -> None:
     """Sleep before the next try, longer and longer and never as long as another one: two must not stay in step."""
-    longest = min(BACK_OFF_SECONDS * 2.0 ** (attempt - 1), LONGEST_BACK_OFF_SECONDS)
-    time.sleep(random.uniform(longest / 2, longest))  # noqa: S311 - no secret
+    time.sleep(RETRY.delay_seconds(attempt, jitter=random.random()))  # noqa: S311 - no secret
 
 
 def _none(_instance: AgentInstance) -> list[str]:

@@ -182,22 +182,6 @@ def _decision(part: JSONObject, approval: Approval) -> JSONObject:
     return decision
 
 
-def settle_pending(message: JSONObject, *, interrupted_text: str, denied_reason: str) -> JSONObject:
-    """Settle every open call of a message that the conversation goes past: questions denied, calls interrupted.
-
-    The same object when nothing is open.
-    """
-
-    def settle(part: JSONObject) -> JSONObject:
-        if not is_pending(part):
-            return part
-        if state_of(part) is ToolState.APPROVAL_REQUESTED:
-            return decide_part(part, Approval(approved=False, reason=denied_reason))
-        return interrupt_part(part, interrupted_text)
-
-    return map_parts(message, settle)
-
-
 def interrupt_part(part: JSONObject, text: str) -> JSONObject:
     """Turn an open tool part into a failed one, whatever state it was left in."""
     return {**part, "input": input_object(part.get("input")), "state": ToolState.OUTPUT_ERROR.value, "errorText": text}

@@ -196,13 +196,3 @@ def test_requeue_starts_afresh_over_the_journal(event: FiberEvent) -> None:
     row = selectors.get_fiber(fiber.pk)
     assert (row.status, row.error, row.retries, row.recoveries, row.finished_at) == ("pending", None, 0, 0, None)
     assert leases.claim(fiber.pk, "w1") is not None
-
-
-def test_a_lane_is_busy_until_its_last_fiber_has_ended() -> None:
-    first, second = (services.start_fiber("service.test", n, lane="a") for n in range(2))
-    assert selectors.pending_in_lane("a") == [first, second]
-    services.cancel_fiber(first.pk)
-    assert selectors.lane_is_busy("a")
-    services.cancel_fiber(second.pk)
-    assert not selectors.lane_is_busy("a")
-    assert selectors.pending_in_lane("a") == []

@@ -81,13 +81,14 @@ def test_clearing_forgets_archive_and_prompt(path: Ids) -> None:
     services.clear_session(session.pk)
     services.append_messages(session.pk, [text_message("user", "again", "n1")])
     assert path(session.pk) == ["n1"]
-    assert selectors.frozen_prompt(session.pk) is None
+    session.refresh_from_db()
+    assert session.system_prompt is None
 
 
 def test_the_first_frozen_prompt_wins_and_an_empty_one_is_one() -> None:
     session = make_session()
-    assert selectors.frozen_prompt(session.pk) is None
     assert services.freeze_prompt(session.pk, "") == ""
     assert services.freeze_prompt(session.pk, "later") == ""
-    assert selectors.frozen_prompt(session.pk) == ""
+    session.refresh_from_db()
+    assert session.system_prompt == ""
     assert services.freeze_prompt(session.pk, "nul \0 here", replace=True) == "nul \0 here"

@@ -236,7 +236,8 @@ def test_a_compaction_refreshes_the_frozen_prompt() -> None:
     session = make_session(*FIVE)
     services.freeze_prompt(session.pk, "old")
     add_compaction(session.pk, first_id="u1", last_id="u3", summary="S")
-    assert selectors.frozen_prompt(session.pk) is None
+    session.refresh_from_db()
+    assert session.system_prompt is None
 
 
 def test_messages_that_go_meanwhile_leave_nothing_to_do() -> None:

@@ -71,7 +71,6 @@ STEPS: dict[str, Step] = {
     "answered": lambda session, name, count: selectors.answered(session, _ids(name, count)),
     "newest leaf": lambda session, name, count: selectors.newest_leaf(session, f"{name}-{count - PAGE}"),
     "is on the path": lambda session, name, count: selectors.is_on_path(session, f"{name}-{count - PAGE}"),
-    "changes": lambda session, name, count: selectors.changes_since(session, 2),
     "queue": lambda session, name, count: services.queue_messages(session, [text_message("user", "more", "more")]),
     "place": lambda session, name, count: services.place_messages(session, ["more"], after=services.Leaf.ACTIVE),
     "answer": lambda session, name, count: services.put_assistant(

@@ -21,7 +21,6 @@ from sessions_app.core.parts import (
     part_problem,
     pending_calls,
     settle_part,
-    settle_pending,
     tool_name,
 )
 
@@ -137,18 +136,6 @@ def test_approval_of_one_call_leaves_its_siblings() -> None:
     after = apply_approval(before, "c1", Approval(approved=True))
     assert pending_calls(after) == ["c1", "c2"]
     assert [part["state"] for part in after["parts"]] == ["approval-responded", "approval-requested"]
-
-
-def test_going_past_open_calls_denies_questions_and_interrupts_the_rest() -> None:
-    before = message(
-        call("approval-requested", approval={"id": "p"}), call("input-available", "c2"), call("input-streaming", "c3")
-    )
-    after = settle_pending(before, interrupted_text="cut", denied_reason="a new message came")
-    assert [part["state"] for part in after["parts"]] == ["output-denied", "output-error", "output-error"]
-    assert after["parts"][0]["approval"] == {"id": "p", "approved": False, "reason": "a new message came"}
-    assert after["parts"][2]["errorText"] == "cut"
-    assert pending_calls(after) == []
-    assert settle_pending(after, interrupted_text="", denied_reason="") is after
 
 
 @pytest.mark.parametrize(

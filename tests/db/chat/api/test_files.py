@@ -238,6 +238,9 @@ class Watched(ContentFile):  # type: ignore[type-arg]  # not a generic at run ti
         self.reads.append(len(data))
         return data
 
+    def close(self) -> None:
+        self.file.close()
+
 
 class WatchedStorage(FileSystemStorage):
     """A folder whose files note what is read of them."""

@@ -28,7 +28,7 @@ from chat.think import (
     TurnContext,
     tool,
 )
-from fibers.selectors import lane_is_busy
+from fibers.models import Fiber
 from thinkproject.kernel.aio import db
 
 MODELS: dict[str, ScriptedModel] = {}
@@ -310,7 +310,7 @@ class Watcher(Plain):
 
     async def on_chat_response(self, response: ChatResponse) -> None:
         SEEN.append(("stored", [message["role"] for message in await self.host.messages()]))
-        SEEN.append(("busy", await db(lane_is_busy, f"instance:{self.key.instance_id}")))
+        SEEN.append(("busy", await db(Fiber.objects.live_in(f"instance:{self.key.instance_id}").exists)))
 
 
 class Tiny(Think):  # three lines, as the README says

@@ -21,7 +21,7 @@ async def test_it_backs_off_and_refuses_at_the_end(make_room: MakeRoom, monkeypa
     with pytest.raises(TurnConflict, match="try again"):
         await room.admit("say: Hello.")
     assert len(waits) == admission.ADMIT_TRIES - 1
-    assert max(waits) <= admission.LONGEST_BACK_OFF_SECONDS
+    assert max(waits) <= admission.RETRY.max_seconds
     assert sum(waits) < 4
     assert waits[-1] > 10 * waits[0]
     assert not await db(Turn.objects.exists)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,8 +26,9 @@ from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.testing import collect, make_request, text_of
 from chat.llm.transport import close_clients
-from chat.llm.wrappers import Retrying, RetryPolicy, SchemaByTool
+from chat.llm.wrappers import POLICY, Retrying, SchemaByTool
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.retry import RetryPolicy
 
 SCHEMA = {"type": "object", "properties": {"severity": {"enum": ["low", "high"]}}, "required": ["severity"]}
 READ = ToolSpec(
@@ -190,7 +192,7 @@ async def test_text_beside_the_answer_is_left_out_and_text_without_one_is_kept(s
 
 @pytest.fixture
 def no_waits() -> RetryPolicy:
-    return RetryPolicy(attempts=3, first_seconds=0.0)
+    return replace(POLICY, first_seconds=0.0)
 
 
 @pytest.mark.parametrize(("max_retries", "asked"), [(None, 3), (0, 1), (1, 2)])

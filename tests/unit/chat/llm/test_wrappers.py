@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 import pytest
 
@@ -18,10 +19,11 @@ from chat.errors import (
 )
 from chat.llm.scripted import ScriptedServer
 from chat.llm.testing import collect, collect_until_error, make_request, text_of
-from chat.llm.wrappers import Recording, Retrying, RetryPolicy, StallGuard
+from chat.llm.wrappers import POLICY, Retrying, StallGuard, may_retry
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.retry import RetryPolicy
 
-QUICK = RetryPolicy(first_seconds=0.01)
+QUICK = replace(POLICY, first_seconds=0.01)
 
 
 class Seen:
@@ -61,22 +63,6 @@ def sent(server: ScriptedServer) -> int:
     return len(server.log("request"))
 
 
-def test_delays_double_to_the_cap() -> None:
-    delays = [RetryPolicy().delay_seconds(attempt, Overloaded(), 0.0) for attempt in range(1, 8)]
-    assert delays == [2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
-
-
-def test_jitter_only_shortens_and_by_a_quarter_at_most() -> None:
-    assert RetryPolicy().delay_seconds(1, Overloaded(), 0.999) == pytest.approx(1.5, abs=0.01)
-
-
-def test_what_the_provider_asks_for_wins_up_to_a_minute() -> None:
-    policy = RetryPolicy()
-    assert policy.delay_seconds(1, RateLimited(retry_after_seconds=7.0), 0.5) == 7.0
-    assert policy.delay_seconds(5, RateLimited(retry_after_seconds=0.0), 0.5) == 0.0
-    assert policy.delay_seconds(1, RateLimited(retry_after_seconds=3600), 0.5) == 60.0
-
-
 @pytest.mark.parametrize(
     ("error", "allowed"),
     [
@@ -91,8 +77,16 @@ def test_what_the_provider_asks_for_wins_up_to_a_minute() -> None:
     ],
 )
 def test_only_what_may_pass_is_retried(error: ModelError, allowed: bool) -> None:
-    assert RetryPolicy(attempts=2).allows(1, error) is allowed
-    assert RetryPolicy(attempts=2).allows(2, error) is False
+    assert may_retry(RetryPolicy(attempts=2), 1, error) is allowed
+    assert may_retry(RetryPolicy(attempts=2), 2, error) is False
+
+
+async def test_a_wait_that_the_provider_asks_for_is_a_minute_at_most(http_model: LanguageModel) -> None:
+    told: asyncio.Queue[float] = asyncio.Queue()
+    model = Retrying(http_model, on_retry=lambda _attempt, delay, _error: told.put_nowait(delay))
+    asking = asyncio.ensure_future(collect(model, make_request("error 429 retry-after 3600\nsay: late")))
+    assert await asyncio.wait_for(told.get(), 20) == 60.0
+    asking.cancel()
 
 
 async def test_a_limited_request_succeeds_after_the_wait_it_was_told(
@@ -232,17 +226,7 @@ async def test_a_stall_leaves_the_task_uncancelled() -> None:
 
 async def test_closing_a_wrapped_stream_closes_the_model() -> None:
     slow = SlowModel(0, 30)
-    stream = Retrying(StallGuard(Recording(slow), gap_seconds=20, first_seconds=20)).stream(make_request("x"))
+    stream = Retrying(StallGuard(slow, gap_seconds=20, first_seconds=20)).stream(make_request("x"))
     await anext(stream)
     await stream.aclose()
     assert slow.closed
-
-
-async def test_a_recording_keeps_what_was_asked_and_what_came(http_model: LanguageModel) -> None:
-    recording = Recording(http_model)
-    request = make_request("say: hi")
-    events = await collect(recording, request)
-    assert recording.requests == [request]
-    assert recording.events == [events]
-    assert (recording.name, recording.accepts_images) == (http_model.name, http_model.accepts_images)
-    assert recording.describe(request) == http_model.describe(request)
