@@ -134,10 +134,20 @@ class WaitOut(Schema):
     until: datetime | None
 
 
+class RetryOut(Schema):
+    """The model refused or failed and is asked again at `retry_at`. `attempt`: the next one, of at most `attempts`."""
+
+    code: str
+    attempt: int
+    attempts: int
+    retry_at: datetime
+
+
 class TurnOut(Schema):
     """A turn: one request and its answer. Units: `duration_ms` from start to end.
 
-    `waits`: what a running turn waits for that holds no worker meanwhile.
+    `waits`: what a running turn waits for that holds no worker meanwhile. `retry`: set while its model is to be asked
+    again.
     """
 
     id: str
@@ -156,6 +166,7 @@ class TurnOut(Schema):
     duration_ms: int | None
     error: JSONObject | None
     waits: list[WaitOut]
+    retry: RetryOut | None
     accepted_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -8,9 +8,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from chat.core.chunks import STATUS
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 
 LINE_CHARACTERS = 100
+RETRY_REASONS = {"rate_limited": "Rate limited", "overloaded": "The model is overloaded"}
 DIM, BOLD, RED, RESET = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[0m"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -52,6 +54,8 @@ class Screen:
             self._tool(chunk, f"failed: {chunk['errorText']}")
         elif kind == "tool-output-denied":
             self._tool(chunk, "refused")
+        elif kind == STATUS and chunk["data"]["kind"] == "retry":
+            self.note(_retry(chunk["data"]))
         elif kind in {"file", "source-url"}:
             self.note(f"{kind.partition('-')[0]}: {chunk['url']}")
 
@@ -115,6 +119,12 @@ class Screen:
 def clean(text: str) -> str:
     """Remove what would command a terminal instead of being shown."""
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
+
+
+def _retry(status: JSONObject) -> str:
+    reason = RETRY_REASONS.get(status["code"], "The model did not answer")
+    seconds = max(1, round(status["delaySeconds"]))
+    return f"({reason}, retrying in {seconds} s, attempt {status['attempt']} of {status['attempts']})"
 
 
 def _brief(value: JSONValue) -> str:

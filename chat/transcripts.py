@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
+from django.utils import timezone
+
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
 from chat.turns.compact_queue import Compacting, compaction_state
@@ -26,7 +28,8 @@ from tools_app.selectors import call_durations
 class TurnView:
     """A turn as lists show it. Units: `duration_ms` from start to end, nothing while it runs.
 
-    `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id` and `until`.
+    `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id` and `until`. `retry`: when the
+    model is asked again, with `code`, `attempt`, `attempts` and `retry_at`.
     """
 
     id: str
@@ -45,6 +48,7 @@ class TurnView:
     duration_ms: int | None
     error: JSONObject | None
     waits: tuple[JSONObject, ...]
+    retry: JSONObject | None
     accepted_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -223,6 +227,7 @@ def turn_view(turn: Turn) -> TurnView:
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
         waits=_waits(turn.fiber),
+        retry=_retry(turn.retry) if status is TurnStatus.RUNNING else None,
         accepted_at=turn.accepted_at,
         started_at=begun,
         finished_at=ended,
@@ -233,6 +238,13 @@ def _waits(fiber: Fiber) -> tuple[JSONObject, ...]:
     shown = ("kind", "label", "call_id", "until")
     is_parked = fiber.status == FiberStatus.PARKED
     return tuple({name: wait.get(name) for name in shown} for wait in fiber.waits) if is_parked else ()
+
+
+def _retry(noted: JSONObject | None) -> JSONObject | None:
+    """The attempt that a turn waits to make; nothing once its time has come."""
+    if noted is None or (retry_at := datetime.fromisoformat(noted["retryAt"])) <= timezone.now():
+        return None
+    return {"code": noted["code"], "attempt": noted["attempt"], "attempts": noted["attempts"], "retry_at": retry_at}
 
 
 def _has_calls(message: StoredMessage) -> bool:

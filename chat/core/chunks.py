@@ -15,6 +15,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 Chunk = JSONObject
 
 DATA_PREFIX: Final = "data-"
+STATUS: Final = DATA_PREFIX + "think-status"
 
 
 def _with(chunk: Chunk, **optional: JSONValue) -> Chunk:
@@ -153,6 +154,11 @@ def source_document(source_id: str, media_type: str, title: str, *, filename: st
 def data(name: str, value: JSONValue, *, part_id: str | None = None, transient: bool = False) -> Chunk:
     """Add or, with a `part_id` that exists, replace a data part. A transient one is never stored."""
     return _with({"type": DATA_PREFIX + name, "data": value}, id=part_id, transient=transient)
+
+
+def status(kind: str, facts: JSONObject) -> Chunk:
+    """Say what a turn that runs waits for, for people; never stored. `kind`: `retry` or `waiting`."""
+    return {"type": STATUS, "data": {"kind": kind, **facts}, "transient": True}
 
 
 def error(text: str) -> Chunk:

@@ -6,6 +6,7 @@ All values are frozen. The unions are closed: match them with `assert_never`.
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
@@ -221,7 +222,21 @@ class Finish:
     provider_metadata: JSONObject = field(default_factory=dict)
 
 
-ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStart | ToolCallDelta | ToolCallEnd | Finish
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryNotice:
+    """The provider refused or failed, and is asked again after a wait. No part of an answer.
+
+    `attempt`: the number of the attempt that comes next, from 2, of at most `attempts`. `code`: of the error.
+    """
+
+    attempt: int
+    attempts: int
+    delay_seconds: float
+    retry_at: datetime
+    code: str
+
+
+ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStart | ToolCallDelta | ToolCallEnd | Finish | RetryNotice
 
 
 class LanguageModel(Protocol):

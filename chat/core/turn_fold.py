@@ -15,6 +15,7 @@ from chat.core.language_model import (
     FinishReason,
     ModelEvent,
     ReasoningDelta,
+    RetryNotice,
     TextDelta,
     ToolCallDelta,
     ToolCallEnd,
@@ -196,6 +197,8 @@ class EventTranslator:
                 return self._call_delta(call_id, text)
             case ToolCallEnd():
                 return self._call_end(event)
+            case RetryNotice():
+                return iter((_retry_status(event),))
             case Finish():
                 return iter(())
 
@@ -247,3 +250,14 @@ class EventTranslator:
             yield chunks.tool_input_error(
                 event.call_id, event.tool_name, checked.input, checked.error, dynamic=checked.is_unknown
             )
+
+
+def _retry_status(notice: RetryNotice) -> Chunk:
+    facts: JSONObject = {
+        "code": notice.code,
+        "attempt": notice.attempt,
+        "attempts": notice.attempts,
+        "delaySeconds": round(notice.delay_seconds, 3),
+        "retryAt": notice.retry_at.isoformat(timespec="milliseconds"),
+    }
+    return chunks.status("retry", facts)

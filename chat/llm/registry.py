@@ -18,7 +18,7 @@ from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.limits import model_limits
 from chat.llm.providers import Credentials, route, split_name
-from chat.llm.wrappers import POLICY, OnRetry, Retrying, SchemaByTool, StallGuard
+from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
 
 DEFAULT: Final = "default"
 
@@ -80,9 +80,7 @@ def replaced_models(model: LanguageModel) -> Iterator[None]:
         _replacement.pop()
 
 
-def guarded(
-    model: LanguageModel, *, gap_seconds: float | None = None, on_retry: OnRetry | None = None
-) -> LanguageModel:
+def guarded(model: LanguageModel, *, gap_seconds: float | None = None) -> LanguageModel:
     """Put the stall guard and, outside it, the retries around a model, as the settings (or `gap_seconds`) say.
 
     In between stands the way round a refused schema, which may hold an answer back and is not silent for that.
@@ -92,9 +90,7 @@ def guarded(
         gap_seconds=llm_settings.stall_seconds if gap_seconds is None else gap_seconds,
         first_seconds=llm_settings.first_token_seconds,
     )
-    return Retrying(
-        SchemaByTool(guard), policy=replace(POLICY, attempts=llm_settings.retry_attempts), on_retry=on_retry
-    )
+    return Retrying(SchemaByTool(guard), policy=replace(POLICY, attempts=llm_settings.retry_attempts))
 
 
 def default_choice() -> Choice:

@@ -1,19 +1,20 @@
-"""Wrappers around any model: retries, a guard against silence, a recording. Each is a `LanguageModel` itself."""
+"""Wrappers around any model: retries, a guard against silence, a way round refused schemas.
+
+Each is a `LanguageModel` itself.
+"""
 
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Final, TypeAlias
+from collections.abc import AsyncGenerator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
-from chat.core.language_model import LanguageModel, ModelEvent, ModelRequest
+from chat.core.language_model import LanguageModel, ModelEvent, ModelRequest, RetryNotice
 from chat.errors import ModelError, SchemaRefused, StreamStalled
 from chat.llm.answer_tool import AnswerCalls, by_tool
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.retry import RetryPolicy
-
-OnRetry: TypeAlias = Callable[[int, float, ModelError], Awaitable[None] | None]
-"""Called before a wait with the number of the attempt that failed, the delay in seconds, and why it failed."""
 
 _refusing_schemas: set[tuple[str, bool]] = set()
 
@@ -28,7 +29,12 @@ def may_retry(policy: RetryPolicy, attempt: int, error: ModelError, max_retries:
     """
     should = error.data.get("should_retry")
     wanted = should if isinstance(should, bool) else error.retryable
-    return wanted and attempt < (policy.attempts if max_retries is None else max_retries + 1)
+    return wanted and attempt < attempts_of(policy, max_retries)
+
+
+def attempts_of(policy: RetryPolicy, max_retries: int | None) -> int:
+    """How often a request is made at most. `max_retries` is the request's own limit, if it has one."""
+    return policy.attempts if max_retries is None else max_retries + 1
 
 
 class _Wrapper:
@@ -60,16 +66,17 @@ class Retrying(_Wrapper):
         model: LanguageModel,
         *,
         policy: RetryPolicy = POLICY,
-        on_retry: OnRetry | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         super().__init__(model)
         self._policy = policy
-        self._on_retry = on_retry
         self._jitter = jitter
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Stream the first attempt that yields anything. Cancelling while it waits ends the wait at once."""
+        """Stream the first attempt that yields anything, and a `RetryNotice` before each wait for another one.
+
+        Cancelling while it waits ends the wait at once.
+        """
         attempt = 0
         while True:
             attempt += 1
@@ -83,16 +90,20 @@ class Retrying(_Wrapper):
             except ModelError as error:
                 if yielded or not may_retry(self._policy, attempt, error, request.settings.max_retries):
                     raise
-                asked = error.data.get("retry_after_seconds")
-                delay = self._policy.delay_seconds(attempt, jitter=self._jitter(), asked_seconds=asked)
-                await self._report(attempt, delay, error)
-            await asyncio.sleep(delay)
+                notice = self._notice(attempt, error, request)
+            yield notice
+            await asyncio.sleep(notice.delay_seconds)
 
-    async def _report(self, attempt: int, delay: float, error: ModelError) -> None:
-        if self._on_retry is not None:
-            answer = self._on_retry(attempt, delay, error)
-            if answer is not None:
-                await answer
+    def _notice(self, attempt: int, error: ModelError, request: ModelRequest) -> RetryNotice:
+        asked = error.data.get("retry_after_seconds")
+        delay = self._policy.delay_seconds(attempt, jitter=self._jitter(), asked_seconds=asked)
+        return RetryNotice(
+            attempt=attempt + 1,
+            attempts=attempts_of(self._policy, request.settings.max_retries),
+            delay_seconds=delay,
+            retry_at=datetime.now(UTC) + timedelta(seconds=delay),
+            code=error.code,
+        )
 
 
 class StallGuard(_Wrapper):

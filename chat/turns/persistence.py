@@ -64,6 +64,12 @@ def response_key(turn_id: str) -> str:
     return f"response:{turn_id}"
 
 
+def note_retry(turn_id: str, status: JSONObject) -> None:
+    """Keep when a turn asks its model again, for those who are not connected. Of other statuses nothing is kept."""
+    if status["kind"] == "retry":
+        Turn.objects.filter(pk=turn_id, finished_at=None).update(retry=status)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFacts:
     """What a runner needs to know of its turn. Read once an attempt."""

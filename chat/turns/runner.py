@@ -11,8 +11,8 @@ from contextlib import aclosing, suppress
 from typing import Any, Literal
 
 from chat import policy
-from chat.core.chunks import Chunk
-from chat.core.chunks import data as data_chunk
+from chat.core.chunks import STATUS, Chunk
+from chat.core.chunks import status as status_chunk
 from chat.core.compaction_setup import Fullness
 from chat.core.hooks import (
     ChatErrorContext,
@@ -37,7 +37,17 @@ from chat.turns.calling import decide, decide_as, developers_code, is_overridden
 from chat.turns.compacting import fullness
 from chat.turns.journal import TurnJournal
 from chat.turns.originals import fit_answer
-from chat.turns.persistence import BEGIN, FINAL, TurnEnd, TurnFacts, begin_turn, finish_turn, has_content, read_history
+from chat.turns.persistence import (
+    BEGIN,
+    FINAL,
+    TurnEnd,
+    TurnFacts,
+    begin_turn,
+    finish_turn,
+    has_content,
+    note_retry,
+    read_history,
+)
 from chat.turns.recovery import Standing, find_standing, partial_text, without_partial
 from chat.turns.slots import wait_for_input
 from chat.turns.summarising import start_summary, writes_summaries
@@ -100,7 +110,7 @@ class TurnRun:
             raise  # the lease is lost or the fiber is misused: nothing we write counts
         except Parked as parked:
             waits = [{"kind": wait.kind, "label": wait.label, "callId": wait.call_id} for wait in parked.waits]
-            writer.write(data_chunk("think-status", {"kind": "waiting", "waits": waits}, transient=True))
+            writer.write(status_chunk("waiting", {"waits": waits}))
             await writer.flush_cold()
             raise
         except ThinkError as error:
@@ -137,6 +147,8 @@ class TurnRun:
         async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
             async for chunk in chunks:
                 writer.write(chunk)
+                if chunk["type"] == STATUS:
+                    await db(note_retry, self._turn_id, chunk["data"])
                 if watches:
                     await observe(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()

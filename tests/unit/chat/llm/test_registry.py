@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from chat.core.language_model import RetryNotice
 from chat.errors import ModelNotConfigured
 from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.discovery import Choice, ChoiceKind, local_choice, save_choice
@@ -134,9 +135,7 @@ def test_a_broken_choice_file_is_as_none(settings: Any, tmp_path: Path, text: st
 async def test_guarded_models_retry_as_the_settings_say(settings: Any) -> None:
     settings.THINK_MODEL_ATTEMPTS = 2
     settings.THINK_MODEL_STALL_SECONDS = 0.1
-    calls = []
-    model = guarded(
-        ScriptedModel("error 429 retry-after-ms 5 times 1\nsay: hi"), on_retry=lambda *said: calls.append(said)
-    )
-    assert text_of(await collect(model, make_request("x"))) == "hi"
-    assert [attempt for attempt, _, _ in calls] == [1]
+    model = guarded(ScriptedModel("error 429 retry-after-ms 5 times 1\nsay: hi"))
+    events = await collect(model, make_request("x"))
+    assert text_of(events) == "hi"
+    assert [event.attempts for event in events if isinstance(event, RetryNotice)] == [2]

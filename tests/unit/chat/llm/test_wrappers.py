@@ -2,12 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
 
-from chat.core.language_model import Finish, FinishReason, LanguageModel, ModelEvent, ModelRequest, TextDelta
+from chat.core.language_model import (
+    Finish,
+    FinishReason,
+    LanguageModel,
+    ModelEvent,
+    ModelRequest,
+    RetryNotice,
+    TextDelta,
+)
 from chat.errors import (
     ContextOverflow,
     ModelAuth,
@@ -26,14 +35,10 @@ from thinkproject.kernel.retry import RetryPolicy
 QUICK = replace(POLICY, first_seconds=0.01)
 
 
-class Seen:
-    """What `on_retry` was told."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[int, float, type[ModelError]]] = []
-
-    def __call__(self, attempt: int, delay: float, error: ModelError) -> None:
-        self.calls.append((attempt, delay, type(error)))
+def notices(events: Sequence[ModelEvent]) -> list[tuple[int, int, float, str]]:
+    """Attempt, attempts, delay and code of each announced retry."""
+    found = [event for event in events if isinstance(event, RetryNotice)]
+    return [(event.attempt, event.attempts, event.delay_seconds, event.code) for event in found]
 
 
 class SlowModel:
@@ -82,31 +87,25 @@ def test_only_what_may_pass_is_retried(error: ModelError, allowed: bool) -> None
 
 
 async def test_a_wait_that_the_provider_asks_for_is_a_minute_at_most(http_model: LanguageModel) -> None:
-    told: asyncio.Queue[float] = asyncio.Queue()
-    model = Retrying(http_model, on_retry=lambda _attempt, delay, _error: told.put_nowait(delay))
-    asking = asyncio.ensure_future(collect(model, make_request("error 429 retry-after 3600\nsay: late")))
-    assert await asyncio.wait_for(told.get(), 20) == 60.0
-    asking.cancel()
+    async with aclosing(Retrying(http_model).stream(make_request("error 429 retry-after 3600\nsay: late"))) as events:
+        assert notices([await anext(events)]) == [(2, 3, 60.0, "rate_limited")]
 
 
 async def test_a_limited_request_succeeds_after_the_wait_it_was_told(
     http_model: LanguageModel, server: ScriptedServer
 ) -> None:
-    seen = Seen()
-    model = Retrying(http_model, on_retry=seen)
     start = time.monotonic()
-    events = await collect(model, make_request("error 429 retry-after-ms 60 times 2\nsay: at last"))
+    events = await collect(Retrying(http_model), make_request("error 429 retry-after-ms 60 times 2\nsay: at last"))
     assert text_of(events) == "at last"
-    assert seen.calls == [(1, 0.06, RateLimited), (2, 0.06, RateLimited)]
+    assert notices(events) == [(2, 3, 0.06, "rate_limited"), (3, 3, 0.06, "rate_limited")]
     assert time.monotonic() - start >= 0.12
     assert sent(server) == 3
 
 
 async def test_seconds_of_the_header_are_waited(http_model: LanguageModel) -> None:
-    seen = Seen()
     start = time.monotonic()
-    await collect(Retrying(http_model, on_retry=seen), make_request("error 503 retry-after 1 times 1\nsay: x"))
-    assert seen.calls == [(1, 1.0, Overloaded)]
+    events = await collect(Retrying(http_model), make_request("error 503 retry-after 1 times 1\nsay: x"))
+    assert notices(events) == [(2, 3, 1.0, "overloaded")]
     assert time.monotonic() - start >= 1.0
 
 
@@ -143,11 +142,11 @@ async def test_nothing_is_retried_once_something_was_yielded(
 async def test_a_wait_ends_at_once_when_it_is_cancelled(http_model: LanguageModel, server: ScriptedServer) -> None:
     waiting = asyncio.Event()
 
-    async def on_retry(attempt: int, delay: float, error: ModelError) -> None:
-        waiting.set()
+    async def ask() -> None:
+        async for _notice in Retrying(http_model).stream(make_request("error 429 retry-after 30")):
+            waiting.set()
 
-    model = Retrying(http_model, on_retry=on_retry)
-    task = asyncio.create_task(collect(model, make_request("error 429 retry-after 30")))
+    task = asyncio.create_task(ask())
     await asyncio.wait_for(waiting.wait(), 5)
     start = time.monotonic()
     task.cancel()
