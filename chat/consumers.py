@@ -16,7 +16,6 @@ from chat.agent import Agent, InstanceKey
 from chat.auth import Credential, authenticate_scope, open_key_for, recheck
 from chat.bells import InstanceBells
 from chat.calls import Calls
-from chat.conf import chat_settings
 from chat.core import frames, side_frames
 from chat.core.handshake import (
     Action,
@@ -36,6 +35,7 @@ from chat.making import make_agent
 from chat.opening import Opening
 from chat.outbox import Outbox
 from chat.registry import is_served
+from chat.realtime.inbound import Inbound, Refusal
 from chat.requests import ClientRequests
 from chat.resolving import resolve
 from chat.told import client_label, client_query, follows_list
@@ -48,7 +48,7 @@ from thinkproject.kernel.jsonvalue import JSONValue
 
 logger = logging.getLogger(__name__)
 
-UNAUTHENTICATED, FORBIDDEN, UNKNOWN, FLOOD = 4401, 4403, 4404, 4429
+UNAUTHENTICATED, FORBIDDEN, UNKNOWN = 4401, 4403, 4404
 FAILED = 1011  # clients reconnect after it
 
 
@@ -86,7 +86,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
 
     async def _enter(self, credential: Credential, key: InstanceKey) -> None:
         self._credential, self.key, self.user_id = credential, key, credential.user_id
-        self._frame_times = (0.0, 0)
+        self._inbound = Inbound(credential.user_id)
         self._checked_at = time.monotonic()
         self._handshake = Handshake()
         self.query = client_query(self.scope)
@@ -149,11 +149,12 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Handle one frame. Binary is ignored; a broken frame changes nothing and never closes the socket."""
         del bytes_data
-        if text_data is None or self.delivery is None or not await self._may_go_on():
+        if text_data is None or self.delivery is None or not await self._may_go_on(self._inbound.refusal(text_data)):
             return
         try:
-            frame = frames.parse(text_data)
-            await self._handle(frame)
+            frame = await self._inbound.parse(text_data)
+            if await self._may_go_on(self._inbound.refusal_of_kind(text_data, frame)):
+                await self._handle(frame)
         except FrameInvalid as error:
             logger.info("frame refused", extra={"action": "frame_refused", "reason": error.message})
             request_id = error.data.get("request_id")
@@ -161,15 +162,12 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
                 told = ChatErrorContext(request_id=request_id, stage="parse", messages_persisted=False, code=error.code)
                 await self.send_text(frames.error(request_id, await reworded(self.agent, error, told)))
 
-    async def _may_go_on(self) -> bool:
-        second, count = self._frame_times
-        now = time.monotonic()
-        count = count + 1 if now - second < 1 else 1
-        self._frame_times = (second if count > 1 else now, count)
-        if count > chat_settings.max_frames_per_second:
-            await self.close(FLOOD, "Too many frames a second.")
+    async def _may_go_on(self, refusal: Refusal | None) -> bool:
+        if refusal is not None:
+            logger.info("socket closed", extra={"action": "frame_refused", "reason": refusal.reason})
+            await self.close(refusal.code, refusal.reason)
             return False
-        if now - self._checked_at > 1:
+        if time.monotonic() - self._checked_at > 1:
             return await self.check_authority()
         return True
 
