@@ -119,7 +119,12 @@ class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
         return super().create_application(protocol, scope)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Send one ASGI message; return when the transport has room again or the connection has ended."""
+        """Send one ASGI message; return when the transport has room again or the connection has ended.
+
+        A frame for a socket that is being closed goes nowhere, as one for a socket that is gone.
+        """
+        if message["type"] == "websocket.send" and protocol.state in {protocol.STATE_CLOSING, protocol.STATE_CLOSED}:
+            return
         if message["type"] == "websocket.close" and protocol.state == protocol.STATE_OPEN:
             close_socket(protocol, message.get("code") or 1000, message.get("reason") or "")
             return

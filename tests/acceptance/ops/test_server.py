@@ -134,6 +134,15 @@ def test_a_socket_whose_frames_are_not_taken_is_not_read(server: Process) -> Non
         server.kill()
 
 
+def test_a_frame_for_a_socket_that_closes_is_dropped_without_a_word(server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/late") as client, pytest.raises(ConnectionClosed) as caught:
+        client.recv(timeout=30)
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 4000
+    wait_for(lambda: (counts(server) or {})["frames"] == 1, what="the end of the application")
+    assert "closed protocol" not in server.log
+
+
 def test_a_reader_that_is_slow_holds_its_sender_back(server: Process) -> None:
     url = f"ws://127.0.0.1:{server.port}/flood"
     with connect(url, max_size=None, max_queue=1, compression=None) as slow:
