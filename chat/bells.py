@@ -89,8 +89,8 @@ class InstanceBells(SessionFollower):
 
     async def transcript_changed(self, _event: JSONObject) -> None:
         """The shown path changed outside a turn, for instance to a sibling."""
-        if (await self.snapshot()).active is None:
-            await self.send_transcript()
+        if self.delivery is not None:
+            self.delivery.path.note()
 
     async def session_phase(self, event: JSONObject) -> None:
         """A compaction of the shown session has begun or is over, or a summary was changed."""
@@ -125,7 +125,11 @@ class InstanceBells(SessionFollower):
             await self.tell_state()
 
     async def tell_state(self) -> None:
-        """Tell the state if it is newer than what was told."""
+        """Send the state if it is newer than the one that was sent.
+
+        Changes in quick succession share one frame with the newest value: the state is a value, not a log of changes,
+        and a slow reader must not fall behind.
+        """
         snapshot = await self.snapshot()
         if snapshot.state_version > self.state_version:
             self.state_version = snapshot.state_version

@@ -32,12 +32,12 @@ from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDen
 from chat.instance_state import READ_ONLY, REJECTED, asked_by, change_state
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
-from chat.opening import Opening
 from chat.outbox import Outbox
-from chat.registry import is_served
 from chat.realtime.inbound import Inbound, Refusal
+from chat.registry import get_agent_class, is_served
 from chat.requests import ClientRequests
 from chat.resolving import resolve
+from chat.think import Think
 from chat.told import client_label, client_query, follows_list
 from chat.turns.answers import has_pending_interaction
 from chat.turns.calling import is_overridden, observe, reworded
@@ -56,18 +56,15 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     """One connection of one user to one instance."""
 
     async def connect(self) -> None:
-        """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever.
-
-        Who comes in is accepted last, with all that is to be said first: see `chat.opening`.
-        """
+        """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever."""
         self.delivery: Delivery | None = None
         self.agent: Agent | None = None
         try:
             credential = await db(authenticate_scope, self.scope)
         except OriginDenied:
-            await super().close()  # before accepting: 403
+            await self.close()  # before accepting: 403
             return
-        self._opening = Opening(self.accept, super().send)
+        await self.accept()
         if credential is None:
             await self.close(UNAUTHENTICATED, "Sign in first.")
             return
@@ -88,6 +85,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         self._credential, self.key, self.user_id = credential, key, credential.user_id
         self._inbound = Inbound(credential.user_id)
         self._checked_at = time.monotonic()
+        self._has_conversation = _has_conversation(key.agent)
         self._handshake = Handshake()
         self.query = client_query(self.scope)
         self.follows_list = follows_list(self.scope)
@@ -110,14 +108,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         if is_served(key.agent):  # an instance whose class is gone is read, and has no code to tell
             self.agent = make_agent(key)
         await self._introduce(snapshot)
-        await self._opening.finish()
         if self.agent is not None:
             await observe(self.agent, "on_connect", self)
-
-    async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close the socket, opened before: a client comes back for ever to one that it did not reach."""
-        await self._opening.accept()
-        await super().close(code, reason)
 
     async def _introduce(self, snapshot: Snapshot) -> None:
         initial = None if self.agent is None else self.agent.initial_state
@@ -270,13 +262,14 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         return await db(live.snapshot, self.key, self._credential.user_id)
 
     async def send_transcript(self, *, connect: bool = False) -> None:
-        """Send the window of messages."""
+        """Send the window of messages; nothing for an agent that has no conversation."""
         assert self.delivery is not None
-        await self.delivery.outbox.transcript(connect=connect)
+        if self._has_conversation:
+            await self.delivery.outbox.transcript(connect=connect)
 
     async def send_text(self, text: str) -> None:
         """Send one frame."""
-        await self._opening.send(text)
+        await self.send(text)
 
     # `Connection`, as the agent's hooks get it: `send(text)` and `close(code, reason)` are the consumer's own.
 
@@ -288,3 +281,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     async def send(self, text_data: str | None = None, bytes_data: bytes | None = None, close: Any = False) -> None:
         """Send one text frame."""
         await super().send(text_data=text_data, bytes_data=bytes_data, close=close)
+
+
+def _has_conversation(agent: str) -> bool:
+    """Whether instances of a class hold messages; those of a class that is gone may."""
+    return not is_served(agent) or issubclass(get_agent_class(agent), Think)

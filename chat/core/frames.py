@@ -338,8 +338,14 @@ def rpc_error(call_id: str, text: str) -> str:
 
 def messages(items: Sequence[JSONObject], *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
     """Send the transcript; the client replaces its list by it. `version`: its session and the number of a change."""
+    return messages_of(dump(list(items)), connect=connect, version=version)
+
+
+def messages_of(text: str, *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
+    """Send a transcript whose list is encoded already."""
     session_id, number = version or (None, None)
-    return _frame("cf_agent_chat_messages", messages=list(items), connect=connect, sessionId=session_id, version=number)
+    rest = dump(_present({"connect": connect, "sessionId": session_id, "version": number}))[1:]
+    return f'{{"type":"cf_agent_chat_messages","messages":{text}{"," if len(rest) > 1 else ""}{rest}'
 
 
 def message_updated(message: JSONObject) -> str:
