@@ -77,9 +77,9 @@ class InstanceBells(SessionFollower):
     async def turn_recovering(self, event: JSONObject) -> None:
         """A turn that a crash cut goes on."""
         turn = await db(live.find_turn, self.key, request_id=event["request_id"])
-        if turn is not None and turn.session_id != self.session_id:
+        if self.delivery is None or (turn is not None and turn.session_id != self.session_id):
             return
-        await self.send_text(frames.recovering(event["recovering"], event["request_id"]))
+        await self.delivery.outbox.recovery.announced(event["request_id"], is_recovering=event["recovering"])
 
     async def chat_cleared(self, event: JSONObject) -> None:
         """Somebody cleared the conversation."""

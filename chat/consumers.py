@@ -22,6 +22,7 @@ from chat.core.handshake import (
     Handshake,
     MarkSeen,
     Replay,
+    SendRecovering,
     SendTranscript,
     to_frame,
 )
@@ -250,6 +251,12 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
                 case Replay() if turn is not None:
                     assert self.delivery is not None
                     await self.delivery.outbox.replay(turn)
+                case SendRecovering(request_id=request_id):
+                    assert self.delivery is not None
+                    if turn is None:
+                        await self.delivery.outbox.recovery.begin(request_id)
+                    else:
+                        self.delivery.outbox.recovery.begin_after_replay(request_id)
                 case MarkSeen() if turn is not None:
                     await db(live.mark_seen, turn.turn_id, self._credential.user_id)
                 case _:

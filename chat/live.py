@@ -12,8 +12,7 @@ from chat.instance_rows import find_instance, lookup_of
 from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
 from chat.turns.status import FINAL, TurnStatus, turn_status
 from chat.turns.under_way import turns_under_way
-from fibers.core.states import TERMINAL, FiberStatus
-from fibers.models import Fiber
+from fibers.core.states import RECOVERED, TERMINAL, FiberStatus
 from fibers.selectors import is_being_sealed
 from fibers.waits import RESUMED
 from sessions_app import selectors
@@ -237,11 +236,6 @@ def _queued(message: JSONObject, *, is_stopped: bool) -> JSONObject:
     return {**message, "metadata": {**(message.get("metadata") or {}), **marks}}
 
 
-def is_recovering(fiber: Fiber) -> bool:
-    """Whether a turn goes on after an attempt that was lost. One that waits, or has waited, has lost nothing."""
-    return fiber.status == FiberStatus.RUNNING and fiber.attempt > 1 and fiber.reason != RESUMED
-
-
 def turn_ref(turn: Turn) -> TurnRef:
     """Describe a turn. Needs its fiber loaded; no query."""
     status = turn_status(turn.fiber.status, turn.fiber.reason)
@@ -254,9 +248,23 @@ def turn_ref(turn: Turn) -> TurnRef:
         trigger=TurnTrigger(turn.trigger),
         status=status,
         has_begun=turn.started_at is not None,
-        is_recovering=is_recovering(turn.fiber),
+        is_recovering=_is_recovering(turn),
         message_ids=tuple(turn.options.get("answers", ())),
         assistant_id=turn.assistant_id,
         error_text=turn.error_text,
         is_follow_up=turn.parent_id is not None,
     )
+
+
+def _is_recovering(turn: Turn) -> bool:
+    """Whether a turn recovers from a crash: its worker is silent, or another worker continues it or is about to.
+
+    A turn that waits for something, or has waited, has lost nothing.
+    """
+    fiber = turn.fiber
+    if fiber.status == FiberStatus.PENDING:
+        return fiber.reason == RECOVERED
+    if fiber.status != FiberStatus.RUNNING:
+        return False
+    goes_on = fiber.attempt > 1 and fiber.reason != RESUMED
+    return goes_on or getattr(turn, "is_silent", False)

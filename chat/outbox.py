@@ -12,6 +12,7 @@ from chat.core.handshake import Action, to_frame
 from chat.core.recent import RecentSet
 from chat.live import Snapshot, TurnRef
 from chat.models import TurnTrigger
+from chat.realtime.recovery_notice import RecoveryNotice
 from chat.realtime.shared_transcripts import shared_transcripts
 from chat.streams.cold import next_cold_offset
 from chat.streams.frame_cache import FrameCache
@@ -47,6 +48,7 @@ class Outbox:
         self._stopped = RecentSet[str]()  # requests that this connection stopped
         self._cleared = RecentSet[str]()  # turns that were cleared away
         self._updated: set[str] = set()  # messages of which this client was told a change since the last end
+        self.recovery = RecoveryNotice(send)
         self._clears = 0
         self.version: tuple[str, int] | None = None  # session and its last change, as this client was told it
         self._reads = 0  # transcripts that were asked for, and which of them was sent last
@@ -88,6 +90,7 @@ class Outbox:
             if is_replay:
                 await self._send(frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True))
             else:
+                await self.recovery.went_on(turn.request_id)
                 await self._send(_shared_frames.frame(turn.turn_id, record, _live_frame(turn.request_id)))
                 if record.offset == 0 and self._sent_read == self._reads:
                     self._shown_since.add(turn.assistant_id)
@@ -98,8 +101,9 @@ class Outbox:
         await self.chunks(turn, await read(turn.turn_id, 0), is_replay=True)
 
     async def replay_complete(self, turn: TurnRef) -> None:
-        """Say that what follows is live."""
+        """Say that what follows is live, and what could not be said before: clients forget it with the replay."""
         await self._send(frames.replay_complete(turn.request_id))
+        await self.recovery.replay_completed(turn.request_id)
 
     async def transcript(self, *, connect: bool = False, unless_known: bool = False) -> list[JSONObject]:
         """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
