@@ -77,9 +77,9 @@ class InstanceBells(SessionFollower):
     async def turn_recovering(self, event: JSONObject) -> None:
         """A turn that a crash cut goes on."""
         turn = await db(live.find_turn, self.key, request_id=event["request_id"])
-        if turn is not None and turn.session_id != self.session_id:
+        if self.delivery is None or (turn is not None and turn.session_id != self.session_id):
             return
-        await self.send_text(frames.recovering(event["recovering"], event["request_id"]))
+        await self.delivery.outbox.recovery.announced(event["request_id"], is_recovering=event["recovering"])
 
     async def chat_cleared(self, event: JSONObject) -> None:
         """Somebody cleared the conversation."""
@@ -89,8 +89,8 @@ class InstanceBells(SessionFollower):
 
     async def transcript_changed(self, _event: JSONObject) -> None:
         """The shown path changed outside a turn, for instance to a sibling."""
-        if (await self.snapshot()).active is None:
-            await self.send_transcript()
+        if self.delivery is not None:
+            self.delivery.path.note()
 
     async def session_phase(self, event: JSONObject) -> None:
         """A compaction of the shown session has begun or is over, or a summary was changed."""
@@ -125,7 +125,11 @@ class InstanceBells(SessionFollower):
             await self.tell_state()
 
     async def tell_state(self) -> None:
-        """Tell the state if it is newer than what was told."""
+        """Send the state if it is newer than the one that was sent.
+
+        Changes in quick succession share one frame with the newest value: the state is a value, not a log of changes,
+        and a slow reader must not fall behind.
+        """
         snapshot = await self.snapshot()
         if snapshot.state_version > self.state_version:
             self.state_version = snapshot.state_version

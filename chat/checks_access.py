@@ -2,7 +2,8 @@
 
 chat.E101 an entry of THINK_ALLOWED_ORIGINS is no origin · chat.E102 what signing in needs is not installed ·
 chat.W101 an allowed origin without TLS on a production server · chat.W102 sessions that nobody can end ·
-chat.W103 files lie where the web server may serve them · chat.W104 `ninja` is not installed as an app.
+chat.W103 files lie where the web server may serve them · chat.W104 `ninja` is not installed as an app · chat.W105 a
+cache that processes do not share.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,11 @@ _MIDDLEWARE = (
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
 )
+_CACHES_OF_ONE_PROCESS = {
+    "django.core.cache.backends.locmem.LocMemCache",
+    "django.core.cache.backends.dummy.DummyCache",
+}
+_LAYERS_OF_ONE_PROCESS = {"", "channels.layers.InMemoryChannelLayer"}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _conf = AccessSettings()
 
@@ -68,3 +74,17 @@ def check_files(_app_configs: Sequence[Any] | None = None, **_options: Any) -> l
         return []
     hint = "Give STORAGES an entry `think` (or the default) outside of STATIC_ROOT."
     return [checks.Warning("Attached files lie below STATIC_ROOT.", hint=hint, id="chat.W103")]
+
+
+@register(Tags.caches)
+def check_shared_cache(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Report a cache of one process where the channel layer says that there are several."""
+    cache = settings.CACHES.get("default", {}).get("BACKEND", "")
+    layer = getattr(settings, "CHANNEL_LAYERS", {}).get("default", {}).get("BACKEND", "")
+    if cache not in _CACHES_OF_ONE_PROCESS or layer in _LAYERS_OF_ONE_PROCESS:
+        return []
+    hint = (
+        "Use a shared one, such as django.core.cache.backends.redis.RedisCache. It holds which answers a client was "
+        "being sent when its connection was lost: a client that reconnects to another process may keep half an answer."
+    )
+    return [checks.Warning(f"CACHES['default'] is {cache}, which processes do not share.", hint=hint, id="chat.W105")]

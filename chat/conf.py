@@ -19,6 +19,17 @@ class ChatSettings:
     window_messages = Setting("THINK_WINDOW_MESSAGES", 500, doc="Messages in a transcript frame at most.")
     window_bytes = Setting("THINK_WINDOW_BYTES", 512 * 1024, doc="Bytes of messages in a transcript frame at most.")
     max_frame_bytes = Setting("THINK_MAX_FRAME_BYTES", 16 * 1024 * 1024, doc="Size of an inbound socket frame at most.")
+    max_other_frame_bytes = Setting(
+        "THINK_MAX_OTHER_FRAME_BYTES",
+        2 * 1024 * 1024,
+        doc="Size of an inbound frame that is no chat request at most; larger ones close the socket with 1009.",
+    )
+    frame_bytes_per_minute = Setting(
+        "THINK_FRAME_BYTES_PER_MINUTE",
+        128 * 1024 * 1024,
+        doc="Inbound bytes a minute for one user, over all sockets of a web process; beyond it closes with 4429. 0 is "
+        "no limit.",
+    )
     max_frames_per_second = Setting(
         "THINK_MAX_FRAMES_PER_SECOND", 100, doc="Inbound frames a second for one socket; beyond it closes with 4429."
     )

@@ -16,13 +16,13 @@ from chat.agent import Agent, InstanceKey
 from chat.auth import Credential, authenticate_scope, open_key_for, recheck
 from chat.bells import InstanceBells
 from chat.calls import Calls
-from chat.conf import chat_settings
 from chat.core import frames, side_frames
 from chat.core.handshake import (
     Action,
     Handshake,
     MarkSeen,
     Replay,
+    SendRecovering,
     SendTranscript,
     to_frame,
 )
@@ -33,11 +33,12 @@ from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDen
 from chat.instance_state import READ_ONLY, REJECTED, asked_by, change_state
 from chat.live import Snapshot, TurnRef
 from chat.making import make_agent
-from chat.opening import Opening
 from chat.outbox import Outbox
-from chat.registry import is_served
+from chat.realtime.inbound import Inbound, Refusal
+from chat.registry import get_agent_class, is_served
 from chat.requests import ClientRequests
 from chat.resolving import resolve
+from chat.think import Think
 from chat.told import client_label, client_query, follows_list
 from chat.turns.answers import has_pending_interaction
 from chat.turns.calling import is_overridden, observe, reworded
@@ -48,7 +49,7 @@ from thinkproject.kernel.jsonvalue import JSONValue
 
 logger = logging.getLogger(__name__)
 
-UNAUTHENTICATED, FORBIDDEN, UNKNOWN, FLOOD = 4401, 4403, 4404, 4429
+UNAUTHENTICATED, FORBIDDEN, UNKNOWN = 4401, 4403, 4404
 FAILED = 1011  # clients reconnect after it
 
 
@@ -56,18 +57,15 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     """One connection of one user to one instance."""
 
     async def connect(self) -> None:
-        """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever.
-
-        Who comes in is accepted last, with all that is to be said first: see `chat.opening`.
-        """
+        """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever."""
         self.delivery: Delivery | None = None
         self.agent: Agent | None = None
         try:
             credential = await db(authenticate_scope, self.scope)
         except OriginDenied:
-            await super().close()  # before accepting: 403
+            await self.close()  # before accepting: 403
             return
-        self._opening = Opening(self.accept, super().send)
+        await self.accept()
         if credential is None:
             await self.close(UNAUTHENTICATED, "Sign in first.")
             return
@@ -86,8 +84,9 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
 
     async def _enter(self, credential: Credential, key: InstanceKey) -> None:
         self._credential, self.key, self.user_id = credential, key, credential.user_id
-        self._frame_times = (0.0, 0)
+        self._inbound = Inbound(credential.user_id)
         self._checked_at = time.monotonic()
+        self._has_conversation = _has_conversation(key.agent)
         self._handshake = Handshake()
         self.query = client_query(self.scope)
         self.follows_list = follows_list(self.scope)
@@ -110,14 +109,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         if is_served(key.agent):  # an instance whose class is gone is read, and has no code to tell
             self.agent = make_agent(key)
         await self._introduce(snapshot)
-        await self._opening.finish()
         if self.agent is not None:
             await observe(self.agent, "on_connect", self)
-
-    async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close the socket, opened before: a client comes back for ever to one that it did not reach."""
-        await self._opening.accept()
-        await super().close(code, reason)
 
     async def _introduce(self, snapshot: Snapshot) -> None:
         initial = None if self.agent is None else self.agent.initial_state
@@ -149,11 +142,12 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Handle one frame. Binary is ignored; a broken frame changes nothing and never closes the socket."""
         del bytes_data
-        if text_data is None or self.delivery is None or not await self._may_go_on():
+        if text_data is None or self.delivery is None or not await self._may_go_on(self._inbound.refusal(text_data)):
             return
         try:
-            frame = frames.parse(text_data)
-            await self._handle(frame)
+            frame = await self._inbound.parse(text_data)
+            if await self._may_go_on(self._inbound.refusal_of_kind(text_data, frame)):
+                await self._handle(frame)
         except FrameInvalid as error:
             logger.info("frame refused", extra={"action": "frame_refused", "reason": error.message})
             request_id = error.data.get("request_id")
@@ -161,15 +155,12 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
                 told = ChatErrorContext(request_id=request_id, stage="parse", messages_persisted=False, code=error.code)
                 await self.send_text(frames.error(request_id, await reworded(self.agent, error, told)))
 
-    async def _may_go_on(self) -> bool:
-        second, count = self._frame_times
-        now = time.monotonic()
-        count = count + 1 if now - second < 1 else 1
-        self._frame_times = (second if count > 1 else now, count)
-        if count > chat_settings.max_frames_per_second:
-            await self.close(FLOOD, "Too many frames a second.")
+    async def _may_go_on(self, refusal: Refusal | None) -> bool:
+        if refusal is not None:
+            logger.info("socket closed", extra={"action": "frame_refused", "reason": refusal.reason})
+            await self.close(refusal.code, refusal.reason)
             return False
-        if now - self._checked_at > 1:
+        if time.monotonic() - self._checked_at > 1:
             return await self.check_authority()
         return True
 
@@ -260,6 +251,12 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
                 case Replay() if turn is not None:
                     assert self.delivery is not None
                     await self.delivery.outbox.replay(turn)
+                case SendRecovering(request_id=request_id):
+                    assert self.delivery is not None
+                    if turn is None:
+                        await self.delivery.outbox.recovery.begin(request_id)
+                    else:
+                        self.delivery.outbox.recovery.begin_after_replay(request_id)
                 case MarkSeen() if turn is not None:
                     await db(live.mark_seen, turn.turn_id, self._credential.user_id)
                 case _:
@@ -272,13 +269,14 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         return await db(live.snapshot, self.key, self._credential.user_id)
 
     async def send_transcript(self, *, connect: bool = False) -> None:
-        """Send the window of messages."""
+        """Send the window of messages; nothing for an agent that has no conversation."""
         assert self.delivery is not None
-        await self.delivery.outbox.transcript(connect=connect)
+        if self._has_conversation:
+            await self.delivery.outbox.transcript(connect=connect)
 
     async def send_text(self, text: str) -> None:
         """Send one frame."""
-        await self._opening.send(text)
+        await self.send(text)
 
     # `Connection`, as the agent's hooks get it: `send(text)` and `close(code, reason)` are the consumer's own.
 
@@ -290,3 +288,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     async def send(self, text_data: str | None = None, bytes_data: bytes | None = None, close: Any = False) -> None:
         """Send one text frame."""
         await super().send(text_data=text_data, bytes_data=bytes_data, close=close)
+
+
+def _has_conversation(agent: str) -> bool:
+    """Whether instances of a class hold messages; those of a class that is gone may."""
+    return not is_served(agent) or issubclass(get_agent_class(agent), Think)

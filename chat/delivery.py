@@ -7,16 +7,18 @@ What is sent, and when it must not be, is the outbox's.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import NoReturn
 
 from chat import live
 from chat.core.handshake import Handshake
+from chat.core.recent import RecentSet
 from chat.live import TurnRef
 from chat.models import TurnTrigger
 from chat.outbox import Outbox
+from chat.realtime.path_changes import PathChanges
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, Reset
 from chat.turns.status import TurnStatus
@@ -59,13 +61,14 @@ class Delivery:
         self._give_up = give_up
         self._handshake = handshake
         self.untold: dict[int, TurnRef] = {}  # by position: those whose end is still to come, some of them over already
-        self._own: set[str] = set()  # requests that this connection sent
-        self._ended: set[str] = set()
+        self._own = RecentSet[str]()  # requests that this connection sent
+        self._ended = RecentSet[str]()
         self._ending: set[str] = set()  # of those, the ones whose end is being sent out of turn
         self._changed = asyncio.Event()
         self._current: TurnRef | None = None
         self._restart = asyncio.Event()
-        self._acknowledged: set[str] = set()
+        self._acknowledged = RecentSet[str]()
+        self.path = PathChanges(self._changed)  # shown while no turn is delivered: the end of a turn shows the path
         self._task = asyncio.create_task(self._serve_or_give_up())
 
     async def close(self) -> None:
@@ -74,26 +77,26 @@ class Delivery:
         with suppress(asyncio.CancelledError):
             await self._task
 
-    def tell(self, turn: TurnRef, *, is_own: bool = False) -> None:
+    def tell(self, turn: TurnRef) -> None:
         """A turn was accepted: deliver it when its time comes."""
         self.heard.add(turn.position)
         if turn.turn_id in self._ended or turn.position in self.untold:
             return
-        if is_own:
-            self._own.add(turn.request_id)
         self.untold[turn.position] = turn
         self._changed.set()
 
-    async def accepted(self, turn: TurnRef) -> None:
-        """This connection's own request was accepted.
+    async def accepted(self, turn: TurnRef, *, listed: Iterable[str]) -> None:
+        """This connection's own request was accepted; it listed these messages.
 
-        A transcript that crossed the request on its way has wiped the new message from the client's list, and an edit
-        has an id of ours which the client does not know: then it gets the transcript before the answer begins.
+        A transcript that crossed the request on its way has wiped the new message from the client's list, or will, and
+        the answer would then stand above its question. So a newer one is sent before the answer begins, unless the
+        request shows that nothing was under way. An edit has an id of ours which the client does not know.
         """
-        has_crossed = turn.trigger is TurnTrigger.SUBMIT and self.outbox.has_sent_transcript_lately
+        self._own.add(turn.request_id)
+        has_crossed = turn.trigger is TurnTrigger.SUBMIT and self.outbox.may_have_crossed(listed)
         if has_crossed or turn.trigger is TurnTrigger.EDIT:
             await self.outbox.transcript()
-        self.tell(turn, is_own=True)
+        self.tell(turn)
 
     @property
     def is_idle(self) -> bool:
@@ -161,7 +164,7 @@ class Delivery:
         for turn in left:
             self._forget(turn)
         self._restart.set()
-        self._ended -= kept
+        self._ended.discard(*kept)
         self.heard.add_up_to(last_position)
         await self.outbox.actions(self._handshake.left(turn.request_id for turn in left))
         for turn in left:
@@ -184,7 +187,10 @@ class Delivery:
         while True:
             self._changed.clear()
             if not self.untold:
-                await self._changed.wait()
+                if self.path.take():
+                    await self.outbox.transcript(unless_known=True)
+                else:
+                    await self.path.wait()
                 continue
             turn = self.untold[min(self.untold)]
             self._current = turn
@@ -226,11 +232,12 @@ class Delivery:
         await self._refresh_path(turn)
 
     async def _refresh_path(self, turn: TurnRef) -> None:
-        """An edit, a new answer and a submission change the path when they start; who does not show it yet gets it."""
-        if not self._handshake.may_get_live(turn.request_id):
-            return
-        is_edit = turn.trigger in {TurnTrigger.EDIT, TurnTrigger.PROGRAM}
-        if is_edit or (turn.trigger is TurnTrigger.REGENERATE and turn.request_id not in self._own):
+        """An edit, a new answer and a submission change the path when they start.
+
+        Their sender gets it as well: a transcript that crossed the request shows the former answer.
+        """
+        changes_path = turn.trigger in {TurnTrigger.EDIT, TurnTrigger.PROGRAM, TurnTrigger.REGENERATE}
+        if changes_path and self._handshake.may_get_live(turn.request_id):
             await self.outbox.transcript()
 
     async def _serve_content(self, turn: TurnRef) -> None:

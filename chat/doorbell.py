@@ -7,6 +7,7 @@ runs on one loop of its own per process.
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Coroutine
 from functools import cache, partial
@@ -81,3 +82,6 @@ def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="chat-bells", daemon=True).start()
     return loop
+
+
+os.register_at_fork(after_in_child=_loop.cache_clear)  # the thread that runs the loop stays with the parent

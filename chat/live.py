@@ -1,5 +1,6 @@
 """What sockets read: the transcript window, the turns that are under way, how a turn ended."""
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -11,11 +12,11 @@ from chat.instance_rows import find_instance, lookup_of
 from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
 from chat.turns.status import FINAL, TurnStatus, turn_status
 from chat.turns.under_way import turns_under_way
-from fibers.core.states import TERMINAL, FiberStatus
-from fibers.models import Fiber
+from fibers.core.states import RECOVERED, TERMINAL, FiberStatus
 from fibers.selectors import is_being_sealed
 from fibers.waits import RESUMED
 from sessions_app import selectors
+from sessions_app.core.messages import StoredMessage
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
@@ -191,42 +192,48 @@ def transcript(session_id: str | None) -> list[JSONObject]:
     """
     if session_id is None:
         return []
-    found = selectors.window(
-        session_id, max_messages=chat_settings.window_messages, max_bytes=chat_settings.window_bytes
-    )
-    stopped = _stopped([message.turn_id for message in found if not message.placed])
-    return [
-        message.to_ui() if message.placed else _queued(message.to_ui(), is_stopped=message.turn_id in stopped)
-        for message in found
-    ]
+    found = window_of(session_id)
+    return marked(found, stopped_turns([message.turn_id for message in found if not message.placed]))
 
 
 def current_transcript(key: InstanceKey) -> list[JSONObject]:
     """The transcript of an instance's current session; empty for one that does not exist yet."""
-    return versioned_transcript(key)[1]
+    version = version_of(key)
+    return [] if version is None else transcript(version[0])
 
 
-def versioned_transcript(key: InstanceKey) -> tuple[tuple[str, int] | None, list[JSONObject]]:
-    """The same, after its session and the number of its last change; what changed while it was read may be in it."""
+def version_of(key: InstanceKey) -> tuple[str, int] | None:
+    """An instance's current session and the number of its last change. A transcript that is read later has it."""
     instance = find_instance(key, with_session=True)
     if instance is None or instance.session is None:
-        return None, []
-    return (instance.session.pk, instance.session.change_seq), transcript(instance.session.pk)
+        return None
+    return instance.session.pk, instance.session.change_seq
 
 
-def _stopped(turn_ids: list[str]) -> set[str]:
+def window_of(session_id: str) -> list[StoredMessage]:
+    """The messages of a transcript. Two queries."""
+    return selectors.window(
+        session_id, max_messages=chat_settings.window_messages, max_bytes=chat_settings.window_bytes
+    )
+
+
+def stopped_turns(turn_ids: Sequence[str]) -> set[str]:
+    """Which of these turns have ended. No query for none."""
     ended = Turn.objects.filter(pk__in=turn_ids, fiber__status__in=TERMINAL)
     return set(ended.values_list("pk", flat=True)) if turn_ids else set()
+
+
+def marked(messages: Sequence[StoredMessage], stopped: Set[str]) -> list[JSONObject]:
+    """Messages as clients get them: those without a place are `queued`, and `stopped` where their turn was."""
+    return [
+        message.to_ui() if message.placed else _queued(message.to_ui(), is_stopped=message.turn_id in stopped)
+        for message in messages
+    ]
 
 
 def _queued(message: JSONObject, *, is_stopped: bool) -> JSONObject:
     marks = {"queued": True, "stopped": True} if is_stopped else {"queued": True}
     return {**message, "metadata": {**(message.get("metadata") or {}), **marks}}
-
-
-def is_recovering(fiber: Fiber) -> bool:
-    """Whether a turn goes on after an attempt that was lost. One that waits, or has waited, has lost nothing."""
-    return fiber.status == FiberStatus.RUNNING and fiber.attempt > 1 and fiber.reason != RESUMED
 
 
 def turn_ref(turn: Turn) -> TurnRef:
@@ -241,9 +248,23 @@ def turn_ref(turn: Turn) -> TurnRef:
         trigger=TurnTrigger(turn.trigger),
         status=status,
         has_begun=turn.started_at is not None,
-        is_recovering=is_recovering(turn.fiber),
+        is_recovering=_is_recovering(turn),
         message_ids=tuple(turn.options.get("answers", ())),
         assistant_id=turn.assistant_id,
         error_text=turn.error_text,
         is_follow_up=turn.parent_id is not None,
     )
+
+
+def _is_recovering(turn: Turn) -> bool:
+    """Whether a turn recovers from a crash: its worker is silent, or another worker continues it or is about to.
+
+    A turn that waits for something, or has waited, has lost nothing.
+    """
+    fiber = turn.fiber
+    if fiber.status == FiberStatus.PENDING:
+        return fiber.reason == RECOVERED
+    if fiber.status != FiberStatus.RUNNING:
+        return False
+    goes_on = fiber.attempt > 1 and fiber.reason != RESUMED
+    return goes_on or getattr(turn, "is_silent", False)

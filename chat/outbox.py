@@ -3,15 +3,18 @@
 Chunks come from the log, the transcript and the end from the rows; nothing here waits for a turn.
 """
 
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from chat import live
 from chat.agent import InstanceKey
 from chat.core import frames
 from chat.core.handshake import Action, to_frame
+from chat.core.recent import RecentSet
 from chat.live import Snapshot, TurnRef
 from chat.models import TurnTrigger
+from chat.realtime.recovery_notice import RecoveryNotice
+from chat.realtime.shared_transcripts import shared_transcripts
+from chat.streams.cold import next_cold_offset
 from chat.streams.frame_cache import FrameCache
 from chat.streams.reader import read
 from chat.streams.records import Record
@@ -21,9 +24,6 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
 _shared_frames = FrameCache()
-
-IN_FLIGHT_SECONDS = 3.0
-"""How long a request may have been on its way to us."""
 
 
 class Outbox:
@@ -44,18 +44,23 @@ class Outbox:
         self._user_id = user_id
         self._told = Told(key, user_id, label)
         self._reads_pages = reads_pages
-        self._has_path_to: set[str] = set()  # requests whose question this client has in its place
-        self._stopped: set[str] = set()  # requests that this connection stopped
-        self._cleared: set[str] = set()  # turns that were cleared away
+        self._has_path_to = RecentSet[str]()  # requests whose question this client has in its place
+        self._stopped = RecentSet[str]()  # requests that this connection stopped
+        self._cleared = RecentSet[str]()  # turns that were cleared away
         self._updated: set[str] = set()  # messages of which this client was told a change since the last end
+        self.recovery = RecoveryNotice(send)
         self._clears = 0
         self.version: tuple[str, int] | None = None  # session and its last change, as this client was told it
-        self._transcript_at = -IN_FLIGHT_SECONDS
+        self._reads = 0  # transcripts that were asked for, and which of them was sent last
+        self._sent_read = 0
+        self._shown_since: set[str] = set()  # answers that this client was shown live from the start after all of them
 
-    @property
-    def has_sent_transcript_lately(self) -> bool:
-        """Whether a transcript may have crossed a request that was on its way to us."""
-        return time.monotonic() - self._transcript_at < IN_FLIGHT_SECONDS
+    def may_have_crossed(self, listed: Iterable[str]) -> bool:
+        """Whether a transcript may still reach the client after it sent a request that lists these messages.
+
+        Frames arrive in order: a client that names an answer has received what was sent before that answer began.
+        """
+        return self._reads > 0 and self._shown_since.isdisjoint(listed)
 
     def is_cleared(self, turn_id: str) -> bool:
         """Whether the turn was cleared away: one more chunk would bring its message back for good."""
@@ -69,7 +74,7 @@ class Outbox:
         self._clears += 1
         self.version = None  # the client has emptied its list by itself, or is about to
         self._cleared.update(turn.turn_id for turn in turns)
-        self._cleared.difference_update(turn.turn_id for turn in back)
+        self._cleared.discard(*(turn.turn_id for turn in back))
 
     async def cleared(self) -> None:
         """Say that somebody cleared the conversation."""
@@ -85,7 +90,10 @@ class Outbox:
             if is_replay:
                 await self._send(frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True))
             else:
+                await self.recovery.went_on(turn.request_id)
                 await self._send(_shared_frames.frame(turn.turn_id, record, _live_frame(turn.request_id)))
+                if record.offset == 0 and self._sent_read == self._reads:
+                    self._shown_since.add(turn.assistant_id)
         await self._told.note(turn.request_id)
 
     async def replay(self, turn: TurnRef) -> None:
@@ -93,20 +101,28 @@ class Outbox:
         await self.chunks(turn, await read(turn.turn_id, 0), is_replay=True)
 
     async def replay_complete(self, turn: TurnRef) -> None:
-        """Say that what follows is live."""
+        """Say that what follows is live, and what could not be said before: clients forget it with the replay."""
         await self._send(frames.replay_complete(turn.request_id))
+        await self.recovery.replay_completed(turn.request_id)
 
-    async def transcript(self, *, connect: bool = False) -> list[JSONObject]:
-        """Send the window of messages, unless the conversation was cleared while it was read. Returns it."""
-        clears = self._clears
-        version, messages = await db(live.versioned_transcript, self._key)
-        if clears == self._clears:
-            self.version = version
-            if not connect:  # clients put back what they had in their queue for this one
-                self._transcript_at = time.monotonic()
-            told = version if self._reads_pages else None  # for the published clients a frame is as they know it
-            await self._send(frames.messages(messages, connect=connect, version=told))
-        return messages
+    async def transcript(self, *, connect: bool = False, unless_known: bool = False) -> list[JSONObject]:
+        """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
+
+        No transcript follows one that was asked for later: it might lack what the client has sent in between.
+        `unless_known`: nothing is sent to a client that was sent this version already.
+        """
+        self._reads += 1
+        read, clears = self._reads, self._clears
+        self._shown_since.clear()
+        found = await shared_transcripts.current(self._key)
+        if clears == self._clears and read > self._sent_read:
+            self._sent_read = read
+            if unless_known and found.version is not None and found.version == self.version:
+                return found.messages
+            self.version = found.version
+            # For the published clients a frame is as they know it.
+            await self._send(found.frame(connect=connect, with_version=self._reads_pages))
+        return found.messages
 
     async def path_to(self, turn: TurnRef) -> None:
         """Send the transcript before the replay of a turn whose path this client may not show.
@@ -138,11 +154,13 @@ class Outbox:
     async def end(self, ended: TurnRef) -> None:
         """The transcript and then the terminal frame, so that no late transcript wipes what a person sends next."""
         failed = ended.status is TurnStatus.ERROR
-        if failed and ended.has_begun:
+        # A turn that has begun may fail before its stream does, in a hook for instance.
+        in_stream = failed and ended.has_begun and await db(next_cold_offset, ended.turn_id) > 0
+        if in_stream:
             text = ended.error_text
             await self._send(frames.error(ended.request_id, text, done=False, message_ids=ended.message_ids))
         messages = await self.transcript()
-        if failed and not ended.has_begun:
+        if failed and not in_stream:
             await self._send(frames.error(ended.request_id, ended.error_text, message_ids=ended.message_ids))
         else:
             await self.done(ended, ended.status)
@@ -155,10 +173,10 @@ class Outbox:
         was_updated = ended.assistant_id in self._updated
         self._updated.clear()
         is_odd = was_updated or is_copy or (is_empty and ended.has_begun and not failed)
-        if is_odd or ended.request_id in self._stopped:
-            await self.mend(ended)
-        elif ended.has_begun and _ends_with_stopped(messages):
+        if ended.has_begun and _ends_with_waiting(messages):
             await self.transcript()
+        elif is_odd or ended.request_id in self._stopped:
+            await self.mend(ended)
         if failed:
             await db(live.mark_seen, ended.turn_id, self._user_id)
 
@@ -173,7 +191,7 @@ class Outbox:
 
     async def mend(self, turn: TurnRef) -> None:
         """Put the client's copy of an answer right: as it is stored, or away."""
-        messages = await db(live.current_transcript, self._key)
+        messages = (await shared_transcripts.current(self._key)).messages
         answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
         if answer is None:
             await self.transcript()
@@ -212,13 +230,13 @@ class Outbox:
         return await db(live.find_turn, self._key, turn_id=turn_id)
 
 
-def _ends_with_stopped(messages: list[JSONObject]) -> bool:
-    """Whether the last message waits for nothing any more.
+def _ends_with_waiting(messages: list[JSONObject]) -> bool:
+    """Whether messages wait behind the answer, or waited until they were stopped.
 
-    Clients put the answer that they are being told at the end of their list, behind it, and no turn of it will send
-    another list.
+    Until its end clients keep the answer that they are being told at the end of their list, and put the next one behind
+    it: the list must end with the next question by then.
     """
-    return bool(messages) and bool((messages[-1].get("metadata") or {}).get("stopped"))
+    return bool(messages) and bool((messages[-1].get("metadata") or {}).get("queued"))
 
 
 def _live_frame(request_id: str) -> Callable[[Record], str]:

@@ -102,7 +102,7 @@ class ClientRequests:
             return
         if await self.follows(turn):
             await self.hear_before(turn.position)
-            await self.delivery.accepted(turn)
+            await self.delivery.accepted(turn, listed=[message["id"] for message in frame.messages])
         else:  # another session became current right after: it is answered there, and not to this client
             await self.send_text(frames.done(frame.id, TurnStatus.SKIPPED))
 

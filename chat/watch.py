@@ -7,10 +7,9 @@ every few seconds, and a check of authority per socket every `THINK_AUTHORITY_SE
 import asyncio
 import logging
 import time
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from django.db import DatabaseError
 
 from chat.agent import InstanceKey
 from chat.conf import chat_settings
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
+AUTHORITY_CHECKS = 4
+"""How many checks of authority run at a time."""
 _BATCH = 200
 
 
@@ -38,11 +39,16 @@ class Counts:
 
 
 class Connections:
-    """The sockets of this process. The watching task lives as long as there are any."""
+    """The sockets of this process. The watching task lives as long as there are any.
+
+    Each socket is checked in a task of its own: one that fails or that nobody reads holds up no other.
+    """
 
     def __init__(self) -> None:
         self._live: dict[AgentConsumer, float] = {}  # to when authority was checked last
+        self._checking: dict[tuple[str, AgentConsumer], asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
 
     def __len__(self) -> int:
         return len(self._live)
@@ -51,6 +57,7 @@ class Connections:
         """A socket came in."""
         self._live[consumer] = time.monotonic()
         if self._task is None or self._task.done():
+            self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
             self._task = asyncio.get_running_loop().create_task(self._watch())
 
     def discard(self, consumer: "AgentConsumer") -> None:
@@ -60,11 +67,9 @@ class Connections:
     async def _watch(self) -> None:
         while self._live:
             await asyncio.sleep(LOOK_SECONDS)
-            try:
-                await self._look()
-                await self._check_authority()
-            except (DatabaseError, OSError):  # a database that is away for a moment must not end the watch
-                logger.exception("watch failed", extra={"action": "watch_failed"})
+            self._check_authority()
+            # A database that is away for a moment, or a defect, must not end the watch.
+            _log_failures(await asyncio.gather(self._look(), return_exceptions=True))
 
     async def _look(self) -> None:
         by_key: dict[InstanceKey, list[AgentConsumer]] = {}
@@ -72,16 +77,52 @@ class Connections:
             by_key.setdefault(consumer.key, []).append(consumer)
         keys = list(by_key)
         for begin in range(0, len(keys), _BATCH):
-            for key, row in await db(_counts, keys[begin : begin + _BATCH]):
+            for key, counts in await db(_counts, keys[begin : begin + _BATCH]):
                 for consumer in by_key.get(key, ()):
-                    await _tell(consumer, row)
+                    if _needs(consumer, counts):
+                        self._start("look", consumer, _tell(consumer, counts))
 
-    async def _check_authority(self) -> None:
+    def _check_authority(self) -> None:
         due = time.monotonic() - chat_settings.authority_seconds
         for consumer, checked_at in list(self._live.items()):
-            if checked_at < due and consumer in self._live:
+            if checked_at < due:
                 self._live[consumer] = time.monotonic()
+                self._start("authority", consumer, self._check(consumer))
+
+    async def _check(self, consumer: "AgentConsumer") -> None:
+        async with self._authority_checks:
+            if consumer in self._live:
                 await consumer.check_authority()
+
+    def _start(self, what: str, consumer: "AgentConsumer", work: Coroutine[Any, Any, None]) -> None:
+        """Check one socket, unless the same check of it has not ended yet."""
+        if (what, consumer) in self._checking:
+            work.close()
+            return
+        task = asyncio.get_running_loop().create_task(work)
+        self._checking[what, consumer] = task
+        task.add_done_callback(lambda done: self._checked(what, consumer, done))
+
+    def _checked(self, what: str, consumer: "AgentConsumer", task: "asyncio.Task[None]") -> None:
+        self._checking.pop((what, consumer), None)
+        if not task.cancelled():
+            _log_failures([task.exception()])
+
+
+def _log_failures(outcomes: Sequence[BaseException | None]) -> None:
+    for error in outcomes:
+        if error is not None:
+            logger.error("watch failed", extra={"action": "watch_failed"}, exc_info=error)
+
+
+def _needs(consumer: "AgentConsumer", counts: Counts) -> bool:
+    """Whether a connection may have missed something."""
+    delivery = consumer.delivery
+    if delivery is None:
+        return False
+    is_elsewhere = consumer.session_id is not None and consumer.session_id != counts.session_id
+    is_late = delivery.heard.up_to < counts.turns or consumer.state_version < counts.states
+    return is_elsewhere or is_late or (delivery.is_idle and _is_behind(delivery.outbox.version, counts))
 
 
 async def _tell(consumer: "AgentConsumer", counts: Counts) -> None:
@@ -95,7 +136,7 @@ async def _tell(consumer: "AgentConsumer", counts: Counts) -> None:
         await consumer.tell_state()
     # Turns tell the transcript by themselves; what changed without one, and was not told, is a bell that was lost.
     if delivery is not None and delivery.is_idle and _is_behind(delivery.outbox.version, counts):
-        await consumer.send_transcript()
+        delivery.path.note()
 
 
 def _is_behind(told: tuple[str, int] | None, counts: Counts) -> bool:

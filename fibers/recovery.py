@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce, Now
 from fibers import leases, services
 from fibers.conf import fiber_settings
 from fibers.core.budget import RecoveryBudget, Verdict
-from fibers.core.states import FiberEvent, FiberStatus, advance
+from fibers.core.states import RECOVERED, FiberEvent, FiberStatus, advance
 from fibers.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
 from fibers.models import Fiber, FiberStep
 from fibers.registry import resume_windows
@@ -121,7 +121,7 @@ def _event(fiber: Fiber, verdict: Verdict) -> tuple[FiberEvent, str]:
         return FiberEvent.SEAL, LAPSED
     if verdict.exhausted is not None:
         return FiberEvent.SEAL, verdict.exhausted.value
-    return FiberEvent.RECOVER, "recovered"
+    return FiberEvent.RECOVER, RECOVERED
 
 
 def _lapsed() -> list[Fiber]:

@@ -1,9 +1,13 @@
 """What other apps read of fibers. Never opens a transaction."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from fibers.core.states import TERMINAL
+from django.db.models import BooleanField, ExpressionWrapper, Q
+from django.db.models.functions import Now
+
+from fibers.conf import fiber_settings
+from fibers.core.states import TERMINAL, FiberStatus
 from fibers.errors import FiberNotFound
 from fibers.leases import sealer_key
 from fibers.models import Fiber, FiberStep
@@ -36,6 +40,16 @@ def find_by_key(key: str) -> Fiber | None:
 def is_being_sealed(fiber_id: str, fence: int) -> bool:
     """Whether a fiber that ended is still being tidied up after."""
     return Fiber.objects.filter(key=sealer_key(fiber_id, fence)).exclude(status__in=TERMINAL).exists()
+
+
+def is_silent(prefix: str = "") -> "ExpressionWrapper[Q]":
+    """Expression: whether a fiber runs whose worker has missed two heartbeats. Its lease may still hold.
+
+    `prefix` leads to the fiber, as in `fiber__`. Every instant is the database's clock.
+    """
+    left = max(0.0, fiber_settings.lease_seconds - 2 * fiber_settings.heartbeat_seconds)
+    overdue = {f"{prefix}status": FiberStatus.RUNNING, f"{prefix}lease_until__lt": Now() + timedelta(seconds=left)}
+    return ExpressionWrapper(Q(**overdue), output_field=BooleanField())
 
 
 def history(fiber_id: str) -> list[StepView]:

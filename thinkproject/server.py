@@ -1,10 +1,11 @@
 """The web server process: daphne, with limits of ours. `python -m thinkproject.server --port 8000`.
 
-Eight things differ from `daphne thinkproject.asgi:application`: messages of 16 MiB are accepted (the published client
-sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would buffer for ever),
-close reasons and all close codes reach the client, peers that give no sign of life are left, a response that fails in
-its middle is cut, SIGTERM tells clients to connect again (`leaving.py`), bodies of requests are bounded before they are
-read (`bounded_requests.py`), and the access log holds no query strings (they may carry a token).
+Nine things differ from `daphne thinkproject.asgi:application`: messages of `THINK_MAX_FRAME_BYTES` are accepted (the
+published client sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would
+buffer for ever), a socket is not read further while much of what it sent waits to be handled, close reasons and all
+close codes reach the client, peers that give no sign of life are left, a response that fails in its middle is cut,
+SIGTERM tells clients to connect again (`leaving.py`), bodies of requests are bounded before they are read
+(`bounded_requests.py`), and the access log holds no query strings (they may carry a token).
 """
 
 from daphne.server import Server  # isort: skip - installs the reactor, so it comes before anything of Twisted
@@ -12,34 +13,62 @@ from daphne.ws_protocol import WebSocketProtocol  # isort: skip
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 import resource
 import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet import defer
 
+from chat.conf import chat_settings
 from thinkproject.bounded_requests import BodyPolicy, BoundedRequest, bind_requests
 from thinkproject.leaving import close_socket, leave, note_kind
 
-MESSAGE_MAX_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 5
 OPENING_SECONDS = 20
 """How long a socket may take to open on a server that is busy (autobahn's 5 would drop it)."""
 HEARTBEAT_SECONDS = 20
 """After so long a silence a socket is pinged, and has as long to answer: dead peers go, proxies keep idle ones."""
 BUFFER_HIGH_BYTES = 1024 * 1024
+UNREAD_HIGH_BYTES = 1024 * 1024
 BUFFER_POLL_SECONDS = 0.02
 FILES_WANTED = 65_536
+
+_PROTOCOL = "think.protocol"
 
 logger = logging.getLogger(__name__)
 access_logger = logging.getLogger("think.access")
 
 
-class QuietSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
-    """Daphne's socket without the coloured text for a debug log that autobahn makes for every frame it sends."""
+class ThinkSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
+    """Daphne's socket, with a bound on what was received and not handled yet.
+
+    It also sends without the coloured text for a debug log that autobahn makes for every frame.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unread: deque[int] = deque()  # sizes of the messages that the application has not taken
+        self._is_paused = False
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803 - autobahn's
+        """Queue a message for the application; stop reading while it has more than enough to do."""
+        super().onMessage(payload, isBinary)
+        self._unread.append(len(payload))
+        if not self._is_paused and sum(self._unread) > UNREAD_HIGH_BYTES:
+            self._is_paused = True
+            self.transport.pauseProducing()
+
+    def taken(self) -> None:
+        """Read on once the application has taken a message and little waits."""
+        self._unread.popleft()
+        if self._is_paused and sum(self._unread) <= UNREAD_HIGH_BYTES:
+            self._is_paused = False
+            self.transport.resumeProducing()
 
     def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:  # noqa: N802 - autobahn's
         """Send bytes of a frame."""
@@ -70,15 +99,15 @@ class CutRequest(BoundedRequest):
 class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
     """Daphne that lets neither a slow reader nor a large request fill the memory."""
 
-    def __init__(self, *arguments: Any, body_policy: BodyPolicy, **options: Any) -> None:
-        super().__init__(*arguments, ready_callable=self._tune_protocols, **options)
+    def __init__(self, application: Any, *, body_policy: BodyPolicy, **options: Any) -> None:
+        super().__init__(_reading_on(application), ready_callable=self._tune_protocols, **options)
         self.body_policy = body_policy
 
     def _tune_protocols(self) -> None:
         bind_requests(self.http_factory, CutRequest)
         # By default a connection that fails is dropped with its data unread, and the reset overtakes the close frame:
         # a client would see 1006 in place of 1009.
-        self.ws_factory.protocol = QuietSocket
+        self.ws_factory.protocol = ThinkSocket
         self.ws_factory.setProtocolOptions(failByDrop=False, closeHandshakeTimeout=CLOSE_SECONDS)
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
@@ -86,10 +115,16 @@ class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
         if scope["type"] == "websocket":
             is_secure = getattr(protocol, "client_scheme", None) in {"https", "wss"}
             scope["scheme"] = "wss" if is_secure else "ws"
+            scope[_PROTOCOL] = protocol
         return super().create_application(protocol, scope)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Send one ASGI message; return when the transport has room again or the connection has ended."""
+        """Send one ASGI message; return when the transport has room again or the connection has ended.
+
+        A frame for a socket that is being closed goes nowhere, as one for a socket that is gone.
+        """
+        if message["type"] == "websocket.send" and protocol.state in {protocol.STATE_CLOSING, protocol.STATE_CLOSED}:
+            return
         if message["type"] == "websocket.close" and protocol.state == protocol.STATE_OPEN:
             close_socket(protocol, message.get("code") or 1000, message.get("reason") or "")
             return
@@ -109,6 +144,23 @@ class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
     def kill_all_applications(self) -> Any:
         """End what runs and wait for it: before the reactor stops."""
         return defer.Deferred.fromFuture(asyncio.ensure_future(leave(self))).addErrback(_log_failure)
+
+
+def _reading_on(application: Any) -> Any:
+    """Wrap the application so that a socket learns which of its messages were taken."""
+
+    async def wrapped(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        protocol = scope.pop(_PROTOCOL, None)
+
+        async def take() -> Any:
+            message = await receive()
+            if message["type"] == "websocket.receive":
+                protocol.taken()
+            return message
+
+        await application(scope, receive if protocol is None else take, send)
+
+    return wrapped
 
 
 def _log_failure(failure: Any) -> None:
@@ -137,10 +189,10 @@ def log_action(protocol: str, action: str, details: dict[str, Any]) -> None:
 
 
 def server_options(*, behind_proxy: bool = False) -> dict[str, Any]:
-    """Return the limits that differ from daphne's own, and which headers of a proxy are believed."""
+    """Return the limits that differ from daphne's own, and which headers of a proxy are believed. Reads settings."""
     return {
-        "websocket_max_message_size": MESSAGE_MAX_BYTES,
-        "websocket_max_frame_size": MESSAGE_MAX_BYTES,
+        "websocket_max_message_size": chat_settings.max_frame_bytes,
+        "websocket_max_frame_size": chat_settings.max_frame_bytes,
         "websocket_handshake_timeout": OPENING_SECONDS,
         "ping_interval": HEARTBEAT_SECONDS,
         "ping_timeout": HEARTBEAT_SECONDS,  # not longer than the interval: the next ping would forget the last one's
@@ -203,6 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action_logger=log_action,
         **server_options(behind_proxy=options.proxy_headers),
     )
+    gc.freeze()  # what was loaded stays: a full collection need not look through it, and holds up the loop for less
     server.run()
     return 1 if server.abort_start else 0
 

@@ -5,19 +5,21 @@ is `Foreign` and goes to the agent's `on_message`. Wire names live here, in `sid
 How large a frame may be is the consumer's business. Source: `docs/reference/protocol.md`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from chat.errors import FrameInvalid
+from thinkproject.kernel.json_pieces import JSONTooComplex
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 
 MAX_DEPTH: Final = 100
 """Deepest nesting of JSON that a client may send."""
 
 MAX_ID_CHARS: Final = 128
+TOO_COMPLEX: Final = "The request holds too many values."
 
 
 def _check_id(value: str) -> str:
@@ -159,7 +161,11 @@ _PLAIN: Final[dict[str, type[ClientFrame]]] = {
 _ROLES: Final = ("user", "assistant", "system")  # a tuple: clients send values that do not hash
 
 
-def parse(text: str | bytes) -> ClientFrame | Foreign:
+Load: TypeAlias = Callable[[str], JSONValue]
+"""Decodes JSON text. Errors: `ValueError`; `JSONTooComplex` for what it refuses to decode."""
+
+
+def parse(text: str | bytes, *, decode: Load = load) -> ClientFrame | Foreign:
     """Read one frame of a client.
 
     Errors: `FrameInvalid` for a known type with wrong content; its `request_id` is set when the frame opened a request,
@@ -168,14 +174,16 @@ def parse(text: str | bytes) -> ClientFrame | Foreign:
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     try:
-        raw = load(text)
+        raw = decode(text)
+    except JSONTooComplex as error:
+        raise FrameInvalid(TOO_COMPLEX) from error
     except ValueError:
         return Foreign(text=text)
     kind = raw.get("type") if isinstance(raw, dict) else None
     if kind == _RPC:
         return _parse_rpc(raw, text)
     if kind == _CHAT_REQUEST:
-        return _parse_request(raw)
+        return _parse_request(raw, decode)
     model = _PLAIN.get(kind) if isinstance(kind, str) else None
     if model is None:
         return Foreign(text=text)
@@ -189,7 +197,7 @@ def _parse_rpc(raw: JSONObject, text: str) -> Rpc | Foreign:
         return Foreign(text=text)
 
 
-def _parse_request(raw: JSONObject) -> ChatRequest:
+def _parse_request(raw: JSONObject, decode: Load) -> ChatRequest:
     request_id = raw.get("id")
     try:
         known_id = _check_id(request_id) if isinstance(request_id, str) else None
@@ -198,7 +206,7 @@ def _parse_request(raw: JSONObject) -> ChatRequest:
     init = raw.get("init")
     if not isinstance(init, dict) or init.get("method") != "POST":
         raise _invalid("The request's method must be POST.", known_id)
-    return _request_of(_parse_body(init.get("body"), known_id), request_id, known_id)
+    return _request_of(_parse_body(init.get("body"), known_id, decode), request_id, known_id)
 
 
 def parse_request_body(text: str, request_id: str) -> ChatRequest:
@@ -219,11 +227,13 @@ def _request_of(body: JSONObject, request_id: JSONValue, known_id: str | None) -
     return request
 
 
-def _parse_body(body: JSONValue, request_id: str | None) -> JSONObject:
+def _parse_body(body: JSONValue, request_id: str | None, decode: Load = load) -> JSONObject:
     if not isinstance(body, str):
         raise _invalid("The request has no body.", request_id)
     try:
-        value = load(body)
+        value = decode(body)
+    except JSONTooComplex as error:
+        raise _invalid(TOO_COMPLEX, request_id) from error
     except ValueError as error:
         raise _invalid("The request's body is not JSON.", request_id) from error
     if not isinstance(value, dict):
@@ -328,8 +338,14 @@ def rpc_error(call_id: str, text: str) -> str:
 
 def messages(items: Sequence[JSONObject], *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
     """Send the transcript; the client replaces its list by it. `version`: its session and the number of a change."""
+    return messages_of(dump(list(items)), connect=connect, version=version)
+
+
+def messages_of(text: str, *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
+    """Send a transcript whose list is encoded already."""
     session_id, number = version or (None, None)
-    return _frame("cf_agent_chat_messages", messages=list(items), connect=connect, sessionId=session_id, version=number)
+    rest = dump(_present({"connect": connect, "sessionId": session_id, "version": number}))[1:]
+    return f'{{"type":"cf_agent_chat_messages","messages":{text}{"," if len(rest) > 1 else ""}{rest}'
 
 
 def message_updated(message: JSONObject) -> str:

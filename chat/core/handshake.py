@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never
 
 from chat.core import frames
+from chat.core.recent import RecentSet
 
 IDLE: Final = "idle"
 
@@ -138,9 +139,9 @@ class Handshake:
     """The state of one connection: what it was offered, whether it waits, what it must not see any more."""
 
     def __init__(self) -> None:
-        self._offered: set[str] = set()
-        self._acknowledged: set[str] = set()
-        self._cleared: set[str] = set()
+        self._offered = RecentSet[str]()
+        self._acknowledged = RecentSet[str]()
+        self._cleared = RecentSet[str]()
         self._is_parked = False
         self._waits_for_answers = False  # parked, and the turn it waits for is not accepted yet
 
@@ -218,17 +219,18 @@ class Handshake:
 
     def cleared(self, request_ids: Iterable[str]) -> list[Action]:
         """Close the gate for good for the requests that ran or waited before the clear."""
-        self._cleared.update(request_ids)
-        self._offered -= self._cleared
+        gone = list(request_ids)
+        self._cleared.update(gone)
+        self._offered.discard(*gone)
         was_parked, self._is_parked = self._is_parked, False
         self._waits_for_answers = False
         return [SendNone()] if was_parked else []
 
     def left(self, request_ids: Iterable[str]) -> list[Action]:
         """Forget the requests of a session that is not followed any more; they may come back with it."""
-        gone = set(request_ids)
-        self._offered -= gone
-        self._acknowledged -= gone
+        gone = list(request_ids)
+        self._offered.discard(*gone)
+        self._acknowledged.discard(*gone)
         was_parked, self._is_parked = self._is_parked, False
         self._waits_for_answers = False
         return [SendNone()] if was_parked else []

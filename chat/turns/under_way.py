@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 
 from chat.models import AgentInstance, Turn
 from fibers.models import Fiber
+from fibers.selectors import is_silent
 from thinkproject.kernel.jsonvalue import JSONValue
 
 
@@ -18,9 +19,13 @@ def fibers_under_way(instance_id: str) -> list[tuple[str, str, JSONValue]]:
 
 
 def turns_under_way(instance_id: str) -> QuerySet[Turn]:
-    """Turns that wait or run, in order, their fibers loaded. One query, which costs what it finds."""
+    """Turns that wait or run, in order, their fibers loaded. One query, which costs what it finds.
+
+    `is_silent` tells of each whether its worker has missed heartbeats.
+    """
     fibers = Fiber.objects.live_in(lane_of(instance_id)).order_by()
-    return Turn.objects.filter(fiber__in=fibers).select_related("fiber").order_by("position")
+    turns = Turn.objects.filter(fiber__in=fibers).select_related("fiber").order_by("position")
+    return turns.annotate(is_silent=is_silent("fiber__"))
 
 
 def turns_here(instance: AgentInstance) -> list[Turn]:

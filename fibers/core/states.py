@@ -24,6 +24,10 @@ class FiberStatus(StrEnum):
 TERMINAL = frozenset({FiberStatus.COMPLETED, FiberStatus.FAILED, FiberStatus.CANCELLED, FiberStatus.INTERRUPTED})
 
 
+RECOVERED = "recovered"
+"""Reason of a pending fiber whose worker was lost."""
+
+
 class FiberEvent(StrEnum):
     """What can happen to a fiber."""
 

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import override_settings
 
-from chat import doorbell, outbox
+from chat import doorbell
 from chat.agent import InstanceKey
 from chat.live import current_transcript
 from chat.testing import think_test_settings
@@ -148,15 +148,14 @@ class Stage:
 def staged() -> Iterator[QuietLoop]:
     """A loop of its own, with bells that ring on it; everything on it ends with the block."""
     loop = QuietLoop()
-    own_loop, own_time = doorbell._loop, vars(outbox)["time"]
+    own_loop = doorbell._loop
     with override_settings(**SETTINGS):
         doorbell._loop = lambda: loop  # type: ignore[assignment]  # a cached function
-        vars(outbox)["time"] = loop  # which has `monotonic` as well
         try:
             yield loop
         finally:
             loop.run_until_complete(_end_tasks(loop))
-            doorbell._loop, vars(outbox)["time"] = own_loop, own_time
+            doorbell._loop = own_loop
             loop.close()
             cache.clear()
 

@@ -27,6 +27,64 @@ def channel_mark(events: list[Event]) -> list[Event]:
     return _with_messages(events, lambda message: _without(message, "metadata", {"channel": "web"}))
 
 
+def crossed_transcript(events: list[Event]) -> list[Event]:
+    """Who asks gets the list with the question, unless the request lists an answer that began after the last list."""
+    path: list[JSONObject] = []
+    began: dict[str, set[str]] = {}  # by client: answers that began after the list that it got last
+    due: dict[int, Event] = {}  # by the index of what it follows: a list that was under way comes first
+    found = []
+    for at, event in enumerate(events):
+        client, frame = event.client, event.frame
+        if event.direction == "in" and frame["type"] == _TRANSCRIPT:
+            path, began[client] = frame["messages"], set()
+        elif event.direction == "out" and frame["type"] == "cf_agent_chat_clear":
+            path = []
+        elif _is_start(event) and not frame.get("replay"):
+            began.setdefault(client, set()).add(str(frame["$body"].get("messageId")))
+        found.append(event)
+        if listed := _submitted(event):
+            path = [*path, listed[-1]]
+            if began.get(client, set()).isdisjoint(message["id"] for message in listed):
+                own = replace(event, direction="in", frame={"type": _TRANSCRIPT, "messages": path})
+                due[_last_list_under_way(events, at)] = own
+        if at in due:
+            found.append(due[at])
+            began[due[at].client] = set()
+    return _asked_again_below(found)
+
+
+def _submitted(event: Event) -> list[JSONObject]:
+    """The list of a request that says something new; empty for everything else."""
+    body = event.frame["init"]["$body"] if event.direction == "out" and "init" in event.frame else {}
+    listed: list[JSONObject] = body.get("messages", [])
+    return listed if body.get("trigger") == "submit-message" and listed[-1]["role"] == "user" else []
+
+
+def _asked_again_below(events: list[Event]) -> list[Event]:
+    """Who asks for another answer gets the list that ends with its question before the answer begins."""
+    again: dict[tuple[str, str], list[JSONObject]] = {}
+    found = []
+    for event in events:
+        frame = event.frame
+        if event.direction == "out" and "init" in frame and not _submitted(event):
+            again[event.client, frame["id"]] = frame["init"]["$body"]["messages"]
+        elif _is_start(event) and (event.client, frame["id"]) in again:
+            path = again.pop((event.client, frame["id"]))
+            found.append(replace(event, frame={"type": _TRANSCRIPT, "messages": path}))
+        found.append(event)
+    return found
+
+
+def _last_list_under_way(events: list[Event], asked_at: int) -> int:
+    """Index of the list that comes to a client next, where it was read before the client's request was known."""
+    asked = events[asked_at]
+    later = range(asked_at + 1, len(events))
+    at = next((at for at in later if (events[at].client, events[at].direction) == (asked.client, "in")), asked_at)
+    new = asked.frame["init"]["$body"]["messages"][-1]["id"]
+    told = [message["id"] for message in events[at].frame.get("messages", [{"id": new}])]
+    return asked_at if new in told else at
+
+
 def queue_order(events: list[Event]) -> list[Event]:
     """Each question stands before its answer; those that have not begun stand last and are marked."""
     questions: dict[str, str] = {}  # request -> message
@@ -64,6 +122,22 @@ def _in_order(messages: list[JSONObject], answers: dict[str, str], waiting: set[
         {**message, "metadata": {**message.get("metadata", {}), "queued": mark}}
         for message, mark in zip(queued, marks, strict=True)
     ]
+
+
+def waiting_behind(events: list[Event]) -> list[Event]:
+    """Where messages wait behind an answer, its end is followed by the list."""
+    last: dict[str, JSONObject] = {}
+    found = []
+    for event in events:
+        frame = event.frame
+        found.append(event)
+        if event.direction == "in" and frame["type"] == _TRANSCRIPT:
+            last[event.client] = frame
+        elif event.direction == "in" and frame.get("done") and not frame.get("error"):
+            shown = last.get(event.client, {}).get("messages")
+            if shown and (shown[-1].get("metadata") or {}).get("queued"):
+                found.append(replace(event, frame=last[event.client]))
+    return found
 
 
 def continuation_id(events: list[Event]) -> list[Event]:
@@ -281,12 +355,14 @@ def _with_messages(events: list[Event], change: Callable[[JSONObject], JSONObjec
 
 
 AMENDMENTS: dict[str, Amendment] = {
+    "crossed-transcript": crossed_transcript,
     "channel-mark": channel_mark,
+    "path-before-replay": path_before_replay,
     "queue-order": queue_order,
+    "waiting-behind": waiting_behind,
     "regenerate-sibling": regenerate_sibling,
     "stopped-answer": stopped_answer,
     "failure-seen": failure_seen,
-    "path-before-replay": path_before_replay,
     "continuation-output": continuation_output,
     "step-before-model": step_before_model,
     "answerer-is-live": answerer_is_live,

@@ -21,8 +21,6 @@ _LABEL = re.compile(r"^(REQ|MSG|CALL|APPROVAL|ROOM|TAG|ID)\d+$")
 _OPENING = ("text-start", "reasoning-start")
 _RESPONSE = "cf_agent_use_chat_response"
 FAR = 1_000_000
-PERSON_SECONDS = 4.0
-"""How long people take to write: longer than what they send can be on its way."""
 
 
 class Differs(AssertionError):
@@ -97,8 +95,6 @@ class Replay:
                 await self._stage.disconnect(self._sockets.pop(event.client))
             case "out":
                 await self._prepare(at, event)
-                if "init" in event.frame:
-                    await self._stage.pass_time(PERSON_SECONDS)
                 frame = self._names.ours_in(event.frame)
                 assert isinstance(frame, dict)
                 await self._sockets[event.client].send(client_text(frame))

@@ -34,7 +34,7 @@ def dump(value: JSONValue) -> str:
 def load(text: str | bytes) -> JSONValue:
     """Decode JSON text. Errors: `ValueError`, also for NaN, infinities and nesting deeper than Python's stack."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=refuse_constant)
     except RecursionError as error:
         raise ValueError("JSON is nested too deeply") from error
 
@@ -50,5 +50,6 @@ def fingerprint(value: JSONValue) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _refuse_constant(name: str) -> JSONValue:
+def refuse_constant(name: str) -> JSONValue:
+    """Refuse what Python would read as a number and JSON does not have. Errors: `ValueError`."""
     raise ValueError(f"JSON has no {name}")

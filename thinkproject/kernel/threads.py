@@ -89,11 +89,11 @@ class ThreadPool:
                 self._give_back(user)
 
         try:
-            future = self._executor.submit(call)
+            future = asyncio.get_running_loop().run_in_executor(self._executor, call)
         except RuntimeError:  # the interpreter is going down
             self._give_back(user)
             raise
-        return await asyncio.wrap_future(future)
+        return await future
 
     async def _take(self, user: object | None) -> None:
         waiter = asyncio.get_running_loop(), asyncio.Event()

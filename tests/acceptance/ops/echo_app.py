@@ -19,7 +19,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Answer by path: /length says how long a message was, /flood sends far more than anybody reads, / counts.
 
     /events never ends, /slow takes a second and a half, /closed/CODE closes with it and without a word, /broken fails
-    in the middle of its answer.
+    in the middle of its answer. /late sends after it has closed, /deaf receives nothing.
     """
     if scope["type"] == "http" and scope["path"] == "/broken":
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
@@ -40,10 +40,22 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         return
     await receive()
     await send({"type": "websocket.accept"})
+    await serve_socket(scope, receive, send)
+
+
+async def serve_socket(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """Serve an accepted socket by its path."""
     if scope["path"].startswith("/closed/"):
         await send({"type": "websocket.close", "code": int(scope["path"].rpartition("/")[2]), "reason": "Because."})
         return
+    if scope["path"] == "/late":
+        await send({"type": "websocket.close", "code": 4000})
+        await send({"type": "websocket.send", "text": "too late"})
+        sent["frames"] += 1
+        return
     sent["sockets"] += 1
+    if scope["path"] == "/deaf":
+        await asyncio.sleep(3600)
     if scope["path"] == "/flood":
         for _ in range(FRAMES):
             await send({"type": "websocket.send", "text": FRAME})

@@ -9,6 +9,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -31,8 +32,8 @@ UVICORN = [
 ]
 
 
-def start_server(folder: Path, command: list[str], listener: socket.socket) -> Process:
-    process = Process("server", command, base_environ(folder), folder, pass_fds=[listener.fileno()])
+def start_server(folder: Path, command: list[str], listener: socket.socket, **environ: str) -> Process:
+    process = Process("server", command, base_environ(folder) | environ, folder, pass_fds=[listener.fileno()])
     process.port = listener.getsockname()[1]
     process.start()
     wait_for(lambda: counts(process) is not None, what="the server")
@@ -46,6 +47,11 @@ def counts(process: Process) -> dict[str, int] | None:
             return dict(json.load(response))
     except OSError:
         return None
+
+
+def send_many(client: Any, number: int) -> None:
+    for _ in range(number):
+        client.send("y" * MIB)
 
 
 @pytest.fixture
@@ -102,6 +108,39 @@ def test_a_message_of_64_mb_is_refused_without_being_kept(server: Process) -> No
     assert caught.value.rcvd.code == 1009
     assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
     assert counts(server) is not None
+
+
+def test_a_frame_may_have_what_the_settings_say(tmp_path: Path, listener: socket.socket) -> None:
+    command = [sys.executable, "-m", "tests.acceptance.ops.echo_app", str(listener.fileno())]
+    process = start_server(tmp_path, command, listener, THINK_MAX_FRAME_BYTES="5000")
+    with connect(f"ws://127.0.0.1:{process.port}/length", max_size=None) as client:
+        client.send("y" * 5000)
+        assert json.loads(client.recv(timeout=30))["length"] == 5000
+        client.send("y" * 5001)
+        with pytest.raises(ConnectionClosed) as caught:
+            client.recv(timeout=30)
+    process.kill()
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 1009
+
+
+def test_a_socket_whose_frames_are_not_taken_is_not_read(server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/deaf", compression=None) as client:
+        client.socket.settimeout(3)
+        with pytest.raises(ConnectionClosed):  # the system's buffers are full, and nothing is sent any more
+            send_many(client, 300)
+        assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
+        assert counts(server) is not None
+        server.kill()
+
+
+def test_a_frame_for_a_socket_that_closes_is_dropped_without_a_word(server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/late") as client, pytest.raises(ConnectionClosed) as caught:
+        client.recv(timeout=30)
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 4000
+    wait_for(lambda: (counts(server) or {})["frames"] == 1, what="the end of the application")
+    assert "closed protocol" not in server.log
 
 
 def test_a_reader_that_is_slow_holds_its_sender_back(server: Process) -> None:

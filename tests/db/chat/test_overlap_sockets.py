@@ -77,7 +77,8 @@ async def test_drop_tells_the_sender_alone(connect: Connect) -> None:
     async with worker(), gate() as opened:
         await submit(first, "r1", "u1")
         await reached()
-        await frames_until(other, "cf_agent_chat_messages")
+        for socket in (first, other):
+            await frames_until(socket, "cf_agent_chat_messages")
         await submit(first, "r2", "u2")
         shown, done = await frames_until(first, "done")
         assert shown["type"] == "cf_agent_chat_messages"
@@ -123,7 +124,8 @@ async def test_the_superseded_is_ended_at_once_and_its_message_stays(connect: Co
         [shown] = await frames_until(other, "cf_agent_chat_messages")
         assert [message["id"] for message in shown["messages"]] == ["u1", "u2"]
         await submit(first, "r3", "u3")
-        shown, done = await frames_until(first, "done")  # nothing else was said to the sender
+        *own, shown, done = await frames_until(first, "done")
+        assert {frame["type"] for frame in own} == {"cf_agent_chat_messages"}  # nothing else was said to the sender
         assert [message["id"] for message in shown["messages"]] == ["u1", "u2", "u3"]
         assert done == {
             "type": "cf_agent_use_chat_response",
@@ -212,6 +214,7 @@ async def test_added_messages_are_told_but_not_into_a_stream(connect: Connect) -
     socket = await connect("gated")
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")
+        await frames_until(socket, "cf_agent_chat_messages")
         await reached()
         handle = AgentHandle(await key())
         await handle.add_messages({**text_message("early", "assistant")})

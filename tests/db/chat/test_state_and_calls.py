@@ -363,3 +363,14 @@ async def test_too_many_calls_at_a_time_are_refused(connect: Connect, monkeypatc
         await socket.send_to(json.dumps({"type": "rpc", "id": str(number), "method": "forever", "args": []}))
     [answer] = await rpc(socket, "reversed", "ab")
     assert answer == {"success": False, "error": "Too many calls at a time: at most 2"}
+
+
+async def test_changes_in_quick_succession_end_with_the_newest_and_never_go_back(connect: Connect) -> None:
+    """They may be told as one: `state-coalesced` in `docs/wire-amendments.md`."""
+    writer, reader = await connect(), await connect()
+    for number in range(20):
+        await writer.send_to(json.dumps({"type": "cf_agent_state", "state": {"todos": [number]}}))
+    told: list[int] = []
+    while not told or told[-1] != 19:
+        told.append((await frames_until(reader, "cf_agent_state"))[-1]["state"]["todos"][0])
+    assert told == sorted(set(told))

@@ -87,6 +87,7 @@ async def test_no_chunks_of_another_history_and_all_of_them_on_coming_back(
     socket = await connect()
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")
+        assert await next_list(socket) == ["u1"]
         await reached()
         second = (await handle.create_session("two")).id
         frames = await frames_until(socket, "cf_agent_chat_messages")
@@ -110,6 +111,7 @@ async def test_what_still_runs_is_told_from_its_beginning_on_coming_back(connect
     socket = await connect()
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")
+        assert await next_list(socket) == ["u1"]
         await reached()
         await handle.create_session("two")
         assert await next_list(socket) == []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat.checks_access import check_files, check_origins, check_sign_in
+from chat.checks_access import check_files, check_origins, check_shared_cache, check_sign_in
 
 
 def ids(found: list[Any]) -> list[str]:
@@ -43,3 +43,12 @@ def test_files_below_the_static_folder_are_reported(settings: Any, tmp_path: Any
     options = {"location": str(tmp_path / "files")}
     settings.STORAGES = {**settings.STORAGES, "think": {"BACKEND": backend, "OPTIONS": options}}
     assert ids(check_files()) == ["chat.W103"]
+
+
+def test_a_cache_of_one_process_is_reported_where_there_are_several(settings: Any) -> None:
+    assert check_shared_cache() == []
+    for backend in ("locmem.LocMemCache", "dummy.DummyCache"):
+        settings.CACHES = {"default": {"BACKEND": f"django.core.cache.backends.{backend}"}}
+        assert ids(check_shared_cache()) == ["chat.W105"]
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    assert check_shared_cache() == []

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.inprocess.quiet_loop import QuietLoop
 from thinkproject.kernel import threads
 from thinkproject.kernel.aio import tool_code, user_code
 from thinkproject.kernel.errors import Saturated
@@ -100,3 +101,20 @@ async def test_what_a_function_raises_frees_its_thread() -> None:
         with pytest.raises(ValueError, match="its own"):
             await pool.run(fail)
     assert not pool.is_saturated
+
+
+def test_a_loop_knows_of_the_calls_that_it_started() -> None:
+    """Tests on a quiet loop wait for hooks as they wait for the database."""
+    go_on, loop = threading.Event(), QuietLoop()
+
+    async def play() -> bool:
+        task = loop.create_task(user_code(lambda: go_on.wait(30)))
+        await asyncio.sleep(0)
+        threading.Timer(0.05, go_on.set).start()
+        await loop.quiet()
+        return task.done()
+
+    try:
+        assert loop.run_until_complete(play())
+    finally:
+        loop.close()

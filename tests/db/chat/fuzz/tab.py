@@ -1,7 +1,8 @@
 """A tab: the published client's list of messages, after the rules that it follows (`docs/reference/protocol.md`).
 
 A transcript replaces the list, but for the answer that the tab is being told; chunks are folded; a replay begins its
-message afresh; a changed message is changed where it stands and never added.
+message afresh; a changed message is changed where it stands and never added. At the end of its own answer a tab puts
+it behind the message that was the last one when the answer began: at the top, if there was none.
 """
 
 import json
@@ -43,6 +44,7 @@ class Tab:
         self._streams: dict[str, Accumulator] = {}
         self._own: set[str] = set()  # requests whose answer is this tab's own, also those that it resumed
         self._stopped: set[str] = set()
+        self._place: tuple[str, str | None] | None = None  # the answer that is being told, and what stood before it
 
     def opened(self) -> None:
         """A new line."""
@@ -51,6 +53,7 @@ class Tab:
     def lost(self) -> None:
         """The line was cut: answers that were being told end here, as far as they came."""
         self.line = None
+        self._place = None
         self._streams.clear()
         self._own.clear()
         self._stopped.clear()
@@ -132,6 +135,7 @@ class Tab:
         for stream in kept:
             places = [at for at, message in enumerate(messages) if message["id"] == stream.message_id]
             if places and any(message["role"] == "assistant" for message in messages[places[0] + 1 :]):
+                self._place = None
                 continue  # the list knows more
             self.messages = [message for message in self.messages if message["id"] != stream.message_id]
             self.messages.append(stream.message)
@@ -161,7 +165,11 @@ class Tab:
         if "seq" in frame and request_id not in self._stopped:
             self._chunk(request_id, frame)
         elif frame["done"] or frame.get("error"):
-            self._streams.pop(request_id, None)
+            stream = self._streams.pop(request_id, None)
+            told = stream.message["id"] if request_id in self._own and stream is not None else None
+            if self._place is not None and self._place[0] == told:
+                put_back(self.messages, *self._place)
+                self._place = None
             self._own.discard(request_id)
             self._stopped.discard(request_id)
 
@@ -171,6 +179,10 @@ class Tab:
         stream = self._streams.setdefault(request_id, Accumulator())
         stream.apply(json.loads(frame["body"]))
         message = stream.message
+        if request_id in self._own and (self._place is None or self._place[0] != message["id"]):
+            ids = [mine["id"] for mine in self.messages]
+            before = ids[: ids.index(message["id"])] if message["id"] in ids else ids
+            self._place = (str(message["id"]), before[-1] if before else None)
         for at, mine in enumerate(self.messages):
             if mine["id"] == message["id"]:
                 self.messages[at] = message
@@ -196,6 +208,7 @@ class Tab:
 
     def _forget(self) -> None:
         self.messages = []
+        self._place = None
         self._streams.clear()
         self._own.clear()
 
@@ -215,3 +228,12 @@ class Tab:
 
 def _text(message: JSONObject) -> str:
     return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+
+
+def put_back(messages: list[JSONObject], answer_id: str, before: str | None) -> None:
+    """Move an answer behind what stood before it; at the top, if that was nothing."""
+    ids = [message["id"] for message in messages]
+    if answer_id in ids:
+        message = messages.pop(at := ids.index(answer_id))
+        ids.remove(answer_id)
+        messages.insert(0 if before is None else ids.index(before) + 1 if before in ids else at, message)

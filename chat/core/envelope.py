@@ -1,0 +1,39 @@
+"""Type and id of a large frame, found at the two ends of its text before it is decoded.
+
+Published clients write `type` last and their lists before it, others write it first. Quotes inside of strings are
+escaped, so a match is a key of the frame, unless the frame was built to mislead. The answer therefore decides how a
+large frame is handled, never what it means.
+"""
+
+import re
+from typing import Final
+
+ENDS_CHARS: Final = 512
+
+_TYPE = re.compile(r'"type"\s*:\s*"(cf_agent_use_chat_request|cf_agent_chat_messages)"')
+_ID = re.compile(r'"id"\s*:\s*"([^"\\\x00-\x1f]{1,128})"')
+
+
+def is_chat_request(text: str) -> bool:
+    """Whether a frame says that it is a chat request."""
+    return _find(_TYPE, text) == "cf_agent_use_chat_request"
+
+
+def is_message_list(text: str) -> bool:
+    """Whether a frame says that it is the client's own list of messages, which the server ignores."""
+    return _find(_TYPE, text) == "cf_agent_chat_messages"
+
+
+def request_id(text: str) -> str | None:
+    """The id that a frame gives its request, for an answer to a frame that is not decoded."""
+    return _find(_ID, text)
+
+
+def byte_length(text: str) -> int:
+    """Bytes of a text in UTF-8, counted without a copy where that is possible."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _find(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text[:ENDS_CHARS]) or pattern.search(text[-ENDS_CHARS:])
+    return None if found is None else found[1]

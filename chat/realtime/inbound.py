@@ -1,0 +1,185 @@
+"""Limits of inbound frames: how many a second, bytes a minute, bytes each. Large frames are decoded off the loop.
+
+Decoding 16 MB takes from a tenth of a second to several seconds, in which nobody else would be served. So a large
+frame is looked at before it is decoded (only chat requests may be large), and decoded in a thread, in pieces, one frame
+of the process at a time; users take turns.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from chat.conf import chat_settings
+from chat.core import envelope, frames
+from chat.errors import FrameInvalid
+from thinkproject.kernel.json_pieces import load_in_pieces
+
+FLOOD: Final = 4429
+TOO_LARGE: Final = 1009
+
+INLINE_CHARS: Final = 65_536
+"""Frames up to this size are decoded on the loop: a thread would cost more."""
+MAX_VALUES: Final = 100_000
+"""JSON values in a frame that is decoded in a thread. A window of 512 KiB has a tenth of it."""
+PAUSE_SECONDS: Final = 0.0005
+MAX_WAITING_CHARS: Final = 128 * 1024 * 1024
+BUSY: Final = "The server is very busy at the moment. Please try again."
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a connection is closed."""
+
+    code: int
+    reason: str
+
+
+class ByteBudgets:
+    """Bytes that each user may send a minute, over all connections of this process. Idle users are forgotten."""
+
+    def __init__(self) -> None:
+        self._spent: dict[int, tuple[float, float]] = {}  # by user: bytes not yet forgiven, at which time
+        self._forgot_at = 0.0
+
+    def spend(self, user_id: int, size: int, *, per_minute: int, now: float) -> bool:
+        """Count a frame. False: the user has sent more than a minute's share, which is forgiven evenly over time."""
+        spent, since = self._spent.get(user_id, (0.0, now))
+        spent = max(0.0, spent - (now - since) * per_minute / 60) + size
+        self._spent[user_id] = (spent, now)
+        if now - self._forgot_at > 60:
+            self._forgot_at = now
+            self._spent = {user: entry for user, entry in self._spent.items() if now - entry[1] < 60}
+        return spent <= per_minute
+
+
+class DecodingQueue:
+    """One large frame at a time. Users take turns, however many connections one of them has."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, deque[asyncio.Future[None]]] = {}  # the next user first
+        self._is_busy = False
+        self._chars = 0
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="think-frames")
+
+    async def decode(self, user_id: int, text: str) -> frames.ClientFrame | frames.Foreign:
+        """Decode a frame when its turn comes. Errors: `FrameInvalid`, also where too much waits already."""
+        if self._chars + len(text) > MAX_WAITING_CHARS:
+            raise FrameInvalid(BUSY)
+        self._chars += len(text)
+        try:
+            async with self._turn(user_id):
+                return await asyncio.get_running_loop().run_in_executor(self._executor, decode_large, text)
+        finally:
+            self._chars -= len(text)
+
+    @asynccontextmanager
+    async def _turn(self, user_id: int) -> AsyncIterator[None]:
+        if self._is_busy:
+            mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(user_id, deque()).append(mine)
+            try:
+                await mine
+            except asyncio.CancelledError:
+                if mine.cancelled():
+                    self._leave(user_id, mine)
+                else:
+                    self._pass_on()  # its turn had just come
+                raise
+        self._is_busy = True
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Give the turn to the next user who waits; that user's other frames wait behind everybody's."""
+        while self._waiting:
+            user_id = next(iter(self._waiting))
+            frames_of_user = self._waiting.pop(user_id)
+            frame = frames_of_user.popleft()
+            if frames_of_user:
+                self._waiting[user_id] = frames_of_user
+            if not frame.done():  # else its connection has gone, and its task has not run since
+                frame.set_result(None)
+                return
+        self._is_busy = False
+
+    def _leave(self, user_id: int, frame: asyncio.Future[None]) -> None:
+        """A connection that waited has gone."""
+        frames_of_user = self._waiting.get(user_id, deque())
+        if frame in frames_of_user:
+            frames_of_user.remove(frame)
+            if not frames_of_user:
+                del self._waiting[user_id]
+
+
+def decode_large(text: str) -> frames.ClientFrame | frames.Foreign:
+    """Decode a frame in small pieces; for a thread. Errors: `FrameInvalid`."""
+    pause = partial(time.sleep, PAUSE_SECONDS)
+    return frames.parse(text, decode=partial(load_in_pieces, max_values=MAX_VALUES, pause=pause))
+
+
+_budgets = ByteBudgets()
+_decoding = DecodingQueue()
+
+
+class Inbound:
+    """The frames that one connection receives."""
+
+    def __init__(self, user_id: int) -> None:
+        self._user_id = user_id
+        self._second, self._count = 0.0, 0
+
+    def refusal(self, text: str) -> Refusal | None:
+        """Count a frame; say why the connection must be closed, if it must."""
+        now, size = time.monotonic(), envelope.byte_length(text)
+        per_minute = chat_settings.frame_bytes_per_minute
+        if self._is_flood(now):
+            return Refusal(FLOOD, "Too many frames a second.")
+        if per_minute and not _budgets.spend(self._user_id, size, per_minute=per_minute, now=now):
+            return Refusal(FLOOD, f"More than {per_minute} bytes a minute.")
+        if size > chat_settings.max_frame_bytes:
+            return Refusal(TOO_LARGE, f"A frame may have {chat_settings.max_frame_bytes} bytes.")
+        if self._is_too_large_for_its_kind(text) and not envelope.is_message_list(text):
+            return _only_chat_requests()
+        return None
+
+    async def parse(self, text: str) -> frames.ClientFrame | frames.Foreign:
+        """Read a frame that is not refused. Errors: `FrameInvalid`."""
+        if len(text) <= INLINE_CHARS:
+            return frames.parse(text)
+        if envelope.is_message_list(text):
+            return frames.PushMessages()  # published clients send theirs after each `setMessages`
+        try:
+            return await _decoding.decode(self._user_id, text)
+        except FrameInvalid as error:
+            known = error.request_id or envelope.request_id(text)
+            if known is None or not envelope.is_chat_request(text):
+                raise
+            raise FrameInvalid(error.message, request_id=known) from error
+
+    def refusal_of_kind(self, text: str, frame: frames.ClientFrame | frames.Foreign) -> Refusal | None:
+        """Say why a frame that was read must close the connection: a large one that only claimed to be a request."""
+        is_small = len(text) <= chat_settings.max_other_frame_bytes
+        return (
+            None if is_small or isinstance(frame, frames.ChatRequest | frames.PushMessages) else _only_chat_requests()
+        )
+
+    def _is_too_large_for_its_kind(self, text: str) -> bool:
+        return len(text) > chat_settings.max_other_frame_bytes and not envelope.is_chat_request(text)
+
+    def _is_flood(self, now: float) -> bool:
+        if now - self._second >= 1:
+            self._second, self._count = now, 0
+        self._count += 1
+        return self._count > chat_settings.max_frames_per_second
+
+
+def _only_chat_requests() -> Refusal:
+    return Refusal(TOO_LARGE, f"Only chat requests may have more than {chat_settings.max_other_frame_bytes} bytes.")

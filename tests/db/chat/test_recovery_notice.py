@@ -1,0 +1,102 @@
+"""A crash that a client does not see: who connects is told that the turn is under recovery."""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from chat.doorbell import group_of, ring
+from chat.instance_rows import key_of
+from chat.models import Turn
+from chat.streams.log import get_log
+from chat.streams.records import Append
+from fibers.core.states import RECOVERED
+from fibers.models import Fiber
+from tests.db.chat.conftest import CHUNKS
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_sockets_at_the_end import frames_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+KIND = "cf_agent_chat_recovering"
+
+
+@pytest.fixture
+async def socket(alice: User) -> AsyncIterator[Any]:
+    made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
+    yield made
+    await made.disconnect()
+
+
+async def renewed(turn: Turn, *, seconds_ago: float) -> None:
+    """The worker beat so long ago; a lease is ten seconds."""
+    lease = timezone.now() + timedelta(seconds=10 - seconds_ago)
+    await Fiber.objects.filter(pk=turn.fiber_id).aupdate(lease_until=lease, attempt=1)
+
+
+async def opening(socket: Any) -> list[dict[str, Any]]:
+    connected, _ = await socket.connect(timeout=5)
+    assert connected
+    return await frames_until(socket, "cf_agent_mcp_servers")
+
+
+async def replayed(socket: Any) -> None:
+    await opening(socket)
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+    while not (await frames_until(socket, "cf_agent_use_chat_response"))[-1].get("replayComplete"):
+        pass
+
+
+async def test_a_turn_whose_worker_is_silent_is_said_to_recover(socket: Any, running: Turn) -> None:
+    await renewed(running, seconds_ago=7)
+    await replayed(socket)
+    (told,) = await frames_until(socket, KIND)
+    assert told == {"type": KIND, "recovering": True, "id": "r1"}
+
+
+async def test_a_turn_that_waits_for_another_worker_is_said_to_recover(socket: Any, running: Turn) -> None:
+    await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="pending", reason=RECOVERED, attempt=1)
+    await replayed(socket)
+    assert (await frames_until(socket, KIND))[-1]["recovering"]
+
+
+async def test_a_turn_that_was_cut_before_its_stream_is_said_to_recover_with_the_transcript(
+    socket: Any, running: Turn
+) -> None:
+    await renewed(running, seconds_ago=7)
+    await Turn.objects.filter(pk=running.pk).aupdate(started_at=None)
+    kinds = [frame["type"] for frame in await opening(socket)]
+    assert kinds[:3] == ["cf_agent_stream_pending", "cf_agent_chat_messages", KIND]
+
+
+async def test_a_turn_whose_worker_beats_is_not(socket: Any, running: Turn) -> None:
+    await renewed(running, seconds_ago=-60)  # however slow this machine is
+    await replayed(socket)
+    assert await socket.receive_nothing(timeout=0.3)
+
+
+async def test_a_worker_that_was_only_slow_ends_the_alarm_with_its_next_chunk(socket: Any, running: Turn) -> None:
+    opened = await get_log().open(running.pk, fence=1, floor=len(CHUNKS))
+    await renewed(running, seconds_ago=7)
+    await replayed(socket)
+    await frames_until(socket, KIND)
+    chunk = '{"type":"text-delta","id":"p0","delta":"!"}'
+    await get_log().append([Append(stream=running.pk, fence=1, epoch=opened.epoch, first=len(CHUNKS), texts=[chunk])])
+    over, live = [json.loads(await socket.receive_from(timeout=10)) for _ in range(2)]
+    assert over == {"type": KIND, "recovering": False, "id": "r1"}
+    assert (live["body"], live["seq"]) == (chunk, len(CHUNKS))
+
+
+async def test_what_the_worker_that_goes_on_announces_is_passed_on(socket: Any, running: Turn) -> None:
+    await renewed(running, seconds_ago=7)
+    await replayed(socket)
+    await frames_until(socket, KIND)
+    key = await sync_to_async(lambda: key_of(Turn.objects.select_related("instance").get(pk=running.pk).instance))()
+    for is_recovering in (True, False):
+        event = {"type": "turn.recovering", "recovering": is_recovering, "request_id": "r1", "turn_id": running.pk}
+        ring(group_of(key), event)
+        assert (await frames_until(socket, KIND)) == [{"type": KIND, "recovering": is_recovering, "id": "r1"}]

@@ -1,0 +1,104 @@
+"""The look at the rows: one socket that fails or hangs costs no other socket anything."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.db.models import F
+
+from chat import watch
+from chat.consumers import AgentConsumer
+from chat.models import AgentInstance
+from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.test_sockets_at_the_end import frames_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Connect = Callable[[str], Awaitable[Any]]
+
+
+@pytest.fixture
+async def connect(
+    alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Connect]:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.05)
+    opened: list[Any] = []
+    cookie = await sync_to_async(cookie_of)(alice)
+
+    async def go(name: str) -> Any:
+        await sync_to_async(make_instance)(alice, name)
+        made = connection(f"/agents/assistant/{name}", cookie=cookie)
+        await made.connect(timeout=5)
+        opened.append(made)
+        await frames_until(made, "cf_agent_mcp_servers")
+        return made
+
+    yield go
+    for made in opened:
+        await made.disconnect()
+
+
+async def change_states(number: int) -> None:
+    """New states, of which no bell tells."""
+    await AgentInstance.objects.aupdate(state={"number": number}, state_version=F("state_version") + 1)
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, method: str, outcome: Callable[[], Awaitable[Any]]) -> None:
+    """Have a method of the first conversation's socket come to something else."""
+    own = getattr(AgentConsumer, method)
+
+    async def instead(self: AgentConsumer, *arguments: Any) -> Any:
+        return await (outcome() if self.key.name == "first" else own(self, *arguments))
+
+    monkeypatch.setattr(AgentConsumer, method, instead)
+
+
+async def fail() -> None:
+    raise ValueError("a defect")
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("outcome", [fail, hang], ids=["fails", "hangs"])
+@pytest.mark.parametrize("method", ["tell_state", "check_authority"])
+async def test_other_sockets_are_looked_at(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any, method: str, outcome: Any
+) -> None:
+    settings.THINK_AUTHORITY_SECONDS = 0.0
+    broken(monkeypatch, method, outcome)
+    await connect("first")
+    second = await connect("second")
+    for number in (1, 2):  # the second time the failure lies behind
+        await change_states(number)
+        assert (await frames_until(second, "cf_agent_state"))[-1]["state"] == {"number": number}
+
+
+async def test_a_failure_of_the_look_itself_does_not_end_it(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    socket = await connect("one")
+    look = watch._counts
+
+    def failing(_keys: Any) -> Any:
+        monkeypatch.setattr(watch, "_counts", look)
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(watch, "_counts", failing)
+    await change_states(1)
+    assert (await frames_until(socket, "cf_agent_state"))[-1]["state"] == {"number": 1}
+    assert [record.message for record in caplog.records if record.exc_info] == ["watch failed"]
+
+
+async def test_authority_is_asked_for_again(connect: Connect, alice: User, settings: Any) -> None:
+    settings.THINK_AUTHORITY_SECONDS = 0.1
+    socket = await connect("one")
+    await User.objects.filter(pk=alice.pk).aupdate(is_active=False)
+    async with asyncio.timeout(15):
+        while (output := await socket.receive_output(timeout=10))["type"] != "websocket.close":
+            json.loads(output["text"])
+    assert output["code"] == 4401
