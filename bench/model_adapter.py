@@ -18,7 +18,7 @@ from chat.llm.endpoint import Endpoint
 from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import Defaults, ScriptedServer, ServerOptions
 from chat.llm.testing import make_request
-from chat.llm.transport import client_for, close_clients
+from chat.llm.transport import client_of, close_clients
 from chat.llm.wrappers import Retrying, StallGuard
 
 Read = Callable[[int], Awaitable[int]]
@@ -47,11 +47,12 @@ def object_reader(endpoint: Endpoint) -> Read:
 
     async def read(number: int) -> int:
         count = 0
-        stream = await client_for(endpoint).chat.completions.create(
-            model="scripted", messages=[{"role": "user", "content": f"question {number}"}], stream=True
-        )
-        async for chunk in stream:
-            count += bool(chunk.choices and chunk.choices[0].delta.content)
+        async with client_of(endpoint) as client:
+            stream = await client.chat.completions.create(
+                model="scripted", messages=[{"role": "user", "content": f"question {number}"}], stream=True
+            )
+            async for chunk in stream:
+                count += bool(chunk.choices and chunk.choices[0].delta.content)
         return count
 
     return read

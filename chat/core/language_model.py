@@ -22,7 +22,7 @@ class TextContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileContent:
-    """A file of the user's. `data` holds the bytes; images are sent to models that can see."""
+    """A file of the user's. `data` holds the bytes. Images and PDF documents are sent to models that take them."""
 
     media_type: str
     data: bytes
@@ -250,6 +250,11 @@ class LanguageModel(Protocol):
     @property
     def accepts_images(self) -> bool:
         """Whether `FileContent` images may be sent; otherwise the prompt says that a file was attached."""
+        ...
+
+    @property
+    def accepts_documents(self) -> bool:
+        """Whether `FileContent` PDF documents may be sent; otherwise as with images."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:

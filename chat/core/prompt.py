@@ -34,6 +34,7 @@ DENIED_TEXT: Final = "Tool execution denied by user"
 
 _GO_ON: Final = UserMessage(content=(TextContent(text=GO_ON_TEXT),))
 
+PDF: Final = "application/pdf"
 LoadFile: TypeAlias = Callable[[str], FileContent | None]
 UserContent: TypeAlias = TextContent | FileContent
 AssistantContent: TypeAlias = TextContent | ReasoningContent | ToolCallContent
@@ -43,6 +44,7 @@ def to_model_messages(
     messages: Sequence[JSONObject],
     *,
     accepts_images: bool = False,
+    accepts_documents: bool = False,
     load_file: LoadFile | None = None,
     policy: ContextPolicy | None = READ_TIME,
     sends_media: bool = True,
@@ -56,7 +58,10 @@ def to_model_messages(
     if policy is not None:
         messages = truncate(messages, policy)
     builder = _Builder(
-        accepts_images=accepts_images, load_file=load_file or (lambda _url: None), sends_media=sends_media
+        accepts_images=accepts_images,
+        accepts_documents=accepts_documents,
+        load_file=load_file or (lambda _url: None),
+        sends_media=sends_media,
     )
     for message in messages:
         builder.add(message)
@@ -93,6 +98,7 @@ class _Builder:
     """The list under construction. `said` and `results` are the assistant's current step, not yet in the list."""
 
     accepts_images: bool
+    accepts_documents: bool
     load_file: LoadFile
     sends_media: bool = True
     made: list[ModelMessage] = field(default_factory=list)
@@ -139,12 +145,13 @@ class _Builder:
         loaded = self.load_file(str(part.get("url") or ""))
         media_type = (loaded.media_type if loaded else "") or str(part.get("mediaType") or "unknown type")
         name = (loaded.filename if loaded else "") or str(part.get("filename") or "a file")
+        is_pdf = media_type == PDF
         title = clean_text(f'"{name}" ({media_type})')
         if not self.sends_media and not _is_text(media_type):
             return TextContent(text=clean_text(f"[Attached {media_type}: {name}]"))
         if loaded is None:
             return TextContent(text=f"[The user attached {title}. It is no longer available.]")
-        if media_type.startswith("image/") and self.accepts_images:
+        if (media_type.startswith("image/") and self.accepts_images) or (is_pdf and self.accepts_documents):
             return loaded
         if _is_text(media_type):
             return TextContent(text=f"[The user attached {title}:]\n{loaded.data.decode('utf-8', 'replace')}")

@@ -81,6 +81,11 @@ class HttpModel(ABC):
         """Whether pictures are sent."""
         return self._endpoint.accepts_images
 
+    @property
+    def accepts_documents(self) -> bool:
+        """Whether PDF documents are sent."""
+        return self._endpoint.accepts_documents
+
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body `stream` would send; long data URLs shortened, anything like a credential out."""
         return redact_body(self._body(request))

@@ -4,7 +4,8 @@ Servers differ in many small ways; the tolerance is in `chat_reader`. A server w
 asked again without it, and remembered: that is no failure.
 """
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any, assert_never
 
 import openai
@@ -22,8 +23,8 @@ from chat.core.language_model import (
 )
 from chat.llm.adapter import HttpModel, known_call_ids
 from chat.llm.chat_reader import ChatReader
-from chat.llm.content import data_url, file_note, is_image, output_text, plain_text
-from chat.llm.transport import client_for
+from chat.llm.content import data_url, file_note, is_image, is_pdf, output_text, plain_text
+from chat.llm.transport import client_of
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 _without_stream_options: set[str] = set()
@@ -32,11 +33,16 @@ _without_stream_options: set[str] = set()
 class ChatCompletionsModel(HttpModel):
     """A model behind `POST {base_url}/chat/completions`."""
 
-    def _call(
+    @asynccontextmanager
+    async def _call(
         self, body: JSONObject, headers: dict[str, str]
-    ) -> AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]:
-        create = client_for(self._endpoint).chat.completions.with_streaming_response.create
-        return create(messages=[], model=self._model, stream=True, extra_body=body, extra_headers=headers)
+    ) -> AsyncGenerator[openai.AsyncAPIResponse[Any], None]:
+        async with client_of(self._endpoint) as client:
+            create = client.chat.completions.with_streaming_response.create
+            async with create(
+                messages=[], model=self._model, stream=True, extra_body=body, extra_headers=headers
+            ) as response:
+                yield response
 
     def _reader(self, request: ModelRequest) -> ChatReader:
         return ChatReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
@@ -51,7 +57,9 @@ class ChatCompletionsModel(HttpModel):
         settings = request.settings
         body: JSONObject = {
             "model": self._model,
-            "messages": chat_messages(request, accepts_images=self.accepts_images),
+            "messages": chat_messages(
+                request, accepts_images=self.accepts_images, accepts_documents=self.accepts_documents
+            ),
             "stream": True,
         }
         if self._endpoint.base_url not in _without_stream_options:
@@ -86,13 +94,15 @@ def chat_settings(settings: ModelSettings, *, max_tokens_field: str = "max_token
     return {key: value for key, value in optional.items() if value is not None}
 
 
-def chat_messages(request: ModelRequest, *, accepts_images: bool) -> list[JSONObject]:
+def chat_messages(request: ModelRequest, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
     """The request's messages on the Chat Completions wire, the system prompt first."""
     messages: list[JSONObject] = [{"role": "system", "content": request.system}] if request.system else []
     for message in request.messages:
         match message:
             case UserMessage():
-                _add_user(messages, _user_content(message, accepts_images=accepts_images))
+                parts = _user_parts(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
+                is_text = all(part["type"] == "text" for part in parts)  # which servers without media take as a string
+                _add_user(messages, plain_text(message.content) if is_text else parts)
             case AssistantMessage():
                 said = _assistant(message)
                 if said["content"] or "tool_calls" in said:
@@ -120,15 +130,16 @@ def _parts(content: str | list[JSONObject]) -> list[JSONObject]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _user_content(message: UserMessage, *, accepts_images: bool) -> str | list[JSONObject]:
-    if not (accepts_images and any(not isinstance(item, TextContent) and is_image(item) for item in message.content)):
-        return plain_text(message.content)
+def _user_parts(message: UserMessage, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
     parts: list[JSONObject] = []
     for item in message.content:
         if isinstance(item, TextContent):
             parts.append({"type": "text", "text": item.text})
-        elif is_image(item):
+        elif accepts_images and is_image(item):
             parts.append({"type": "image_url", "image_url": {"url": data_url(item)}})
+        elif accepts_documents and is_pdf(item):
+            file = {"filename": item.filename or "file.pdf", "file_data": data_url(item)}
+            parts.append({"type": "file", "file": file})
         else:
             parts.append({"type": "text", "text": file_note(item)})
     return parts

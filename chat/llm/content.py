@@ -29,6 +29,11 @@ def plain_text(content: Iterable[TextContent | FileContent]) -> str:
     return "\n\n".join(item.text if isinstance(item, TextContent) else file_note(item) for item in content)
 
 
+def is_pdf(file: FileContent) -> bool:
+    """Whether the file is a PDF document."""
+    return file.media_type == "application/pdf"
+
+
 def is_image(file: FileContent) -> bool:
     """Whether the file is a picture in a format that models take."""
     return file.media_type in ("image/png", "image/jpeg", "image/webp", "image/gif")

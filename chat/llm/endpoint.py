@@ -20,6 +20,7 @@ class Endpoint:
     api_key: str = field(default="", repr=False)
     can_call_tools: bool = True
     accepts_images: bool = True
+    accepts_documents: bool = False
     max_tokens_field: str = "max_tokens"
     headers: dict[str, str] = field(default_factory=dict, repr=False)
 

@@ -85,6 +85,7 @@ def _openai(credentials: Credentials) -> Route:
         base_url=OPENAI_BASE_URL,
         api_key=credentials.openai_api_key,
         max_tokens_field="max_completion_tokens",
+        accepts_documents=True,
     )
     return Route(endpoint=endpoint, uses_responses=True)
 
@@ -115,6 +116,7 @@ def _custom(provider: str, entry: JSONObject) -> Route:
         api_key=str(entry.get("api_key") or ""),
         can_call_tools=bool(entry.get("can_call_tools", True)),
         accepts_images=bool(entry.get("accepts_images", True)),
+        accepts_documents=bool(entry.get("accepts_documents", api == "responses")),
         max_tokens_field=str(entry.get("max_tokens_field", "max_tokens")),
         headers={str(key): str(value) for key, value in dict(entry.get("headers") or {}).items()},
     )

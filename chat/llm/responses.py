@@ -5,8 +5,8 @@ encrypted, in the `provider_metadata` of reasoning parts.
 """
 
 import re
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final, assert_never
 
 import openai
@@ -22,9 +22,9 @@ from chat.core.language_model import (
     UserMessage,
 )
 from chat.llm.adapter import HttpModel, known_call_ids
-from chat.llm.content import data_url, file_note, is_image, output_text
+from chat.llm.content import data_url, file_note, is_image, is_pdf, output_text
 from chat.llm.responses_reader import METADATA_KEY, ResponsesReader
-from chat.llm.transport import client_for
+from chat.llm.transport import client_of
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 _REASONING_MODEL: Final = re.compile(r"^(?:o\d|gpt-[5-9]|gpt-\d{2}|codex|computer-use)(?!.*chat-latest)")
@@ -44,11 +44,14 @@ class ResponsesModel(HttpModel):
         "seed": "seed",
     }
 
-    def _call(
+    @asynccontextmanager
+    async def _call(
         self, body: JSONObject, headers: dict[str, str]
-    ) -> AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]:
-        create = client_for(self._endpoint).responses.with_streaming_response.create
-        return create(stream=True, extra_body=body, extra_headers=headers)
+    ) -> AsyncGenerator[openai.AsyncAPIResponse[Any], None]:
+        async with client_of(self._endpoint) as client:
+            create = client.responses.with_streaming_response.create
+            async with create(stream=True, extra_body=body, extra_headers=headers) as response:
+                yield response
 
     def _reader(self, request: ModelRequest) -> ResponsesReader:
         return ResponsesReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
@@ -64,7 +67,9 @@ class ResponsesModel(HttpModel):
         settings = request.settings
         body: JSONObject = {
             "model": self._model,
-            "input": responses_input(request, accepts_images=self.accepts_images),
+            "input": responses_input(
+                request, accepts_images=self.accepts_images, accepts_documents=self.accepts_documents
+            ),
             "stream": True,
             "store": False,
         }
@@ -96,13 +101,14 @@ class ResponsesModel(HttpModel):
         return {"reasoning": reasoning, "include": ["reasoning.encrypted_content"]}
 
 
-def responses_input(request: ModelRequest, *, accepts_images: bool) -> list[JSONObject]:
+def responses_input(request: ModelRequest, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
     """The request's messages as input items, in order."""
     items: list[JSONObject] = []
     for message in request.messages:
         match message:
             case UserMessage():
-                items.append({"role": "user", "content": _user_content(message, accepts_images=accepts_images)})
+                content = _user_content(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
+                items.append({"role": "user", "content": content})
             case AssistantMessage():
                 items.extend(_assistant_items(message))
             case ToolMessage():
@@ -113,14 +119,14 @@ def responses_input(request: ModelRequest, *, accepts_images: bool) -> list[JSON
     return items
 
 
-def _user_content(message: UserMessage, *, accepts_images: bool) -> list[JSONObject]:
+def _user_content(message: UserMessage, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
     parts: list[JSONObject] = []
     for item in message.content:
         if isinstance(item, TextContent):
             parts.append({"type": "input_text", "text": item.text})
         elif accepts_images and is_image(item):
             parts.append({"type": "input_image", "image_url": data_url(item)})
-        elif accepts_images and item.media_type == "application/pdf":
+        elif accepts_documents and is_pdf(item):
             name = item.filename or "file.pdf"
             parts.append({"type": "input_file", "filename": name, "file_data": data_url(item)})
         else:

@@ -7,7 +7,9 @@ of ours (`chat.llm.wrappers`), and its pydantic objects are left aside: building
 import asyncio
 import contextlib
 import weakref
+from collections import OrderedDict
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Final
 
 import httpx2
@@ -20,39 +22,68 @@ CONNECT_TIMEOUT_SECONDS: Final = 10.0
 READ_TIMEOUT_SECONDS: Final = 600.0
 DRAIN_SECONDS: Final = 0.1
 DONE: Final = b"[DONE]"
+KEPT_CLIENTS: Final = 32
 
 # What a call through the client or a read from its response may raise.
 TRANSPORT_ERRORS: Final = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL)
 
 
-_clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], openai.AsyncOpenAI]]" = (
+@dataclass(slots=True)
+class _Shared:
+    client: openai.AsyncOpenAI
+    users: int = 0
+
+
+# The least recently used one first.
+_clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, OrderedDict[tuple[str, str], _Shared]]" = (
     weakref.WeakKeyDictionary()
 )
 
 
-def client_for(endpoint: Endpoint) -> openai.AsyncOpenAI:
-    """Return the running loop's client for this address and key; connections are kept and shared between turns."""
-    loop = asyncio.get_running_loop()
-    clients = _clients.setdefault(loop, {})
+@contextlib.asynccontextmanager
+async def client_of(endpoint: Endpoint) -> AsyncGenerator[openai.AsyncOpenAI, None]:
+    """Use the running loop's client for this address and key; connections are kept and shared between turns.
+
+    Of those that nobody uses the `KEPT_CLIENTS` most recently used ones stay open.
+    """
+    clients = _clients.setdefault(asyncio.get_running_loop(), OrderedDict())
     key = (endpoint.base_url, endpoint.api_key)
-    client = clients.get(key)
-    if client is None:
-        timeout = openai.Timeout(READ_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
-        client = clients[key] = openai.AsyncOpenAI(
-            base_url=endpoint.base_url,
-            api_key=endpoint.api_key or "not-needed",
-            max_retries=0,
-            timeout=timeout,
-            # A proxy of the environment is for the way out, not for a server on this machine.
-            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not is_loopback(endpoint.base_url)),
-        )
-    return client
+    shared = clients.get(key)
+    if shared is None:
+        shared = clients[key] = _Shared(_new_client(endpoint))
+    clients.move_to_end(key)
+    shared.users += 1
+    try:
+        yield shared.client
+    finally:
+        shared.users -= 1
+        await _close_unused(clients)
+
+
+async def _close_unused(clients: "OrderedDict[tuple[str, str], _Shared]") -> None:
+    surplus = len(clients) - KEPT_CLIENTS
+    idle = [key for key, shared in clients.items() if not shared.users] if surplus > 0 else []
+    closing = [clients.pop(key) for key in idle[: max(0, surplus)]]
+    for shared in closing:
+        await shared.client.close()
+
+
+def _new_client(endpoint: Endpoint) -> openai.AsyncOpenAI:
+    timeout = openai.Timeout(READ_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
+    return openai.AsyncOpenAI(
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key or "not-needed",
+        max_retries=0,
+        timeout=timeout,
+        # A proxy of the environment is for the way out, not for a server on this machine.
+        http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not is_loopback(endpoint.base_url)),
+    )
 
 
 async def close_clients() -> None:
     """Close the running loop's connections (a worker's shutdown, the end of a test)."""
-    for client in _clients.pop(asyncio.get_running_loop(), {}).values():
-        await client.close()
+    for shared in _clients.pop(asyncio.get_running_loop(), OrderedDict()).values():
+        await shared.client.close()
 
 
 async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent], None]:

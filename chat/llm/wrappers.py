@@ -53,6 +53,11 @@ class _Wrapper:
         """Whether the wrapped model takes pictures."""
         return self._model.accepts_images
 
+    @property
+    def accepts_documents(self) -> bool:
+        """Whether the wrapped model takes PDF documents."""
+        return self._model.accepts_documents
+
     def describe(self, request: ModelRequest) -> JSONObject:
         """The wrapped model's body."""
         return self._model.describe(request)

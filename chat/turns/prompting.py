@@ -11,7 +11,7 @@ from typing import Final
 from chat.conf import chat_settings
 from chat.core.context_policy import ContextPolicy, truncate
 from chat.core.language_model import FileContent, LanguageModel, ModelMessage
-from chat.core.prompt import to_model_messages, with_last_calls
+from chat.core.prompt import PDF, to_model_messages, with_last_calls
 from chat.turns.persistence import has_content
 from sessions_app.core.pruning import find_prunable
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -51,10 +51,15 @@ class Prompt:
         return (*self.override, *(self._convert(self.reads([], said)) if said else ()))
 
     def drop_media(self) -> bool:
-        """Name pictures from now on instead of sending them; false when none were sent."""
-        was_sent = self._sends_media and self.override is None and self.model.accepts_images
+        """Name pictures and documents from now on instead of sending them; false when none were sent."""
+        was_sent = self._sends_media and self.override is None and any(map(self._is_sent, self.files.values()))
         self._sends_media = False
-        return was_sent and any(file.media_type.startswith("image/") for file in self.files.values())
+        return was_sent
+
+    def _is_sent(self, file: FileContent) -> bool:
+        if file.media_type == PDF:
+            return self.model.accepts_documents
+        return file.media_type.startswith("image/") and self.model.accepts_images
 
     def cut_outputs(self) -> bool:
         """Cut what tools gave from now on, the answer's own calls included; false when nothing was longer."""
@@ -74,6 +79,7 @@ class Prompt:
         return to_model_messages(
             truncate(messages, CUT_OUTPUTS) if self._cuts_outputs else messages,
             accepts_images=self.model.accepts_images,
+            accepts_documents=self.model.accepts_documents,
             load_file=self.files.get,
             policy=self.policy,
             sends_media=self._sends_media,

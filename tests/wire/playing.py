@@ -92,6 +92,7 @@ class RecordedModel:
 
     name = "recorded/model"
     accepts_images = False
+    accepts_documents = False
 
     def __init__(self, script: list[Step]) -> None:
         self._script = iter(script)

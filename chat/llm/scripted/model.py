@@ -46,6 +46,11 @@ class ScriptedModel:
         """It sees pictures, in so far as it sees anything."""
         return True
 
+    @property
+    def accepts_documents(self) -> bool:
+        """It takes documents, as it takes pictures."""
+        return True
+
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body in the form of Chat Completions."""
         return redact_body(self._body(request))
@@ -86,7 +91,7 @@ class ScriptedModel:
         tools = [{"name": tool.name, "parameters": tool.input_schema} for tool in request.tools]
         body: JSONObject = {
             "model": self._name,
-            "messages": chat_messages(request, accepts_images=True),
+            "messages": chat_messages(request, accepts_images=True, accepts_documents=True),
             "tools": tools,
         }
         if request.tools and request.tool_choice != "auto":

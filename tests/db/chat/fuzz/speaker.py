@@ -58,6 +58,7 @@ class Speaker:
 
     name = "fuzz/speaker"
     accepts_images = False
+    accepts_documents = False
 
     def __init__(self) -> None:
         self.said: list[Said] = []

@@ -11,6 +11,7 @@ class SmallModel:
     """Says what it is told to, after its errors, and keeps what it was asked. A million tokens go in each time."""
 
     accepts_images = False
+    accepts_documents = False
 
     def __init__(self, name: str, says: str) -> None:
         self.name = name

@@ -277,6 +277,21 @@ async def test_b4_14_pictures_are_named_when_they_do_not_fit(make_room: MakeRoom
     assert [p["type"] for p in (await room.transcript())[0]["parts"]] == ["text", "file"]
 
 
+async def test_documents_are_sent_and_named_when_they_do_not_fit(make_room: MakeRoom) -> None:
+    room = make_room()
+    data = base64.b64encode(b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n%%EOF\n").decode()
+    url = f"data:application/pdf;base64,{data}"
+    part = {"type": "file", "mediaType": "application/pdf", "filename": "plan.pdf", "url": url}
+    said = {"type": "text", "text": "marker: pdf\ncontext overflow 1 times\nsay: a plan"}
+    turn = await room.say(Submit(message={"role": "user", "parts": [said, part]}))
+    assert (status_of(turn), (await room.texts())[-1]) == ("completed", ("assistant", "a plan"))
+    refused, again = room.model.requests
+    [file] = [item["file"] for item in refused["messages"][-1]["content"] if item["type"] == "file"]
+    assert file == {"filename": "plan.pdf", "file_data": url}
+    assert data not in dump(again)
+    assert "[Attached application/pdf: plan.pdf]" in dump(again)
+
+
 PAGES = 'call tool read_page {"number": 1}\ncall tool read_page {"number": 2}\n'
 
 

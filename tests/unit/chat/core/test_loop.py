@@ -52,6 +52,7 @@ class Model:
 
     name = "test/model"
     accepts_images = False
+    accepts_documents = False
 
     def __init__(self, answer: Callable[[ModelRequest], list[ModelEvent | Exception]]) -> None:
         self._answer = answer

@@ -236,9 +236,13 @@ PNG = FileContent(media_type="image/png", data=b"\x89PNG", filename="cat.png")
 IMAGE = {"type": "file", "url": "/files/1", "mediaType": "image/png", "filename": "cat.png"}
 
 
-def file_content(loaded: FileContent | None, *, accepts_images: bool = True) -> ModelMessage:
+def file_content(
+    loaded: FileContent | None, *, accepts_images: bool = True, accepts_documents: bool = False
+) -> ModelMessage:
     load: Callable[[str], FileContent | None] = {"/files/1": loaded}.get
-    (message,) = to_model_messages([user(IMAGE)], accepts_images=accepts_images, load_file=load)
+    (message,) = to_model_messages(
+        [user(IMAGE)], accepts_images=accepts_images, accepts_documents=accepts_documents, load_file=load
+    )
     return message
 
 
@@ -252,9 +256,22 @@ def test_image_is_named_to_a_model_that_cannot_see() -> None:
     )
 
 
+PDF = FileContent(media_type="application/pdf", data=b"%PDF", filename="a.pdf")
+
+
+def test_a_document_is_sent_to_a_model_that_takes_documents() -> None:
+    assert file_content(PDF, accepts_documents=True) == UserMessage(content=(PDF,))
+
+
+def test_a_document_is_named_to_a_model_that_does_not_take_it() -> None:
+    assert file_content(PDF) == said('[The user attached "a.pdf" (application/pdf). You cannot see its content.]')
+
+
 def test_other_binary_file_is_named() -> None:
-    pdf = FileContent(media_type="application/pdf", data=b"%PDF", filename="a.pdf")
-    assert file_content(pdf) == said('[The user attached "a.pdf" (application/pdf). You cannot see its content.]')
+    packed = FileContent(media_type="application/zip", data=b"PK", filename="a.zip")
+    assert file_content(packed, accepts_documents=True) == said(
+        '[The user attached "a.zip" (application/zip). You cannot see its content.]'
+    )
 
 
 @pytest.mark.parametrize("media_type", ["text/plain; charset=utf-8", "application/json", "image/svg+xml", "text/csv"])

@@ -1,6 +1,7 @@
 """The adapters against a real server on loopback: what they send, what they close, what they remember."""
 
 import asyncio
+import base64
 import contextlib
 import time
 from collections.abc import Callable
@@ -169,6 +170,37 @@ async def test_a_model_that_cannot_see_is_told_of_the_picture(
     await collect(model, make_request(UserMessage(content=(TextContent(text="look"), PICTURE))))
     content = server.requests()[0]["messages"][1]["content"]
     assert content == "look\n\n[A file is attached that you cannot see: 'a.png', image/png, 604 bytes]"
+
+
+DOCUMENT = FileContent(media_type="application/pdf", data=b"%PDF-1.7 text", filename="plan.pdf")
+DOCUMENT_URL = "data:application/pdf;base64," + base64.b64encode(DOCUMENT.data).decode()
+
+
+async def test_a_document_is_sent_where_the_endpoint_takes_it(
+    server: ScriptedServer, endpoint_of: Callable[..., Endpoint]
+) -> None:
+    request = make_request(UserMessage(content=(TextContent(text="sum it up"), DOCUMENT)))
+    endpoint = endpoint_of(server, accepts_documents=True)
+    await collect(ChatCompletionsModel(endpoint, "scripted"), request)
+    assert server.requests()[-1]["messages"][-1]["content"] == [
+        {"type": "text", "text": "sum it up"},
+        {"type": "file", "file": {"filename": "plan.pdf", "file_data": DOCUMENT_URL}},
+    ]
+    await collect(ResponsesModel(endpoint, "scripted"), request)
+    assert server.requests()[-1]["input"][-1]["content"] == [
+        {"type": "input_text", "text": "sum it up"},
+        {"type": "input_file", "filename": "plan.pdf", "file_data": DOCUMENT_URL},
+    ]
+
+
+async def test_a_document_is_named_where_the_endpoint_does_not_take_it(
+    server: ScriptedServer, endpoint_of: Callable[..., Endpoint]
+) -> None:
+    request = make_request(UserMessage(content=(TextContent(text="sum it up"), DOCUMENT)))
+    for adapter in (ChatCompletionsModel, ResponsesModel):
+        await collect(adapter(endpoint_of(server), "scripted"), request)
+        assert "'plan.pdf', application/pdf, 13 bytes" in str(server.requests()[-1])
+        assert DOCUMENT_URL not in str(server.requests()[-1])
 
 
 async def test_a_model_that_cannot_call_gets_no_tools(

@@ -46,6 +46,7 @@ class SlowModel:
 
     name = "slow/model"
     accepts_images = False
+    accepts_documents = False
 
     def __init__(self, *pauses: float) -> None:
         self.pauses = pauses
