@@ -62,6 +62,7 @@ _HOOKS = {
     "configure_session": 1,
     "assemble_context": 1,
     "on_chat_message": 1,
+    "get_message_metadata": 1,
     "before_turn": 1,
     "before_step": 1,
     "before_tool_call": 1,

@@ -26,6 +26,7 @@ from chat.core.hooks import (
     ChatOptions,
     ChatResponse,
     ChunkContext,
+    MetadataContext,
     ModelChoice,
     RecoveryContext,
     RecoveryDecision,
@@ -89,6 +90,7 @@ __all__ = [
     "InstanceKey",
     "KeptSession",
     "LanguageModel",
+    "MetadataContext",
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
@@ -241,6 +243,14 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     def get_max_steps(self) -> Any:
         """Give the step limit of this turn; the class attribute by default."""
         return self.max_steps
+
+    def get_message_metadata(self, context: MetadataContext) -> Any:  # noqa: ARG002 - for those who override it
+        """Give metadata of the answer, an object or `None`. Runs when it starts and again when it is complete.
+
+        It is sent with the `start` and the `finish` chunk (`messageMetadata`) and stored with the message; what the end
+        gives is merged over what the start gave, one level deep. The start is not repeated after a crash.
+        """
+        return None
 
     def get_workspace(self) -> Any:
         """Give the workspace that extensions may reach. Reserved: there are no workspaces yet, and nothing calls it."""

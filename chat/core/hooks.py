@@ -211,6 +211,27 @@ class ChunkContext:
     chunk: JSONObject
 
 
+Moment = Literal["start", "finish"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataContext:
+    """An answer that begins or ends, for `get_message_metadata`.
+
+    `finish_reason` and the counts are those of the end; at the start they are empty. Units: tokens of all steps so far.
+    """
+
+    moment: Moment
+    request_id: str
+    message_id: str
+    continuation: bool
+    finish_reason: str = ""
+    model_name: str = ""
+    steps: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
 class ResponseStatus(StrEnum):
     """How a turn ended, for `on_chat_response`."""
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from chat.core import chunks
 from chat.core.chunks import Chunk
-from chat.core.hooks import ModelChoice, StepConfig, StepContext, StepRecord, StopCondition
+from chat.core.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.language_model import (
     Finish,
     FinishReason,
@@ -97,6 +97,10 @@ class StepHooks(Protocol):
         """Run after each finished step."""
         ...
 
+    async def message_metadata(self, moment: Moment, totals: "TurnTotals") -> JSONObject | None:
+        """Metadata that the answer gets at its start and at its end."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPlan:
@@ -175,7 +179,8 @@ class TurnLoop:
         Errors: `ModelError` when the model cannot answer; whatever the journal raises when the lease is lost.
         """
         if not self.fold.started:
-            yield self._put(chunks.start(self.plan.assistant_id))
+            metadata = await self._hooks.message_metadata("start", self.totals)
+            yield self._put(chunks.start(self.plan.assistant_id, metadata=metadata))
         await self._skip_recorded()
         if self.plan.cut_was_shown:
             async for chunk in self._seal():
@@ -186,7 +191,8 @@ class TurnLoop:
                     yield chunk
         self._read_output()
         if not self.fold.finished:
-            yield self._put(chunks.finish(self.totals.finish_reason or FinishReason.STOP))
+            metadata = await self._hooks.message_metadata("finish", self.totals)
+            yield self._put(chunks.finish(self.totals.finish_reason or FinishReason.STOP, metadata=metadata))
 
     def _put(self, chunk: Chunk) -> Chunk:
         self.fold.apply(chunk)

@@ -11,12 +11,14 @@ from contextlib import aclosing, suppress
 from typing import Any, Literal
 
 from chat import policy
+from chat.core import chunks as chunk_of
 from chat.core.chunks import STATUS, Chunk
-from chat.core.chunks import status as status_chunk
 from chat.core.compaction_setup import Fullness
 from chat.core.hooks import (
     ChatErrorContext,
     ChunkContext,
+    MetadataContext,
+    Moment,
     RecoveryContext,
     RecoveryDecision,
     StepConfig,
@@ -25,12 +27,12 @@ from chat.core.hooks import (
 )
 from chat.core.loop import StepView, TurnLoop, TurnTotals, cut_outputs, recorded_outputs, totals_of
 from chat.doorbell import ring
-from chat.errors import TurnTimeout
+from chat.errors import TurnConfigInvalid, TurnTimeout
 from chat.instance_rows import find_instance
 from chat.policy import StepsSoFar
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
-from chat.think import INTERRUPTED_TEXT, USE_LOOP, Think
+from chat.think import USE_LOOP, Think
 from chat.turns.approved import run_approved
 from chat.turns.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.calling import decide, decide_as, developers_code, is_overridden, iterate, observe, reworded
@@ -58,7 +60,7 @@ from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError, Parked
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +112,7 @@ class TurnRun:
             raise  # the lease is lost or the fiber is misused: nothing we write counts
         except Parked as parked:
             waits = [{"kind": wait.kind, "label": wait.label, "callId": wait.call_id} for wait in parked.waits]
-            writer.write(status_chunk("waiting", {"waits": waits}))
+            writer.write(chunk_of.status("waiting", {"waits": waits}))
             await writer.flush_cold()
             raise
         except ThinkError as error:
@@ -160,7 +162,7 @@ class TurnRun:
         async with aclosing(answer):
             if self._facts.is_continuation:
                 if not self._standing.fold.started:
-                    yield _fold(self._standing.fold, {"type": "start", "messageId": self._facts.assistant_id})
+                    yield await self._begin(assembled.agent)
                 tools.view.messages = assembled.options.messages  # what led to the calls, and the calls themselves
                 await run_approved(self._context, self._facts, tools, assembled.history)
                 tools.view.messages = ()
@@ -187,18 +189,26 @@ class TurnRun:
         return None if stream is USE_LOOP else self._own_chunks(stream)
 
     async def _own_chunks(self, stream: Any) -> AsyncGenerator[Chunk, None]:
-        fold = self._standing.fold
+        fold, agent = self._standing.fold, self._agent
+        assert agent is not None
         if not fold.started:
-            yield _fold(fold, {"type": "start", "messageId": self._facts.assistant_id})
+            yield await self._begin(agent)
         if self._standing.cut_was_shown:
             # What was shown cannot be asked for again in the middle: it is kept, and the turn ends with it.
             self._gave_up = True
-            raise ThinkError(INTERRUPTED_TEXT if self._agent is None else self._agent.interrupted_text)
+            raise ThinkError(agent.interrupted_text)
         async with aclosing(iterate(stream)) as chunks:
             async for chunk in chunks:
                 if chunk["type"] not in {"start", "finish"}:
                     yield _fold(fold, chunk)
-        yield _fold(fold, {"type": "finish", "finishReason": "stop"})
+                elif chunk.get("messageMetadata") is not None:
+                    yield _fold(fold, chunk_of.message_metadata(chunk["messageMetadata"]))
+        metadata = await _StepHooks(agent, self._facts, self._context).message_metadata("finish", self._totals)
+        yield _fold(fold, chunk_of.finish("stop", metadata=metadata))
+
+    async def _begin(self, agent: Think) -> Chunk:
+        metadata = await _StepHooks(agent, self._facts, self._context).message_metadata("start", self._totals)
+        return _fold(self._standing.fold, chunk_of.start(self._facts.assistant_id, metadata=metadata))
 
     async def _ask_recovery(self, agent: Think) -> None:
         if agent.max_recoveries is not None and self._context.recoveries > agent.max_recoveries:
@@ -346,3 +356,24 @@ class _StepHooks:
     async def on_step_finish(self, record: StepRecord) -> None:
         """Tell the agent."""
         await observe(self._agent, "on_step_finish", record)
+
+    async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:
+        """Ask the agent. Errors: `TurnConfigInvalid` for what is no JSON object."""
+        if not is_overridden(self._agent, "get_message_metadata"):
+            return None
+        context = MetadataContext(
+            moment=moment,
+            request_id=self._facts.request_id,
+            message_id=self._facts.assistant_id,
+            continuation=self._facts.is_continuation,
+            finish_reason=str(totals.finish_reason or "") if moment == "finish" else "",
+            model_name=totals.model_name,
+            steps=totals.steps,
+            input_tokens=totals.usage.input_tokens,
+            output_tokens=totals.usage.output_tokens,
+        )
+        metadata = await decide_as(self._agent, "get_message_metadata", dict, context)
+        try:
+            return None if metadata is None else load(dump(metadata))
+        except (TypeError, ValueError) as error:
+            raise TurnConfigInvalid(f"get_message_metadata() must return JSON: {error}") from error

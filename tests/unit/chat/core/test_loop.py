@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chat.core.chunks import Chunk, is_shown
-from chat.core.hooks import StepConfig, StepContext, StepRecord
+from chat.core.hooks import Moment, StepConfig, StepContext, StepRecord
 from chat.core.language_model import (
     Finish,
     FinishReason,
@@ -23,7 +23,7 @@ from chat.core.language_model import (
     Usage,
     UserMessage,
 )
-from chat.core.loop import MAX_SEALS, TurnLoop, TurnPlan
+from chat.core.loop import MAX_SEALS, TurnLoop, TurnPlan, TurnTotals
 from chat.core.prompt import GO_ON_TEXT, to_model_messages
 from chat.core.room import RoomMaker
 from chat.core.turn_fold import TurnFold
@@ -110,6 +110,9 @@ class Hooks:
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
         self.contexts.append(context)
+        return None
+
+    async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:
         return None
 
     async def on_step_finish(self, record: StepRecord) -> None:
