@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Any, Literal
 
+from django.utils import timezone
+
 from chat import policy
 from chat.core.chunks import Chunk
 from chat.core.chunks import data as data_chunk
@@ -99,7 +101,11 @@ class TurnRun:
         except FiberError:
             raise  # the lease is lost or the fiber is misused: nothing we write counts
         except Parked as parked:
-            waits = [{"kind": wait.kind, "label": wait.label, "callId": wait.call_id} for wait in parked.waits]
+            since = timezone.now().isoformat()
+            waits = [
+                {"kind": wait.kind, "label": wait.label, "callId": wait.call_id, "since": since}
+                for wait in parked.waits
+            ]
             writer.write(data_chunk("think-status", {"kind": "waiting", "waits": waits}, transient=True))
             await writer.flush_cold()
             raise
