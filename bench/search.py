@@ -2,6 +2,7 @@
 
     python -m bench.search [--most 1000000]             (SQLite)
     TEST_DATABASE=postgres python -m bench.search
+    python -m bench.search --ranking 600                (before and after: ranking in Python, and in the database)
 
 Messages of 40 words, a thousand in a session, all of one owner: so the owner narrows nothing. Words are as frequent as
 in a language. The goal is 50 ms where less than one in a hundred messages matches; "the" is in all of them.
@@ -14,6 +15,7 @@ import random
 import sqlite3
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 
 import django
@@ -30,9 +32,12 @@ from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row  # noqa: E402 - after the set-up
 from bench.sessions import database  # noqa: E402 - after the set-up
 from sessions_app import services  # noqa: E402 - after the set-up
-from sessions_app.models import Message, Session  # noqa: E402 - after the set-up
+from sessions_app.core.search_query import parse_query  # noqa: E402 - after the set-up
+from sessions_app.models import Message, MessageWords, Session  # noqa: E402 - after the set-up
+from sessions_app.search.engine import Within, best_matches, engine  # noqa: E402 - after the set-up
 from sessions_app.search.finding import search  # noqa: E402 - after the set-up
 from sessions_app.search.indexing import fill_messages  # noqa: E402 - after the set-up
+from sessions_app.search.ordering import PageOf  # noqa: E402 - after the set-up
 from sessions_app.testing import text_message  # noqa: E402 - after the set-up
 from thinkproject.kernel.jsonvalue import byte_size  # noqa: E402 - after the set-up
 
@@ -144,6 +149,51 @@ def measure(sizes: tuple[int, ...], rounds: int) -> Iterator[tuple[int, dict[str
         there = size
 
 
+def rank_in_python(model_rows: int) -> int:
+    """How a page was ranked before: the words of every match come to Python. Returns the characters that were read."""
+    query = parse_query("quokka")
+    index, table = engine(), MessageWords._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(*index.newest(table, index.select(table, query, ()), model_rows))
+        found = [f" {words} " for _, words in cursor.fetchall()]
+    counts = [text.count(" quokka ") for text in found]
+    average = sum(map(len, found)) / len(found)
+    sorted(
+        count / (count + 1.2 * (0.25 + 0.75 * len(text) / average)) for count, text in zip(counts, found, strict=True)
+    )
+    return sum(map(len, found))
+
+
+def rank_in_database(model_rows: int) -> int:
+    """How it is ranked now. Returns the characters of text that were read: none."""
+    page = PageOf(limit=20, of_newest=model_rows)
+    best_matches(MessageWords, parse_query("quokka"), Within(tags=[]), page)
+    return 0
+
+
+def compare_ranking(matches: int) -> None:
+    """Print time, memory and characters of the two, where so many long messages match."""
+    session = services.create_session()
+    body = " ".join(texts_of_one(15_000))
+    for first in range(0, matches, 50):
+        numbers = range(first, min(first + 50, matches))
+        services.append_messages(session.pk, [text_message("user", f"quokka {body}", f"m{at}") for at in numbers])
+    print(f"{connection.vendor}, {matches} matches of 15,000 words, a page of 20, median of 5")
+    print(f"{'':10}{'ms':>10}{'peak, MB':>12}{'characters':>14}")
+    for title, call in (("before", rank_in_python), ("now", rank_in_database)):
+        spent = median_ms(lambda call=call: call(matches + 1), 5)  # type: ignore[misc]
+        tracemalloc.start()
+        characters = call(matches + 1)
+        peak = tracemalloc.get_traced_memory()[1] / 1_000_000
+        tracemalloc.stop()
+        print(f"{title:10}{spent:>10.1f}{peak:>12.2f}{characters:>14,}", flush=True)
+
+
+def texts_of_one(words: int) -> list[str]:
+    """The words of one long message."""
+    return random.Random(words).choices(VOCABULARY, k=words)
+
+
 def run(options: Options) -> list[Row]:
     """The figures as rows of the big table: the largest size that a run by the way can make."""
     sizes, rounds = ((1_000,), 3) if options.is_smoke else (SIZES[:3], ROUNDS)
@@ -159,8 +209,13 @@ def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--most", type=int, default=SIZES[-1])
-    sizes = tuple(size for size in SIZES if size <= parser.parse_args().most)
+    parser.add_argument("--ranking", type=int, default=0)
+    given = parser.parse_args()
+    sizes = tuple(size for size in SIZES if size <= given.most)
     with database():
+        if given.ranking:
+            compare_ranking(given.ranking)
+            return
         print(f"{connection.vendor}, Django {django.__version__}, Python {platform.python_version()}, ", end="")
         print(f"SQLite {sqlite3.sqlite_version}, median of {ROUNDS}, ms", flush=True)
         for size, figures in measure(sizes, ROUNDS):

@@ -25,6 +25,7 @@ from chat.provider_requests import ProviderRequest, provider_requests
 from chat.streams.cold import prune_segments
 from chat.turns.admission import cancel_turn
 from chat.turns.status import SKIPPED_REASON, TurnStatus, fiber_statuses, turn_status
+from fibers.admin import waits_text
 from fibers.models import FiberStep
 from fibers.services import requeue_fiber
 from sessions_app.admin_context import CompactionAdmin
@@ -116,7 +117,8 @@ class TurnAdmin(ActionAdmin):
     search_help_text = "The exact id of a turn, a request, a conversation or an answer."
     ordering = ("-id",)  # ids sort by time
     fields = (
-        *("id", "instance_link", "conversation", "fiber_link", "status", "attempts", "trigger", "position"),
+        *("id", "instance_link", "conversation", "fiber_link", "status", "waits", "attempts"),
+        *("trigger", "position"),
         *("request_id", "idempotency_key", "parent", "input_ids", "base_id", "base_is_explicit", "assistant_id"),
         *("model_name", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens", "cost", "step_count"),
         *("accepted_at", "started_at", "finished_at", "duration", "error_code", "error_text", "body", "options"),
@@ -128,6 +130,11 @@ class TurnAdmin(ActionAdmin):
     def status(self, turn: Turn) -> str:
         """The fiber's status, in the words of the API."""
         return turn_status(turn.fiber.status, turn.fiber.reason).value
+
+    @admin.display(description="waits for")
+    def waits(self, turn: Turn) -> str:
+        """What it is parked for, and since when."""
+        return waits_text(turn.fiber)
 
     @admin.display(description="duration")
     def duration(self, turn: Turn) -> str:

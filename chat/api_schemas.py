@@ -126,11 +126,15 @@ class InstancePageOut(Schema):
 
 
 class WaitOut(Schema):
-    """What a parked turn waits for. `until`: when it goes on without an answer; nothing when it waits for ever."""
+    """What a parked turn waits for. `until`: when it goes on without an answer; nothing when it waits for ever.
+
+    `since`: when the turn parked for it; nothing of a wait that an older version stored.
+    """
 
     kind: str
     label: str
     call_id: str
+    since: datetime | None
     until: datetime | None
 
 

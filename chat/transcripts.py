@@ -28,8 +28,8 @@ from tools_app.selectors import call_durations
 class TurnView:
     """A turn as lists show it. Units: `duration_ms` from start to end, nothing while it runs.
 
-    `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id` and `until`. `retry`: when the
-    model is asked again, with `code`, `attempt`, `attempts` and `retry_at`.
+    `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id`, `since` and `until`. `retry`:
+    when the model is asked again, with `code`, `attempt`, `attempts` and `retry_at`.
     """
 
     id: str
@@ -235,7 +235,7 @@ def turn_view(turn: Turn) -> TurnView:
 
 
 def _waits(fiber: Fiber) -> tuple[JSONObject, ...]:
-    shown = ("kind", "label", "call_id", "until")
+    shown = ("kind", "label", "call_id", "since", "until")
     is_parked = fiber.status == FiberStatus.PARKED
     return tuple({name: wait.get(name) for name in shown} for wait in fiber.waits) if is_parked else ()
 

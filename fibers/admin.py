@@ -1,14 +1,19 @@
 """Fibers in the admin: to look at, to cancel, to run again. Nothing is edited here: the runner owns the rows."""
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from typing_extensions import override
 
 from fibers import registry, services
+from fibers.core.states import FiberStatus
 from fibers.models import Fiber, FiberStep
+from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.read_only_admin import ReadOnlyAdmin, ReadOnlyInline
 
 
@@ -38,6 +43,20 @@ class StepInline(ReadOnlyInline):
     ordering = ("pk",)
 
 
+def waits_text(fiber: Fiber) -> str:
+    """What a parked fiber waits for, each with since when."""
+    if fiber.status != FiberStatus.PARKED:
+        return "-"
+    return "; ".join(map(_wait_text, fiber.waits)) or "-"
+
+
+def _wait_text(wait: JSONObject) -> str:
+    text: str = wait.get("label") or wait["kind"]
+    if not wait.get("since"):
+        return text
+    return f"{text}, since {date_format(localtime(datetime.fromisoformat(wait['since'])), 'DATETIME_FORMAT')}"
+
+
 @admin.register(Fiber)
 class FiberAdmin(ReadOnlyAdmin):
     """List and detail of fibers, read-only, with two actions."""
@@ -47,6 +66,7 @@ class FiberAdmin(ReadOnlyAdmin):
         "name",
         "status",
         "reason",
+        "waits_for",
         "lane",
         "attempt",
         "retries",
@@ -60,8 +80,14 @@ class FiberAdmin(ReadOnlyAdmin):
     search_fields = ("=id", "=lane", "=key")
     search_help_text = "The exact id, lane or key."
     ordering = ("-id",)  # ids sort by time
+    readonly_fields = ("waits_for",)
     inlines = (StepInline,)
     actions = ("cancel_fibers", "requeue_fibers")
+
+    @admin.display(description="waits for")
+    def waits_for(self, fiber: Fiber) -> str:
+        """What it is parked for, and since when."""
+        return waits_text(fiber)
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Whether this person may cancel fibers."""

@@ -193,13 +193,15 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
 
 
 def _timed(waits: Sequence[Wait], fiber: Fiber) -> list[JSONObject]:
-    """The waits with the instants at which they are over. One that goes on over another answer keeps its instant."""
+    """The waits with the instants at which they are over. One that goes on over another answer keeps its instants."""
     now: datetime = fiber.now  # type: ignore[attr-defined]  # annotated by `settle`
-    known = {wait["key"]: wait["until"] for wait in fiber.waits}
+    known = {wait["key"]: wait for wait in fiber.waits}
     timed = []
     for wait in waits:
         until = (now + timedelta(seconds=wait.seconds)).isoformat() if wait.seconds > 0 else None
-        timed.append({**wait.to_json(), "until": known.get(wait.key, until)})
+        instants = {"since": now.isoformat(), "until": until}
+        kept = {name: value for name, value in known.get(wait.key, {}).items() if name in instants}
+        timed.append({**wait.to_json(), **instants, **kept})
     return timed
 
 

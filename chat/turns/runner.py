@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Any, Literal
 
+from django.utils import timezone
+
 from chat import policy
 from chat.core import chunks as chunk_of
 from chat.core.chunks import STATUS, Chunk
@@ -111,7 +113,11 @@ class TurnRun:
         except FiberError:
             raise  # the lease is lost or the fiber is misused: nothing we write counts
         except Parked as parked:
-            waits = [{"kind": wait.kind, "label": wait.label, "callId": wait.call_id} for wait in parked.waits]
+            since = timezone.now().isoformat()
+            waits = [
+                {"kind": wait.kind, "label": wait.label, "callId": wait.call_id, "since": since}
+                for wait in parked.waits
+            ]
             writer.write(chunk_of.status("waiting", {"waits": waits}))
             await writer.flush_cold()
             raise

@@ -1,6 +1,5 @@
-"""Which matches come first, and what of them is shown. Pure: the databases only say what matches."""
+"""What of a match is shown. Pure: which matches come first is up to `search/ordering.py`."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,16 +11,6 @@ from sessions_app.core.words import Word, words_of
 SNIPPET_CHARS: Final = 240
 _LEAD_CHARS: Final = 60
 _AROUND_CHARS: Final = 400  # beside a stretch, which is shorter without its marks
-_SATURATION: Final = 1.2  # the two constants of BM25: how soon another occurrence stops to count,
-_LENGTH_WEIGHT: Final = 0.75  # and how much a long text loses
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A row that matches and its words, as they are indexed."""
-
-    row_id: int
-    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +19,6 @@ class Snippet:
 
     text: str
     highlights: tuple[tuple[int, int], ...]
-
-
-def rank(matches: Sequence[Match], phrases: Sequence[Phrase]) -> list[tuple[float, int]]:
-    """Order matches by BM25, best first and newest first among equals. Gives scores and row ids.
-
-    How rare a phrase is, is counted among the matches themselves.
-    """
-    if not matches:
-        return []
-    padded = [f" {match.words} " for match in matches]
-    average = sum(map(len, padded)) / len(padded)
-    scores = [0.0] * len(padded)
-    weights = [_SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * len(text) / average) for text in padded]
-    for phrase in phrases:
-        needle = f" {' '.join(phrase)} "
-        counts = [text.count(needle) for text in padded]
-        having = sum(map(bool, counts))
-        rarity = math.log(1 + (len(padded) - having + 0.5) / (having + 0.5))
-        for index, count in enumerate(counts):
-            if count:
-                scores[index] += rarity * count * (_SATURATION + 1) / (count + weights[index])
-    return sorted(((scores[at], match.row_id) for at, match in enumerate(matches)), reverse=True)
 
 
 def snippet(text: str, phrases: Sequence[Phrase]) -> Snippet:

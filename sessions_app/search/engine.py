@@ -1,27 +1,25 @@
 """What a database must do for the search, and which of the two does it here.
 
 A search back end stores nothing itself: it keeps a full-text index over a table of `IndexedText` and turns a query into
-SQL. Ranking, snippets and paging are the same for all.
+SQL. Ranking and paging (`ordering.py`) and snippets are the same for all.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from django.db import connection, connections
 
-from sessions_app.core.ranking import Match
 from sessions_app.core.search_query import Query
 from sessions_app.models import EntryWords, IndexedText, MessageWords
 from sessions_app.search import postgres, sqlite
+from sessions_app.search.ordering import PageOf, Ranked, Sql, page_sql, read_page
 
 TABLES: Final = {
     MessageWords._meta.db_table: "think_sessions_message",
     EntryWords._meta.db_table: "think_sessions_contextentry",
 }
 """The tables of words, and the table whose rows each one is about."""
-
-Sql: TypeAlias = tuple[str, list[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,29 +67,22 @@ def mend_index(using: str, **_: object) -> None:
         sqlite.mend_triggers(connections[using], TABLES)
 
 
-def newest_matches(model: type[IndexedText], query: Query, within: Within, limit: int) -> list[Match]:
-    """The newest rows that match, newest first. One query, two where the place names further rows."""
-    found = _matches(model, query, within.tags, _bounds(within), limit)
-    if within.also is None:
-        return found
-    sql, params = within.also
-    condition, bound = _bounds(within)
-    # The sign keeps the database from looking the words up row by row: what matches is the shorter list.
-    also = _matches(model, query, (), (f"{condition} AND +{engine().row_id} IN ({sql})", [*bound, *params]), limit)
-    merged = {match.row_id: match for match in [*found, *also]}
-    return sorted(merged.values(), key=lambda match: -match.row_id)[:limit]
+def best_matches(model: type[IndexedText], query: Query, within: Within, page: PageOf) -> Ranked:
+    """One page of the newest matches, best first. The texts stay in the database, which counts and sorts.
 
-
-def _bounds(within: Within) -> Sql:
-    return ("", []) if within.newest is None else (f" AND {engine().row_id} <= %s", [within.newest])
-
-
-def _matches(
-    model: type[IndexedText], query: Query, tags: Sequence[Sequence[str]], condition: Sql, limit: int
-) -> list[Match]:
+    One query, two where the place names further rows, and the estimate of each on PostgreSQL.
+    """
     index, table = engine(), model._meta.db_table
-    sql, params = index.select(table, query, tags)
-    more, bound = condition
+    condition, bound = ("", []) if within.newest is None else (f" AND {index.row_id} <= %s", [within.newest])
+    places = [(within.tags, (condition, bound))]
+    if within.also is not None:
+        sql, params = within.also
+        # The sign keeps the database from looking the words up row by row: what matches is the shorter list.
+        places.append(((), (f"{condition} AND +{index.row_id} IN ({sql})", [*bound, *params])))
+    found = []
+    for tags, (more, values) in places:
+        sql, params = index.select(table, query, tags)
+        found.append(index.newest(table, (sql + more, [*params, *values]), page.of_newest + 1))
     with connection.cursor() as cursor:
-        cursor.execute(*index.newest(table, (sql + more, [*params, *bound]), limit))
-        return [Match(row_id, words) for row_id, words in cursor.fetchall()]
+        cursor.execute(*page_sql(found, query.phrases, page))
+        return read_page(cursor.fetchall(), page)

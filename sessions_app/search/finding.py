@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from sessions_app.core.ranking import Match, rank, snippet
+from sessions_app.core.ranking import Snippet, snippet
 from sessions_app.core.search_query import Phrase, parse_query
 from sessions_app.core.words import text_of
 from sessions_app.errors import CursorInvalid
 from sessions_app.models import ContextEntry, EntryWords, Message, MessageWords, Session
-from sessions_app.search.engine import Within, newest_matches
+from sessions_app.search.engine import Within, best_matches
 from sessions_app.search.indexing import block_tag, tag
+from sessions_app.search.ordering import PageOf
 from sessions_app.search.places import forks_with, on_path, shared_rows
 from thinkproject.kernel.jsonvalue import JSONValue, dump, load
 
@@ -27,6 +28,8 @@ _Cursor: TypeAlias = tuple[int, int, int]
 MAX_RANKED: Final = 5_000
 MAX_LIMIT: Final = 100
 MAX_SCOPES: Final = 500
+TEXT_CHARS: Final = 4_000  # of a hit's text
+READ_AT_ONCE: Final = 4  # contents that are in memory while snippets are cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class SearchHit:
     message_id: str
     role: str
     created_at: datetime
-    text: str  # all of it
+    text: str  # the first 4,000 characters
     snippet: str
     highlights: tuple[tuple[int, int], ...]
     score: float
@@ -99,17 +102,13 @@ def _search(query: str, place: "_Place", limit: int, cursor: str) -> SearchPage:
     came_from = _decode(cursor) if cursor else None
     if parsed.problem or place.is_empty:
         return SearchPage(hits=[], problem=parsed.problem)
-    within = place.within(None if came_from is None else came_from[0])
-    found = newest_matches(MessageWords, parsed, within, MAX_RANKED + 1)
-    ranked = rank(found[:MAX_RANKED], parsed.phrases)
-    start = _start(ranked, came_from)
-    shown = ranked[start : start + min(max(limit, 1), MAX_LIMIT)]
-    end = start + len(shown)
-    return SearchPage(
-        hits=_hits(shown, parsed.phrases, place),
-        next_cursor=_next(came_from, found[0], end, shown[-1][1]) if end < len(ranked) else None,
-        is_partial=len(found) > MAX_RANKED,
-    )
+    newest, given, last = came_from or (None, 0, -1)
+    page = PageOf(limit=min(max(limit, 1), MAX_LIMIT), of_newest=MAX_RANKED, given=given, last=last)
+    found = best_matches(MessageWords, parsed, place.within(newest), page)
+    next_cursor = None
+    if found.has_more:
+        next_cursor = _next(newest or found.newest, found.end, found.rows[-1][1])
+    return SearchPage(hits=_hits(found.rows, parsed.phrases, place), next_cursor=next_cursor, is_partial=found.is_cut)
 
 
 def search_entries(
@@ -120,8 +119,8 @@ def search_entries(
     if parsed.problem:
         return FoundEntries(entries=[], problem=parsed.problem)
     block = block_tag(label=label, session_id=session_id, owner_id=owner_id)
-    found = newest_matches(EntryWords, parsed, Within(tags=[[block]]), MAX_RANKED)
-    ranked = rank(found, parsed.phrases)[:limit]
+    page = PageOf(limit=max(limit, 0), of_newest=MAX_RANKED)
+    ranked = best_matches(EntryWords, parsed, Within(tags=[[block]]), page).rows
     whose = {"owner_id": owner_id} if session_id is None else {"session_id": session_id}
     rows = ContextEntry.objects.filter(**whose, label=label).in_bulk([row_id for _, row_id in ranked])
     return FoundEntries(entries=[rows[row_id] for _, row_id in ranked if row_id in rows])
@@ -166,7 +165,7 @@ class _Place:
 
 
 def _hits(ranked: Sequence[tuple[float, int]], phrases: Sequence[Phrase], place: _Place) -> list[SearchHit]:
-    rows = Message.objects.in_bulk([row_id for _, row_id in ranked])
+    rows = Message.objects.defer("content").in_bulk([row_id for _, row_id in ranked])
     own = {row.session_id for row in rows.values() if row.session_id is not None}
     homes = Session.objects.filter(**place.conditions).only("scope").in_bulk(list(own))
     foreign = [row for row in rows.values() if row.session_id not in homes]
@@ -178,18 +177,28 @@ def _hits(ranked: Sequence[tuple[float, int]], phrases: Sequence[Phrase], place:
         if row is not None and home is not None:
             opened.append((score, row, home))
     told, leaves = on_path((home.pk, row) for _, row, home in opened)
-    return [_hit(scored, phrases, told, leaves) for scored in opened]
+    texts = _texts([row.pk for _, row, _ in opened], phrases)
+    return [_hit(scored, texts[scored[1].pk], told, leaves) for scored in opened if scored[1].pk in texts]
+
+
+def _texts(row_ids: Sequence[int], phrases: Sequence[Phrase]) -> dict[int, tuple[str, Snippet]]:
+    """Beginnings and snippets of messages. Contents are read a few at a time and let go of once they are cut."""
+    texts: dict[int, tuple[str, Snippet]] = {}
+    contents = Message.objects.filter(pk__in=row_ids).values_list("pk", "content")
+    for row_id, content in contents.iterator(chunk_size=READ_AT_ONCE):
+        text = text_of(content["parts"])
+        texts[row_id] = text[:TEXT_CHARS], snippet(text, phrases)
+    return texts
 
 
 def _hit(
     scored: tuple[float, Message, Session],
-    phrases: Sequence[Phrase],
+    texts: tuple[str, Snippet],
     told: dict[tuple[str, int], bool],
     leaves: dict[str, str],
 ) -> SearchHit:
     score, row, home = scored
-    text = text_of(row.content["parts"])
-    shown = snippet(text, phrases)
+    text, shown = texts
     is_on_path = told.get((home.pk, row.pk))
     return SearchHit(
         session_id=home.pk,
@@ -206,17 +215,8 @@ def _hit(
     )
 
 
-def _start(ranked: Sequence[tuple[float, int]], came_from: _Cursor | None) -> int:
-    """Where the page begins: behind the last hit given, also when others before it are gone."""
-    if came_from is None:
-        return 0
-    _, given, last = came_from
-    return next((index + 1 for index, (_, row_id) in enumerate(ranked) if row_id == last), given)
-
-
-def _next(came_from: _Cursor | None, newest: Match, end: int, last: int) -> str:
-    first = newest.row_id if came_from is None else came_from[0]
-    return base64.urlsafe_b64encode(dump([first, end, last]).encode()).decode()
+def _next(newest: int | None, end: int, last: int) -> str:
+    return base64.urlsafe_b64encode(dump([newest, end, last]).encode()).decode()
 
 
 def _decode(cursor: str) -> _Cursor:

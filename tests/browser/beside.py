@@ -6,7 +6,9 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
+from chat.instance_rows import key_of
 from chat.models import AgentInstance, Turn
+from chat.turns.parking import answer_wait
 from sessions_app.compacting import add_compaction
 from sessions_app.context.changes import Holder
 from sessions_app.context.rows import write_text
@@ -61,3 +63,10 @@ def remember(instance_id: str, first_id: str, last_id: str) -> dict[str, Any]:
     fork_session(session_id, last_id, name="Another way")
     write_text(Holder(session_id=session_id), "memory", lambda _held: "Likes tea.")
     return {"session": session_id, "block": ContextBlock.objects.get(session_id=session_id).pk}
+
+
+def answer_waiting(user_id: int, value: str) -> bool:
+    """Answer what the only call of somebody's running turn waits for."""
+    turn = Turn.objects.select_related("instance").get(instance__owner_id=user_id, finished_at=None)
+    call = ToolCallRecord.objects.get(turn_id=turn.pk)
+    return answer_wait(key_of(turn.instance), call.call_id, value, wait="window")

@@ -49,6 +49,7 @@ class Line:
         self.transcript: list[JSONObject] = []
         self.ended: dict[str, str] = {}
         self.seen: dict[str, int] = {}  # chunks by request
+        self.kinds: set[str] = set()  # types of frames that came
         self.is_open = False
         self._url = url
         self._dice = dice
@@ -161,6 +162,7 @@ class Line:
         self.is_open = True
         async for text in socket:
             frame = json.loads(text)
+            self.kinds.add(frame["type"])
             if frame["type"] == "cf_agent_stream_resuming" and frame["id"] not in acknowledged:
                 acknowledged.add(frame["id"])
                 await socket.send(json.dumps({"type": "cf_agent_stream_resume_ack", "id": frame["id"]}))

@@ -13,7 +13,7 @@ export function fromPage(raw) {
     version: raw.version ?? 0,
     failed: raw.failed ? fromFailure(raw.failed) : null,
     compacting: raw.compacting ?? "",
-    running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id } : null,
+    running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id, waits: raw.running.waits ?? [] } : null,
   };
 }
 

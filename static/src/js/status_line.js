@@ -1,5 +1,6 @@
 // What goes on, in one line under the conversation. Pure: state in, words out.
 
+import { timeLabel } from "./format.js";
 import { openQuestions } from "./runs.js";
 
 // By the error codes of docs/reference/errors.md: what a person can do about it.
@@ -37,6 +38,7 @@ export function statusOf(conversation, outbox) {
 
 function runningStatus(conversation, running) {
   if (conversation.isStopping) return { kind: "wait", text: "Stopping" };
+  if (running.waits?.length) return { kind: "wait", text: parkedText(running.waits) };
   if (running.phase === "waiting") return { kind: "wait", text: "Waiting for the model" };
   const part = running.message?.parts.at(-1);
   const isOpen = part && part.type !== "step-start" && part.state !== "done" && !part.state?.startsWith("output-");
@@ -44,6 +46,14 @@ function runningStatus(conversation, running) {
   // An open part shows by itself that it goes on, as long as it does.
   const isText = part.type === "text" || part.type === "reasoning";
   return isText && Date.now() - running.heardAt > QUIET_AFTER ? { kind: "wait", text: "Nothing new for a while. Still waiting." } : null;
+}
+
+/** "Waiting for the deployment window, since 14:02", of several the one that began first and how many more. */
+function parkedText(waits) {
+  const [first, ...more] = [...waits].sort((one, other) => (one.since ?? "").localeCompare(other.since ?? ""));
+  const what = first.label || first.kind || "an answer";
+  const since = first.since ? `, since ${timeLabel(first.since)}` : "";
+  return `Waiting for ${what}${more.length ? ` and ${more.length} more` : ""}${since}`;
 }
 
 function compactionStatus({ compactionError, instance }) {

@@ -9,6 +9,7 @@ export class TurnStream {
     this.message = null;
     this.lastSeq = -1; // offset of the last chunk taken
     this.errorText = "";
+    this.waits = []; // what it is parked for: [{kind, label, since}]
     this.heardAt = Date.now(); // when something last came
     this.isDone = false;
     this.wantsReplay = false;
@@ -30,6 +31,8 @@ export class TurnStream {
       if (seq > this.lastSeq + 1) return "gap";
       this.lastSeq = seq;
     }
+    // Whatever comes after a wait says that it is over.
+    this.waits = chunk.type === "data-think-status" && chunk.data?.kind === "waiting" ? chunk.data.waits ?? [] : [];
     if (chunk.type === "start" && chunk.messageId && this.message?.id !== chunk.messageId) {
       this.message = openMessage(chunk.messageId);
     }

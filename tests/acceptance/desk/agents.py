@@ -19,6 +19,7 @@ from chat.think import (
     USE_LOOP,
     ChatOptions,
     Connection,
+    RecoveryContext,
     SessionSetup,
     StoredSkills,
     Think,
@@ -82,6 +83,34 @@ class Desk(Think):
     def get_tools(self) -> list[Tool]:
         """Give one of ours, some that people approve, and one that a browser runs."""
         return [linger, pay, spend, sign, ask_remote, client_tool("locate", "Ask the browser where it is.")]
+
+
+@tool(reruns=False)
+async def ask_person(context: ToolContext) -> str:
+    """Wait for a person, for an hour."""
+    return str((await context.wait("window", label="the deployment window", seconds=3600)).answer)
+
+
+class Waiter(Think):
+    """Parks its turns, and leaves a note where it is told of a crash."""
+
+    def get_model(self) -> str:
+        """Answer with the scripted provider."""
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        """Give the one that waits."""
+        return [ask_person]
+
+    def on_chat_recovery(self, context: RecoveryContext) -> None:
+        """Note it where tests look."""
+        cache.set(f"recovered.{self.key.name}", context.attempt, timeout=3600)
+
+
+class FragileWaiter(Waiter):
+    """Gives up whatever a crash cuts."""
+
+    chat_recovery = False
 
 
 class Notebook(Desk):

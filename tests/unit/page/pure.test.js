@@ -2,7 +2,7 @@
 
 import { Freshness } from "../../../static/src/js/freshness.js";
 import { applyChunk } from "../../../static/src/js/fold.js";
-import { dayGroup, duration, fileSize, turnFacts } from "../../../static/src/js/format.js";
+import { dayGroup, duration, fileSize, timeLabel, turnFacts } from "../../../static/src/js/format.js";
 import { newId } from "../../../static/src/js/ids.js";
 import { isLongText } from "../../../static/src/js/long_text.js";
 import { withoutMarkup } from "../../../static/src/js/markup.js";
@@ -10,6 +10,7 @@ import { fromItem, fromPage, mergeNewest, mergeTranscript } from "../../../stati
 import { longRuns, runSummary } from "../../../static/src/js/runs.js";
 import { statusOf } from "../../../static/src/js/status_line.js";
 import { TurnStream } from "../../../static/src/js/stream.js";
+import { Transcript } from "../../../static/src/js/transcript.js";
 
 function same(found, wanted) {
   const [a, b] = [JSON.stringify(found), JSON.stringify(wanted)];
@@ -142,6 +143,33 @@ Deno.test("the status line speaks only when there is something to say", () => {
   same(textOf({ running: streaming({ type: "text", state: "streaming" }, 0) }), "Nothing new for a while. Still waiting.");
   same(textOf({ running: streaming({ type: "tool-x", state: "input-available" }, 0) }), null);
   same(textOf({}, { entries: [{ state: "accepted" }] }), "Waiting for the model");
+});
+
+Deno.test("a parked turn says what it waits for and since when, until something comes", () => {
+  const stream = new TurnStream("r");
+  const since = new Date(2020, 0, 2, 14, 2).toISOString();
+  const wait = { kind: "window", label: "the deployment window", since };
+  stream.take({ type: "data-think-status", data: { kind: "waiting", waits: [wait] }, transient: true }, 0, () => null);
+  const textOf = () => statusOf(state({ running: stream }), none).text;
+  same(textOf(), `Waiting for the deployment window, since ${timeLabel(since)}`);
+  stream.waits = [{ ...wait, label: "", since: null }];
+  same(textOf(), "Waiting for window");
+  stream.waits = [{ ...wait, since: "2021" }, wait];
+  same(textOf(), `Waiting for the deployment window and 1 more, since ${timeLabel(since)}`);
+  stream.take({ type: "start-step" }, 1, () => null);
+  same(textOf(), "Waiting for the model");
+});
+
+Deno.test("a page that is loaded anew knows what its turn waits for", () => {
+  const waits = [{ kind: "question", label: "Which colour?", since: "2020-01-02T14:02:00Z" }];
+  const running = { request_id: "r", turn_id: "t", waits };
+  const conversation = new Transcript({}, { id: "i" });
+  const page = { items: [], queued: [], session_id: null, version: 1, running };
+  conversation.takePage(page);
+  same(conversation.running.waits, waits);
+  conversation.running.take({ type: "start-step" }, 0, () => null);
+  conversation.takePage(page);
+  same(conversation.running.waits, []);
 });
 
 Deno.test("questions of the last answer are counted, and all can be answered at once", () => {

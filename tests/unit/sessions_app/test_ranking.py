@@ -1,37 +1,15 @@
-"""Which matches come first, and what of them is shown."""
+"""What of a match is shown."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.ranking import SNIPPET_CHARS, Match, rank, snippet
+from sessions_app.core.ranking import SNIPPET_CHARS, snippet
 from sessions_app.core.search_query import parse_query
-from sessions_app.core.words import indexed_words
-
-
-def order(query: str, *texts: str) -> list[int]:
-    matches = [Match(number, indexed_words(text)) for number, text in enumerate(texts)]
-    return [row_id for _, row_id in rank(matches, parse_query(query).phrases)]
 
 
 def marked(text: str, query: str) -> list[str]:
     shown = snippet(text, parse_query(query).phrases)
     return [shown.text[low:high] for low, high in shown.highlights]
-
-
-def test_more_often_comes_first() -> None:
-    assert order("bike", "a bike is here", "bike and bike", "a house is here") == [1, 0, 2]
-
-
-def test_in_less_text_comes_first() -> None:
-    assert order("bike", "a bike " + "and much else " * 9, "a bike") == [1, 0]
-
-
-def test_the_rarer_word_counts_more() -> None:
-    assert order("red OR bike", "red door", "red book", "red bird", "old bike")[0] == 3
-
-
-def test_equals_come_newest_first() -> None:
-    assert order("bike", "a bike", "a bike", "a bike") == [2, 1, 0]
 
 
 def test_a_snippet_shows_what_matches() -> None:

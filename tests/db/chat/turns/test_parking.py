@@ -1,11 +1,17 @@
 """Turns that wait for an answer without a worker: they go on where they were, and nothing of it looks like a crash."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
 
 from chat import live, transcripts
 from chat.errors import CallNotFound
@@ -136,10 +142,30 @@ async def test_readers_are_told_what_a_turn_waits_for(make_room: MakeRoom) -> No
     [wait] = view.waits
     assert (wait["kind"], wait["label"], wait["call_id"]) == ("question", "Which colour?", "one")
     assert wait["until"] is not None
+    assert datetime.fromisoformat(wait["since"]) <= timezone.now()
     await room.handle.answer_wait("one", "blue", wait="question")
     turn = await goes_on(room, turn)
     assert (await db(transcripts.turn_view_of, turn.pk)).waits == ()
     assert all(not part["type"].startswith("data-") for part in (await room.transcript())[-1]["parts"])
+
+
+def shown_to_staff(*names: str, row_id: str) -> str:
+    """The text of an admin page of a row."""
+    client = Client()
+    client.force_login(User.objects.create_superuser(f"staff-{User.objects.count()}"))
+    return client.get(reverse(f"admin:{'_'.join(names)}_change", args=[row_id])).content.decode()
+
+
+async def test_the_admin_shows_what_a_turn_waits_for_and_since_when(make_room: MakeRoom) -> None:
+    room = make_room("parking")
+    turn = await parked(room)
+    since = datetime.fromisoformat(turn.fiber.waits[0]["since"])
+    text = f"Which colour?, since {date_format(timezone.localtime(since), 'DATETIME_FORMAT')}"
+    assert text in await db(partial(shown_to_staff, "think_chat", "turn", row_id=turn.pk))
+    assert text in await db(partial(shown_to_staff, "think_fibers", "fiber", row_id=turn.fiber_id))
+    await room.handle.answer_wait("one", "blue", wait="question")
+    await goes_on(room, turn)
+    assert text not in await db(partial(shown_to_staff, "think_chat", "turn", row_id=turn.pk))
 
 
 async def test_the_first_answer_wins(make_room: MakeRoom) -> None:
@@ -218,9 +244,11 @@ async def test_a_wait_keeps_its_end_while_others_are_answered(make_room: MakeRoo
     room = make_room("parking")
     turn = await parked(room, "call tool ask {} id=one\ncall tool ask {} id=two\nsay: {results}")
     until = {wait["call_id"]: wait["until"] for wait in turn.fiber.waits}
+    since = {wait["call_id"]: wait["since"] for wait in turn.fiber.waits}
     await room.handle.answer_wait("one", "first", wait="question")
     turn = await goes_on(room, turn)
     assert [(wait["call_id"], wait["until"]) for wait in turn.fiber.waits] == [("two", until["two"])]
+    assert turn.fiber.waits[0]["since"] == since["two"]
     assert turn.fiber.parked_until is not None
 
 
