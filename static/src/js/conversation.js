@@ -109,14 +109,14 @@ export class Conversation extends Transcript {
     if (!chunk || typeof chunk !== "object") return;
     if (!stream.isDone && this.running !== stream) this.run(stream);
     const before = stream.message;
-    const wasParked = stream.waits.length > 0;
+    const wasPaused = stream.isPaused;
     const verdict = stream.take(chunk, frame.seq, (id) => this.#openMessage(id, stream));
     if (verdict === "gap" && !stream.wantsReplay) {
       stream.wantsReplay = true;
       this.#acked.delete(stream.requestId);
       this.#askToResume();
     }
-    if (wasParked || stream.waits.length) this.emit("status");
+    if (wasPaused || stream.isPaused) this.emit("status");
     if (verdict === "applied" && stream.message === before) this.emit("message", stream.message.id);
     if (this.isRecovering && !frame.replay && verdict === "applied") {
       this.isRecovering = false;

@@ -13,7 +13,7 @@ export function fromPage(raw) {
     version: raw.version ?? 0,
     failed: raw.failed ? fromFailure(raw.failed) : null,
     compacting: raw.compacting ?? "",
-    running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id, waits: raw.running.waits ?? [] } : null,
+    running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id, waits: raw.running.waits ?? [], retry: fromRetry(raw.running.retry) } : null,
   };
 }
 
@@ -99,4 +99,8 @@ export function mergeTranscript(conversation, window) {
   if (met < 0) conversation.hasMore = start > 0;
   conversation.queued = queued;
   conversation.leafId = fresh.at(-1)?.id ?? conversation.leafId;
+}
+
+function fromRetry(raw) {
+  return raw ? { code: raw.code, attempt: raw.attempt, attempts: raw.attempts, retryAt: Date.parse(raw.retry_at) } : null;
 }

@@ -16,6 +16,12 @@ const HINTS = {
   output_invalid: "The model's answer did not have the form that was asked for. Trying again may help; it is kept.",
   stream_stalled: "The model stopped sending. What it had said is kept.",
 };
+const RETRY_REASONS = {
+  rate_limited: "Rate limited",
+  overloaded: "The model is overloaded",
+  network_lost: "The connection to the model was lost",
+  stream_stalled: "The model fell silent",
+};
 const QUIET_AFTER = 6_000;
 
 /** {kind, text, detail?, actions?} or null when there is nothing to say. */
@@ -39,6 +45,8 @@ export function statusOf(conversation, outbox) {
 function runningStatus(conversation, running) {
   if (conversation.isStopping) return { kind: "wait", text: "Stopping" };
   if (running.waits?.length) return { kind: "wait", text: parkedText(running.waits) };
+  const again = running.retry && retryText(running.retry);
+  if (again) return { kind: "wait", text: again };
   if (running.phase === "waiting") return { kind: "wait", text: "Waiting for the model" };
   const part = running.message?.parts.at(-1);
   const isOpen = part && part.type !== "step-start" && part.state !== "done" && !part.state?.startsWith("output-");
@@ -46,6 +54,13 @@ function runningStatus(conversation, running) {
   // An open part shows by itself that it goes on, as long as it does.
   const isText = part.type === "text" || part.type === "reasoning";
   return isText && Date.now() - running.heardAt > QUIET_AFTER ? { kind: "wait", text: "Nothing new for a while. Still waiting." } : null;
+}
+
+/** "Rate limited, retrying in 18 s, attempt 2 of 3", or "" once its time has come. */
+function retryText({ code, attempt, attempts, retryAt }) {
+  const seconds = Math.ceil((retryAt - Date.now()) / 1000);
+  if (!(seconds > 0)) return "";
+  return `${RETRY_REASONS[code] ?? "The model did not answer"}, retrying in ${seconds} s, attempt ${attempt} of ${attempts}`;
 }
 
 /** "Waiting for the deployment window, since 14:02", of several the one that began first and how many more. */

@@ -10,6 +10,7 @@ export class TurnStream {
     this.lastSeq = -1; // offset of the last chunk taken
     this.errorText = "";
     this.waits = []; // what it is parked for: [{kind, label, since}]
+    this.retry = null; // when its model is asked again: {code, attempt, attempts, retryAt in ms}
     this.heardAt = Date.now(); // when something last came
     this.isDone = false;
     this.wantsReplay = false;
@@ -18,6 +19,17 @@ export class TurnStream {
   /** "waiting" before the first chunk, then "answering". */
   get phase() {
     return this.message ? "answering" : "waiting";
+  }
+
+  /** Whether it waits for something that it has told of. */
+  get isPaused() {
+    return this.waits.length > 0 || this.retry !== null;
+  }
+
+  /** Take over what a page says of its waits. */
+  expect({ waits, retry }) {
+    this.waits = waits;
+    this.retry = retry;
   }
 
   /**
@@ -32,11 +44,18 @@ export class TurnStream {
       this.lastSeq = seq;
     }
     // Whatever comes after a wait says that it is over.
-    this.waits = chunk.type === "data-think-status" && chunk.data?.kind === "waiting" ? chunk.data.waits ?? [] : [];
+    const status = (chunk.type === "data-think-status" && chunk.data) || {};
+    this.waits = status.kind === "waiting" ? status.waits ?? [] : [];
+    this.retry = status.kind === "retry" ? retryOf(status) : null;
     if (chunk.type === "start" && chunk.messageId && this.message?.id !== chunk.messageId) {
       this.message = openMessage(chunk.messageId);
     }
     if (!this.message) return "ignored";
     return applyChunk(this.message, chunk) ? "applied" : "ignored";
   }
+}
+
+/** A clock that is behind the server's must not make the wait longer than it is. */
+function retryOf({ code, attempt, attempts, delaySeconds, retryAt }) {
+  return { code, attempt, attempts, retryAt: Math.min(Date.parse(retryAt), Date.now() + delaySeconds * 1000) };
 }

@@ -9,7 +9,7 @@ import { statusOf } from "./status_line.js";
 import { SummaryLines } from "./summary_view.js";
 
 const CHUNK_PAUSE = 40; // chunks come faster than eyes read
-const QUIET_LOOK = 2_000;
+const QUIET_LOOK = 1_000; // also the step of a countdown
 const MOST_KEPT = 600; // messages in the page of somebody who reads its end
 const KEPT = 200;
 

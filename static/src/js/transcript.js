@@ -146,7 +146,7 @@ export class Transcript extends Emitter {
     const { requestId, turnId } = page.running;
     const stream = this.stream(requestId, turnId);
     if (stream.isDone) return null;
-    if (stream.lastSeq < 0) stream.waits = page.running.waits; // later on its chunks say it, and a page may come too late
+    if (stream.lastSeq < 0) stream.expect(page.running); // later on its chunks say it, and a page may come too late
     if (stream.message && !page.messages.some((item) => item.id === stream.message.id)) page.messages.push(stream.message);
     if (stream.message) stream.message.isLive = true;
     return stream;
@@ -180,7 +180,7 @@ export class Transcript extends Emitter {
   #noteRunning(page) {
     const stream = page.running && this.stream(page.running.requestId, page.running.turnId);
     this.running = stream && !stream.isDone ? stream : null;
-    if (this.running && stream.lastSeq < 0) stream.waits = page.running.waits;
+    if (this.running && stream.lastSeq < 0) stream.expect(page.running);
     if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
     this.failed = this.running ? null : page.failed;
     this.emit("status");

@@ -160,6 +160,25 @@ Deno.test("a parked turn says what it waits for and since when, until something 
   same(textOf(), "Waiting for the model");
 });
 
+Deno.test("a turn whose model is asked again counts down, until something comes or its time has come", () => {
+  const stream = new TurnStream("r");
+  const retry = (delaySeconds, retryAt, code = "rate_limited") => ({
+    type: "data-think-status", transient: true,
+    data: { kind: "retry", code, attempt: 2, attempts: 3, delaySeconds, retryAt: new Date(Date.now() + retryAt * 1000).toISOString() },
+  });
+  const textOf = () => statusOf(state({ running: stream }), none).text;
+  stream.take(retry(18, 18), 0, () => null);
+  same(textOf(), "Rate limited, retrying in 18 s, attempt 2 of 3");
+  stream.take(retry(18, 3600, "overloaded"), 1, () => null); // a clock that is an hour behind
+  same(textOf(), "The model is overloaded, retrying in 18 s, attempt 2 of 3");
+  stream.take(retry(18, -1, "other"), 2, () => null);
+  same(textOf(), "Waiting for the model");
+  stream.take(retry(18, 18, "other"), 3, () => null);
+  same(textOf(), "The model did not answer, retrying in 18 s, attempt 2 of 3");
+  stream.take({ type: "start-step" }, 4, () => null);
+  same(textOf(), "Waiting for the model");
+});
+
 Deno.test("a page that is loaded anew knows what its turn waits for", () => {
   const waits = [{ kind: "question", label: "Which colour?", since: "2020-01-02T14:02:00Z" }];
   const running = { request_id: "r", turn_id: "t", waits };

@@ -1,0 +1,26 @@
+"""A model that is asked again, in the page: why, in how many seconds, and how often, live and after a reload."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.looks import look
+
+TOLD = re.compile(r"^Rate limited, retrying in \d+ s, attempt 2 of 3$")
+
+
+def test_the_page_counts_down_to_the_next_attempt(open_tab: Callable[..., ChatPage]) -> None:
+    tab = open_tab("/c/new")
+    tab.write("error 429 retry-after 50 times 1\nsay: At last.")
+    status = tab.page.locator(".status")
+    expect(status).to_have_text(TOLD)
+    told = status.inner_text()
+    expect(status).not_to_have_text(told)  # it counts
+    expect(status).to_have_text(TOLD)
+    tab.page.reload()
+    expect(status).to_have_text(TOLD)
+    look(tab, "retrying")
+    tab.stop_button.click()
+    expect(status).to_be_hidden()
