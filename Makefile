@@ -1,6 +1,6 @@
-# One command each. Everything else is in thinkproject/bootstrap.py, which needs only Python.
+# One command each. Everything else is in thinkproject/run/bootstrap.py, which needs only Python.
 PYTHON ?= python3
-BOOTSTRAP = $(PYTHON) -m thinkproject.bootstrap
+BOOTSTRAP = $(PYTHON) -m thinkproject.run.bootstrap
 T ?=
 
 .PHONY: run test check fix bench chaos clients clients-newest example-usechat example-react example-assistantui clean help

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from bench.rig import Options
 from bench.rows import Row
-from chat.core import chunks, frames
-from chat.core.accumulator import Accumulator, fold
-from chat.core.prompt import to_model_messages
+from chat.core.context.prompt import to_model_messages
+from chat.core.wire import chunks, frames
+from chat.core.wire.accumulator import Accumulator, fold
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 ROUNDS = 5

@@ -9,7 +9,7 @@ from bench.rig import Meter, Options, running, socket_url
 from bench.rows import Row, milliseconds, row
 from bench.sockets import Socket
 from tests.acceptance.product import Product
-from thinkproject.server import raise_file_limit
+from thinkproject.run.server import raise_file_limit
 
 SOCKETS = 5_000
 IDLE_SECONDS = 30.0

@@ -12,7 +12,7 @@ import psutil
 
 from bench.rig import Options
 from bench.rows import Row
-from chat.core.language_model import LanguageModel, TextDelta
+from chat.core.model.language_model import LanguageModel, TextDelta
 from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint
 from chat.llm.responses import ResponsesModel

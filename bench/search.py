@@ -31,13 +31,13 @@ from django.utils import timezone  # noqa: E402 - after the set-up
 from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row  # noqa: E402 - after the set-up
 from bench.sessions import database  # noqa: E402 - after the set-up
-from sessions_app import services  # noqa: E402 - after the set-up
-from sessions_app.core.search_query import parse_query  # noqa: E402 - after the set-up
+from sessions_app.core.search.search_query import parse_query  # noqa: E402 - after the set-up
+from sessions_app.messages import services  # noqa: E402 - after the set-up
 from sessions_app.models import Message, MessageWords, Session  # noqa: E402 - after the set-up
 from sessions_app.search.engine import Within, best_matches, engine  # noqa: E402 - after the set-up
-from sessions_app.search.finding import search  # noqa: E402 - after the set-up
 from sessions_app.search.indexing import fill_messages  # noqa: E402 - after the set-up
 from sessions_app.search.ordering import PageOf  # noqa: E402 - after the set-up
+from sessions_app.search.query import search  # noqa: E402 - after the set-up
 from sessions_app.testing import text_message  # noqa: E402 - after the set-up
 from thinkproject.kernel.jsonvalue import byte_size  # noqa: E402 - after the set-up
 

@@ -8,8 +8,8 @@ from django.core.management.color import no_style
 from django.db import connection
 from django.utils import timezone
 
-from chat.agent import InstanceKey
-from chat.instance_rows import ensure_instance
+from chat.agent.base import InstanceKey
+from chat.instances.rows import ensure_instance
 from sessions_app.models import Message, Session
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size
 

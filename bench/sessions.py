@@ -28,12 +28,12 @@ from django.utils import timezone  # noqa: E402 - after the set-up
 
 from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row  # noqa: E402 - after the set-up
-from sessions_app import selectors, services  # noqa: E402 - after the set-up
-from sessions_app.compacting import add_compaction  # noqa: E402 - after the set-up
+from sessions_app.compactions.services import add_compaction  # noqa: E402 - after the set-up
+from sessions_app.messages import selectors, services  # noqa: E402 - after the set-up
 from sessions_app.models import Message, Session  # noqa: E402 - after the set-up
 from thinkproject.kernel.ids import new_id  # noqa: E402 - after the set-up
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size  # noqa: E402 - after the set-up
-from thinkproject.places import private_directory  # noqa: E402 - after the set-up
+from thinkproject.paths import private_directory  # noqa: E402 - after the set-up
 
 SIZES = (1_000, 10_000, 100_000)
 ROUNDS = 41

@@ -185,7 +185,7 @@ async def replay(records: int, times: int) -> dict[str, list[float]]:
     from redis.asyncio import Redis  # noqa: PLC0415 - as above
 
     from chat.streams.conf import stream_settings  # noqa: PLC0415 - as above
-    from chat.streams.hot import keys_of  # noqa: PLC0415 - as above
+    from chat.streams.redis_log import keys_of  # noqa: PLC0415 - as above
     from chat.streams.writer import StreamWriter  # noqa: PLC0415 - as above
 
     async with StreamWriter("trn_long", fence=1, ctx_fenced=_unfenced) as out:

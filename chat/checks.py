@@ -14,20 +14,17 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 from pydantic import BaseModel
 
-from chat import (
-    checks_access,  # noqa: F401 - registers the checks of access
-    registry,
-)
-from chat.agent import Agent, ConfigAccess
+from chat.agent import registry
+from chat.agent.base import Agent, ConfigAccess
+from chat.agent.think import Think
 from chat.conf import chat_settings
-from chat.core.compaction_policy import compaction_policy, is_count
-from chat.core.concurrency import Strategy, to_policy
-from chat.core.context_policy import context_policy
+from chat.core.context.compaction_policy import compaction_policy, is_count
+from chat.core.context.context_policy import context_policy
+from chat.core.loop.concurrency import Strategy, to_policy
 from chat.errors import InputInvalid, TurnConfigInvalid
 from chat.llm.conf import llm_settings
 from chat.llm.prices import price_table
-from chat.think import Think
-from sessions_app.core.summary_form import as_sections
+from sessions_app.core.compaction.summary_form import as_sections
 
 RESERVED = {"sub"}
 _CAMEL_CASE = (

@@ -15,9 +15,9 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from chat import attachments
+from chat.access.origins import parse_origin
 from chat.conf_access import AccessSettings
-from chat.origins import parse_origin
+from chat.files import attachments
 
 _MIDDLEWARE = (
     "django.contrib.sessions.middleware.SessionMiddleware",

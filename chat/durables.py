@@ -6,7 +6,8 @@ from functools import partial
 
 from django.utils import timezone
 
-from chat.agent import Agent, InstanceKey
+from chat.agent.base import Agent, InstanceKey
+from chat.agent.think import INTERRUPTED_TEXT, Think
 from chat.core.durable_names import (
     COMPACT_FIBER,
     EXPIRY_FIBER,
@@ -16,23 +17,24 @@ from chat.core.durable_names import (
     TITLE_FIBER,
     TURN_FIBER,
 )
-from chat.core.hooks import ChatErrorContext, ChatResponse, ResponseStatus
-from chat.core.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
-from chat.core.turn_fold import TurnFold
-from chat.doorbell import group_of, notify_waiters, ring
+from chat.core.loop.hooks import ChatErrorContext, ChatResponse, ResponseStatus
+from chat.core.loop.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
+from chat.core.loop.turn_state import TurnFold
 from chat.errors import AgentNotFound
-from chat.instance_rows import key_of
-from chat.making import make_agent
+from chat.instances.notifications import group_of, notify_waiters, ring
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.runtime.agent_factory import make_agent
 from chat.streams.reader import close_stream, read
 from chat.streams.writer import StreamWriter
-from chat.think import INTERRUPTED_TEXT, Think
-from chat.turns.calling import decide, is_overridden, observe, reworded
-from chat.turns.compacting import compact_session
-from chat.turns.continuing import expire_question
-from chat.turns.costs import write_costs
-from chat.turns.originals import fit_answer
-from chat.turns.persistence import (
+from chat.turns.admission.continuation import expire_question
+from chat.turns.admission.oversized import fit_answer
+from chat.turns.background.compaction import compact_session
+from chat.turns.background.costs import write_costs
+from chat.turns.background.summaries import write_summary
+from chat.turns.background.titles import write_title
+from chat.turns.execution.context_window import auto_compaction_is_on
+from chat.turns.execution.persistence import (
     BEGIN,
     FINAL,
     TurnFacts,
@@ -42,19 +44,17 @@ from chat.turns.persistence import (
     start_response_hook,
     store_answer,
 )
-from chat.turns.room import auto_compaction_is_on
-from chat.turns.runner import TurnRun
-from chat.turns.status import SKIPPED_REASON
-from chat.turns.summarising import write_summary
-from chat.turns.titling import write_title
-from chat.turns.toolrun import INTERRUPTED, close_cut
+from chat.turns.execution.runner import TurnRun
+from chat.turns.execution.tools import INTERRUPTED, close_cut
+from chat.turns.state.status import SKIPPED_REASON
+from chat.user_code.calls import decide, is_overridden, observe, reworded
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
 from fibers.errors import Failed
 from fibers.registry import durable
 from fibers.selectors import history
-from sessions_app import selectors
 from sessions_app.errors import CompactionFailed
+from sessions_app.messages import selectors
 from sessions_app.models import CompactionTrigger, Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError

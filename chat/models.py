@@ -226,7 +226,7 @@ class Attachment(models.Model):
 
 
 class MessageCount(models.Model):
-    """Counts one user's stored messages for the quotas, by `chat/limits.py`. The total is recounted now and then."""
+    """Counts one user's stored messages for the quotas (`chat/instances/quota.py`). It is recounted now and then."""
 
     owner = models.OneToOneField(settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+")
     minute_started_at = models.DateTimeField(default=NEVER)

@@ -3,7 +3,7 @@
 from channels.routing import URLRouter
 from django.urls import re_path
 
-from chat.consumers import AgentConsumer
+from chat.realtime.consumer import AgentConsumer
 
 __all__ = ["websocket_application", "websocket_urlpatterns"]
 

@@ -20,11 +20,11 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from chat.agent import Agent, InstanceKey
-from chat.core.language_model import LanguageModel
-from chat.handles import AgentHandle, ChatResult
+from chat.agent.base import Agent, InstanceKey
+from chat.core.model.language_model import LanguageModel
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
+from chat.runtime.handle import AgentHandle, ChatResult
 from fibers.testing import worker
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject

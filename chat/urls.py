@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from chat import views
+from chat.http import pages
 
 app_name = "chat"
 urlpatterns = [
-    path("", views.home, name="home"),
-    path("c/new", views.new, name="new"),
-    path("c/<str:instance_id>", views.conversation, name="conversation"),
+    path("", pages.home, name="home"),
+    path("c/new", pages.new, name="new"),
+    path("c/<str:instance_id>", pages.conversation, name="conversation"),
 ]

@@ -5,10 +5,10 @@ The pages are in `chat.urls`.
 
 from django.urls import URLPattern, URLResolver, path, re_path
 
-from chat.views_auth import SignIn, SignInByLink, SignOut
-from chat.views_chat import chat, chat_stream
-from chat.views_health import live, ready
-from chat.views_messages import get_messages
+from chat.http.auth_pages import SignIn, SignInByLink, SignOut
+from chat.http.health_views import live, ready
+from chat.http.usechat.messages import get_messages
+from chat.http.usechat.views import chat, chat_stream
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/", SignIn.as_view(), name="login"),

@@ -71,7 +71,7 @@ def run(name: str, data_dir: Path) -> None:
         "THINK_ALLOWED_ORIGINS": page,  # the page is of another origin than the product
         "THINK_DATA_DIR": str(data_dir),
     }
-    product = subprocess.Popen([sys.executable, "-m", "thinkproject.supervisor"], cwd=ROOT, env=environ)
+    product = subprocess.Popen([sys.executable, "-m", "thinkproject.run.supervisor"], cwd=ROOT, env=environ)
     try:
         _wait_ready(product, f"{server}/health/ready")
         threading.Thread(target=pages.serve_forever, daemon=True).start()
@@ -120,7 +120,7 @@ def _deno(folder: Path, *arguments: str) -> None:
 
 def _make_token(name: str, environ: dict[str, str]) -> str:
     # The first account, which the product made when it started; safe to ask for again.
-    prepared = json.loads(_output(["-m", "thinkproject.prepare"], environ).splitlines()[-1])
+    prepared = json.loads(_output(["-m", "thinkproject.run.prepare"], environ).splitlines()[-1])
     user = prepared["username"]
     if not user:
         raise ExampleFailed("there is no account to sign in with; run the example without ALLOWED_HOSTS.")

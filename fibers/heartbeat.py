@@ -14,7 +14,7 @@ from django.db.utils import Error as DatabaseError
 from fibers import leases
 from fibers.conf import fiber_settings
 from fibers.core.states import Interrupt
-from fibers.held import Registry, registry, worker_name
+from fibers.running import Registry, registry, worker_name
 
 logger = logging.getLogger(__name__)
 

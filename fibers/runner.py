@@ -19,9 +19,9 @@ from fibers.core.states import FiberEvent, FiberStatus, Interrupt
 from fibers.dispatch import forget_dispatch
 from fibers.errors import Cancelled, Failed, LeaseLost, Parked, UnknownDurable
 from fibers.heartbeat import heartbeat
-from fibers.held import registry, worker_name
 from fibers.leases import Settlement
 from fibers.registry import DurableFunction, find_durable
+from fibers.running import registry, worker_name
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, dump

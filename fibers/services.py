@@ -7,9 +7,9 @@ from django.db.models.functions import Coalesce, Now
 from fibers import leases
 from fibers.core.states import TERMINAL, FiberEvent, FiberStatus, advance, sources
 from fibers.dispatch import dispatch_on_commit
-from fibers.doorbell import ring_on_commit
 from fibers.enqueue import FiberSpec, insert_fiber
 from fibers.errors import FiberError
+from fibers.interrupts import ring_on_commit
 from fibers.models import Fiber, FiberStep
 from fibers.waits import EXPIRED, RESUMED, WAIT_PREFIX, answered
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue

@@ -3,8 +3,8 @@
 from celery import shared_task
 
 from fibers import recovery
-from fibers.loop import run_on_shared_loop
 from fibers.runner import run_fiber as run
+from fibers.worker_loop import run_on_shared_loop
 
 
 @shared_task(name="fibers.run_fiber", acks_late=False, ignore_result=True)

@@ -16,10 +16,10 @@ from django.db.utils import Error as DatabaseError
 from fibers import leases, recovery
 from fibers.conf import fiber_settings
 from fibers.core.states import FiberEvent, Interrupt
-from fibers.doorbell import Listener
 from fibers.errors import LeaseLost
-from fibers.held import Registry, registry
+from fibers.interrupts import Listener
 from fibers.leases import Settlement
+from fibers.running import Registry, registry
 
 logger = logging.getLogger(__name__)
 

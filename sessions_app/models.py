@@ -4,8 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from sessions_app.core.compaction import Overlay
-from sessions_app.querysets import MessageQuerySet
+from sessions_app.core.compaction.compaction import Overlay
+from sessions_app.queries import MessageQuerySet
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from sessions_app import selectors, services
-from sessions_app.core.messages import Role, StoredMessage
-from sessions_app.core.tree import Leaf
+from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.messages import selectors, services
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject

@@ -1,5 +1,5 @@
 """The project's API: composition only."""
 
-from chat.api import build_api
+from chat.http.api.router import build_api
 
 api = build_api()

@@ -41,7 +41,7 @@ def _on_leaving(**_signal: Any) -> None:
 
 
 def _say_so() -> None:
-    from chat.health import note_worker  # noqa: PLC0415 - as above
+    from chat.http.health import note_worker  # noqa: PLC0415 - as above
 
     while True:
         note_worker()

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from thinkproject.places import private_data_directory
+from thinkproject.paths import private_data_directory
 
 variables: dict[str, str] = {}
 """Name of each declared environment variable to what it is for."""

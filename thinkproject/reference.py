@@ -23,16 +23,16 @@ PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", 
 APPS = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject")
 PUBLIC = {
     "chat.think": "What agents are written with.",
-    "chat.callables": "Methods of an agent that its clients may call.",
-    "chat.handles": "An agent as server code holds it.",
+    "chat.agent.callables": "Methods of an agent that its clients may call.",
+    "chat.runtime.handle": "An agent as server code holds it.",
     "chat.testing": "Tests of your agents.",
     "chat.client": "A client in Python.",
-    "chat.api": "The JSON API in a project of your own.",
+    "chat.http.api.router": "The JSON API in a project of your own.",
     "chat.routing": "The sockets in a project of your own.",
-    "sessions_app.manager": "Conversations without an agent.",
-    "sessions_app.handle": "One conversation without an agent.",
-    "sessions_app.context.folder": "Skills in a folder.",
-    "sessions_app.context.storage": "Skills in Django's storage.",
+    "sessions_app.public.manager": "Conversations without an agent.",
+    "sessions_app.public.handle": "One conversation without an agent.",
+    "sessions_app.context.folder_provider": "Skills in a folder.",
+    "sessions_app.context.provider_storage": "Skills in Django's storage.",
     "fibers.registry": "Durable functions.",
     "fibers.testing": "Tests of durable functions.",
 }
@@ -75,7 +75,7 @@ def _with_table(text: str, markdown: str) -> str:
 
 
 def _settings() -> list[tuple[str, ...]]:
-    from thinkproject.declarations import documented  # noqa: PLC0415 - settings must be loaded
+    from thinkproject.app_settings import documented  # noqa: PLC0415 - settings must be loaded
     from thinkproject.kernel.conf import registry  # noqa: PLC0415 - as above
 
     rows: list[tuple[str, ...]] = []

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from csp.constants import NONCE, NONE, SELF
 
-from thinkproject import connections, env, logs, places
-from thinkproject.declarations import app_settings, check_environment
+from thinkproject import connections, env, logs, paths
+from thinkproject.app_settings import app_settings, check_environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -108,7 +108,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.env_secret("REDIS_URL", doc="A Redis or Valkey; default the embedded one of the data directory.")
 USES_EMBEDDED_REDIS = not REDIS_URL
-REDIS_URL = connections.redis_address(REDIS_URL) or places.redis_url(DATA_DIR)
+REDIS_URL = connections.redis_address(REDIS_URL) or paths.redis_url(DATA_DIR)
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
@@ -167,7 +167,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # HSTS for subdomai
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-_suffix = places.directory_hash(DATA_DIR)  # cookies know no ports: two copies on one machine must not share them
+_suffix = paths.directory_hash(DATA_DIR)  # cookies know no ports: two copies on one machine must not share them
 SESSION_COOKIE_NAME = f"think_session_{_suffix}"
 CSRF_COOKIE_NAME = f"think_csrf_{_suffix}"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = USES_HTTPS

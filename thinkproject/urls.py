@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from chat.api_problems import unknown_operation
+from chat.http.api.problems import unknown_operation
 from thinkproject.api import api
 
 urlpatterns: list[URLPattern | URLResolver] = [

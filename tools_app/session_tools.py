@@ -9,11 +9,11 @@ from typing import Annotated, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sessions_app.context.blocks import SessionContext
-from sessions_app.context.changes import MODEL
-from sessions_app.context.contents import ContextState
-from sessions_app.core.context_blocks import Declaration, SearchableHistory
-from sessions_app.core.loaded_skills import LOAD_TOOL, NOT_FOUND, UNLOAD_TOOL, without_unloaded
+from sessions_app.context.history import MODEL
+from sessions_app.context.session_context import SessionContext
+from sessions_app.context.snapshot import ContextState
+from sessions_app.core.context.context_blocks import Declaration, SearchableHistory
+from sessions_app.core.context.loaded_skills import LOAD_TOOL, NOT_FOUND, UNLOAD_TOOL, without_unloaded
 from sessions_app.errors import SessionError
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.schema import json_schema

@@ -12,9 +12,9 @@ from typing import Literal
 
 from chat.client.client_tools import ClientTools
 from chat.client.errors import ClientError, RequestRefused
-from chat.client.exchange import Exchange
+from chat.client.requests import Exchange
 from chat.client.turn import Turn
-from chat.core.frames import ChatRequest, ToolApproval, ToolResult
+from chat.core.wire.frames import ChatRequest, ToolApproval, ToolResult
 from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ from typing import Any
 
 from chat.client.errors import CallFailed
 from chat.client.inbox import Gate, Inbox
-from chat.core.frames import Rpc
-from chat.core.server_frames import RpcAnswer
+from chat.core.wire.frames import Rpc
+from chat.core.wire.server_frames import RpcAnswer
 from thinkproject.kernel.jsonvalue import JSONValue
 
 

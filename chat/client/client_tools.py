@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from chat.client.turn import Call
-from chat.core.frames import ClientTool, ToolResult
+from chat.core.wire.frames import ClientTool, ToolResult
 from tools_app.core import calls
 from tools_app.core.tool import Tool, ToolContext, tool
 from tools_app.errors import ToolDeclarationInvalid

@@ -7,8 +7,8 @@ from typing import Final
 
 from chat.client.errors import TurnFailed
 from chat.client.inbox import Gate, Inbox
-from chat.core.accumulator import Accumulator, tool_name
-from chat.core.chunks import Chunk, merge
+from chat.core.wire.accumulator import Accumulator, tool_name
+from chat.core.wire.chunks import Chunk, merge
 from thinkproject.kernel.jsonvalue import JSONObject
 
 FAILED: Final = "error"

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol
 import httpx2
 import openai
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     AssistantMessage,
     Finish,
     ModelEvent,

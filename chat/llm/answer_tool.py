@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     Finish,
     FinishReason,
     ModelEvent,

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 import openai
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     AssistantMessage,
     ModelRequest,
     ModelSettings,

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Iterable
 
-from chat.core.language_model import FileContent, TextContent
+from chat.core.model.language_model import FileContent, TextContent
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 

@@ -8,7 +8,7 @@ settings do. Nothing known is 0, and then nothing is decided by counting.
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
-from chat.core.overflow import OUTPUT_TOKEN_MAX, Limits
+from chat.core.model.overflow import OUTPUT_TOKEN_MAX, Limits
 from chat.llm.conf import llm_settings
 from thinkproject.kernel.jsonvalue import JSONObject
 

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from chat.core.language_model import LanguageModel
-from chat.core.overflow import Limits
+from chat.core.model.language_model import LanguageModel
+from chat.core.model.overflow import Limits
 from chat.errors import ModelNotConfigured
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, assert_never
 
 import openai
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     AssistantMessage,
     ModelRequest,
     ReasoningContent,

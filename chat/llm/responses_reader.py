@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     Finish,
     FinishReason,
     ModelEvent,

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterable
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     LanguageModel,
     ModelEvent,
     ModelMessage,

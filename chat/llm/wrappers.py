@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from chat.core.language_model import LanguageModel, ModelEvent, ModelRequest, RetryNotice
+from chat.core.model.language_model import LanguageModel, ModelEvent, ModelRequest, RetryNotice
 from chat.errors import ModelError, SchemaRefused, StreamStalled
 from chat.llm.answer_tool import AnswerCalls, by_tool
 from thinkproject.kernel.jsonvalue import JSONObject

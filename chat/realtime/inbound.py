@@ -16,7 +16,8 @@ from functools import partial
 from typing import Final
 
 from chat.conf import chat_settings
-from chat.core import envelope, frames
+from chat.core import envelope
+from chat.core.wire import frames
 from chat.errors import FrameInvalid
 from thinkproject.kernel.json_pieces import load_in_pieces
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from chat.core import frames
+from chat.core.wire import frames
 
 
 class RecoveryNotice:

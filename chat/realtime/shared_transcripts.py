@@ -9,11 +9,11 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final
 
-from chat import live
-from chat.agent import InstanceKey
+from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
-from chat.core import frames
-from sessions_app.core.messages import StoredMessage
+from chat.core.wire import frames
+from chat.reads import snapshots
+from sessions_app.core.messages.messages import StoredMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
@@ -50,9 +50,9 @@ class _Window:
 
     def mark(self) -> Transcript:
         """Read which of its turns were stopped, and encode it if that is news. One query, none for a window at rest."""
-        stopped = frozenset(live.stopped_turns(self.waiting))
+        stopped = frozenset(snapshots.stopped_turns(self.waiting))
         if self.marked is None or self.marked[0] != stopped:
-            messages = live.marked(self.stored, stopped)
+            messages = snapshots.marked(self.stored, stopped)
             self.marked = stopped, Transcript(version=self.version, messages=messages, text=dump(messages))
         return self.marked[1]
 
@@ -80,7 +80,7 @@ class SharedTranscripts:
 
     def _look(self, key: InstanceKey) -> Transcript | Version:
         """The transcript where its window is kept, else the version to read."""
-        version = live.version_of(key)
+        version = snapshots.version_of(key)
         if version is None:
             return Transcript(version=None)
         window = self._find(version)
@@ -117,7 +117,7 @@ def _limits() -> _Limits:
 
 
 def _window(version: Version) -> _Window:
-    limits, stored = _limits(), live.window_of(version[0])
+    limits, stored = _limits(), snapshots.window_of(version[0])
     waiting = tuple(message.turn_id for message in stored if not message.placed)
     window = _Window(version=version, limits=limits, stored=stored, waiting=waiting)
     window.size = len(window.mark().text)  # encoded here, and not on the loop

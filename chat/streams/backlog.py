@@ -6,7 +6,7 @@
 Adjacent deltas are merged while they are pending; once a chunk has an offset it never changes.
 """
 
-from chat.core.chunks import Chunk, merge
+from chat.core.wire.chunks import Chunk, merge
 from chat.streams.records import Record
 from thinkproject.kernel.jsonvalue import dump
 

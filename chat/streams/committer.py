@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from django.db import Error as DatabaseError
 from django.db import transaction
 
-from chat.streams import cold
+from chat.streams import database_log
 from chat.streams.backlog import Backlog
 from chat.streams.conf import stream_settings
 from chat.streams.records import Record
@@ -146,9 +146,9 @@ class _Work:
         """Write, and the record of a step with it. Sync. Errors: `ThinkError` when the lease is lost."""
         with self.ctx_fenced():
             if self.is_unsure:
-                cold.write_missing(self.stream, self.records, self.epoch)
+                database_log.write_missing(self.stream, self.records, self.epoch)
             else:
-                cold.write_segments(self.stream, self.records, self.epoch)
+                database_log.write_segments(self.stream, self.records, self.epoch)
             if record is not None:
                 record(offsets)
 

@@ -1,6 +1,6 @@
 """Check of a stream's invariants over both tiers. For tests and for `doctor` commands; reads everything."""
 
-from chat.streams import cold
+from chat.streams import database_log
 from chat.streams.log import get_log
 from chat.streams.port import StreamLog
 from thinkproject.kernel.aio import db
@@ -11,7 +11,7 @@ ALL = 1_000_000
 async def inconsistencies(stream: str, *, log: StreamLog | None = None) -> list[str]:
     """Return what is wrong with a stream, in words; nothing when all holds."""
     hot = await (log or get_log()).read(stream, 0, ALL)
-    stored = await db(cold.cold_records, stream, 0, ALL)
+    stored = await db(database_log.cold_records, stream, 0, ALL)
     problems = []
     for name, records in (("cold", stored), ("hot", hot.records)):
         offsets = [record.offset for record in records]

@@ -7,9 +7,9 @@ import asyncio
 from weakref import WeakKeyDictionary
 
 from chat.streams.conf import stream_settings
-from chat.streams.hot import RedisLog
 from chat.streams.memory import MemoryLog
 from chat.streams.port import StreamLog
+from chat.streams.redis_log import RedisLog
 
 _redis_logs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RedisLog]] = WeakKeyDictionary()
 _memory_log = MemoryLog()

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from chat.streams.errors import Fenced
-from chat.streams.hot import new_epoch
 from chat.streams.records import Answer, Append, HotSlice, Opened, Outcome, Published, Record
+from chat.streams.redis_log import new_epoch
 from chat.streams.subscription import Subscription
 
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from chat.streams import cold
+from chat.streams import database_log
 from chat.streams.conf import stream_settings
 from chat.streams.errors import LogUnavailable
 from chat.streams.log import get_log
@@ -91,9 +91,9 @@ async def close_stream(stream: str, *, log: StreamLog | None = None) -> None:
     """
     log = log or get_log()
     try:
-        floor = await db(cold.next_cold_offset, stream)
+        floor = await db(database_log.next_cold_offset, stream)
         hot = await log.read(stream, floor, ARCHIVE_RECORDS)
-        await db(cold.archive, stream, _contiguous(floor, hot.records), hot.epoch or "")
+        await db(database_log.archive, stream, _contiguous(floor, hot.records), hot.epoch or "")
         await log.close(stream)
     except LogUnavailable:
         logger.warning("stream closes without its bell", extra={"stream": stream})
@@ -179,13 +179,13 @@ async def _page(log: StreamLog, stream: str, offset: int, *, is_thorough: bool) 
     records = _contiguous(offset, hot.records)
     following, end = offset + len(records), hot.next_offset or 0
     if len(records) < PAGE_RECORDS and (hot.next_offset is None or is_thorough or following != end):
-        stored = await db(cold.cold_records, stream, following, PAGE_RECORDS - len(records))
+        stored = await db(database_log.cold_records, stream, following, PAGE_RECORDS - len(records))
         records += _contiguous(following, [*stored, *hot.records])
         if not records:
-            end = max(end, await db(cold.next_cold_offset, stream))
+            end = max(end, await db(database_log.next_cold_offset, stream))
     return _Page(
         records=records[:PAGE_RECORDS],
-        epoch=hot.epoch or await db(cold.newest_epoch, stream),
+        epoch=hot.epoch or await db(database_log.newest_epoch, stream),
         is_hot=hot.epoch is not None,
         end=end,
         is_closed=hot.is_closed,

@@ -15,8 +15,8 @@ from typing import Any, Self, TypeVar
 
 from django.db import Error as DatabaseError
 
-from chat.core.chunks import Chunk, is_boundary, is_shown
-from chat.streams import cold
+from chat.core.wire.chunks import Chunk, is_boundary, is_shown
+from chat.streams import database_log
 from chat.streams.backlog import Backlog
 from chat.streams.committer import Committer, RecordStep
 from chat.streams.conf import stream_settings
@@ -82,7 +82,7 @@ class StreamWriter:
         self._cold_seconds = stream_settings.cold_seconds
 
     async def __aenter__(self) -> Self:
-        floor = await db(cold.next_cold_offset, self.stream)
+        floor = await db(database_log.next_cold_offset, self.stream)
         opened = await self._open(floor)
         self.epoch = opened.epoch
         self._backlog.begin(floor, opened.tail)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from django.db.models import Q
 from django.db.models.functions import MD5, Length
 
-from sessions_app.core.text_diff import MAX_CHARS, TOO_LONG, Step, Stretch, TextDiff, diff_texts, joined, stretches
+from sessions_app.core.text.text_diff import MAX_CHARS, TOO_LONG, Step, Stretch, TextDiff, diff_texts, joined, stretches
 from sessions_app.models import ContextChange
 
 MAX_CHANGES: Final = 500

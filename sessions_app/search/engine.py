@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from django.db import connection, connections
 
-from sessions_app.core.search_query import Query
+from sessions_app.core.search.search_query import Query
 from sessions_app.models import EntryWords, IndexedText, MessageWords
 from sessions_app.search import postgres, sqlite
 from sessions_app.search.ordering import PageOf, Ranked, Sql, page_sql, read_page

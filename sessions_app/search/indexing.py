@@ -10,8 +10,8 @@ from typing import Final
 
 from django.db import connection, models, transaction
 
-from sessions_app.core.messages import Role
-from sessions_app.core.words import indexed_words, text_of
+from sessions_app.core.messages.messages import Role
+from sessions_app.core.search.words import indexed_words, text_of
 from sessions_app.models import ContextEntry, EntryWords, IndexedText, Message, MessageWords
 
 SEARCHED_ROLES: Final = (Role.USER, Role.ASSISTANT)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from sessions_app.core.search_query import Phrase
+from sessions_app.core.search.search_query import Phrase
 
 Sql: TypeAlias = tuple[str, list[Any]]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.db import connection
 
-from sessions_app.core.search_query import Alternative, Phrase, Query
+from sessions_app.core.search.search_query import Alternative, Phrase, Query
 
 MANY: Final = 40_000  # estimated matches, from which on a walk over the newest rows is shorter
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from sessions_app.core.search_query import Alternative, Phrase, Query
+from sessions_app.core.search.search_query import Alternative, Phrase, Query
 
 _INSTALL: Final = (
     """CREATE VIRTUAL TABLE IF NOT EXISTS :table:_fts USING fts5(

@@ -4,7 +4,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 
-from chat.tokens import create_token
+from chat.access.api_tokens import create_token
 
 
 def make_person(name: str) -> dict[str, str]:

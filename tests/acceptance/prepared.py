@@ -1,4 +1,4 @@
-"""Databases as `thinkproject.prepare` leaves them, with people in them: made once in a run of tests and copied.
+"""Databases as `thinkproject.run.prepare` leaves them, with people in them: made once in a run of tests and copied.
 
 The folder with the originals is that of the first process that asks; those that it starts (pytest-xdist, benchmarks)
 find its path in their environment.
@@ -40,7 +40,7 @@ def folder() -> Path:
 
 def prepare(environ: Mapping[str, str]) -> None:
     """Do what `make run` does with the database before the servers start."""
-    command = [sys.executable, "-m", "thinkproject.prepare"]
+    command = [sys.executable, "-m", "thinkproject.run.prepare"]
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
 

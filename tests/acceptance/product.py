@@ -22,9 +22,10 @@ from typing import Any
 from tests.acceptance import prepared
 from tests.acceptance.hand import Hand
 from tests.acceptance.proxy import CuttingProxy
-from thinkproject import embedded, places
-from thinkproject.processes import die_with_parent
-from thinkproject.supervisor import listen
+from thinkproject import paths
+from thinkproject.run import embedded
+from thinkproject.run.processes import die_with_parent
+from thinkproject.run.supervisor import listen
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
@@ -289,7 +290,7 @@ def _start(product: Product, plan: Plan) -> None:
     for number in range(plan.webs):
         listener = listen("127.0.0.1", 0)
         product.listeners.append(listener)
-        command = [sys.executable, "-m", "thinkproject.server", "--fd", str(listener.fileno())]
+        command = [sys.executable, "-m", "thinkproject.run.server", "--fd", str(listener.fileno())]
         web = Process(f"web{number}", command, environ, folder, pass_fds=[listener.fileno()])
         web.port = listener.getsockname()[1]
         web.start()
@@ -333,9 +334,9 @@ def _add_database(product: Product, plan: Plan) -> None:
 
 def session_cookie(folder: Path) -> str:
     """What the settings call the session's cookie: copies of the product on one machine must not share it."""
-    return f"think_session_{places.directory_hash(folder)}"
+    return f"think_session_{paths.directory_hash(folder)}"
 
 
 def redis_socket(folder: Path) -> Path:
     """Where the Redis of an installation listens."""
-    return places.redis_socket(folder)
+    return paths.redis_socket(folder)

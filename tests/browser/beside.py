@@ -6,14 +6,14 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from chat.instance_rows import key_of
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
-from chat.turns.parking import answer_wait
-from sessions_app.compacting import add_compaction
-from sessions_app.context.changes import Holder
-from sessions_app.context.rows import write_text
+from chat.turns.state.parking import answer_wait
+from sessions_app.compactions.services import add_compaction
+from sessions_app.context.history import Holder
+from sessions_app.context.store import write_text
+from sessions_app.messages.services import append_messages, create_session, fork_session
 from sessions_app.models import ContextBlock
-from sessions_app.services import append_messages, create_session, fork_session
 from tools_app.models import ToolCallRecord
 
 

@@ -108,7 +108,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
     scripted = [sys.executable, "-m", "chat.llm.scripted", "--port", str(provider_port), "--rate", "60"]
     processes = [_start(scripted, environ, folder / "provider.log")]
     try:
-        processes.append(_start([sys.executable, "-m", "thinkproject.supervisor"], environ, folder / "product.log"))
+        processes.append(_start([sys.executable, "-m", "thinkproject.run.supervisor"], environ, folder / "product.log"))
         _wait(f"http://127.0.0.1:{port}/health/ready", processes, folder / "product.log")
         product = LiveProduct(port, hand, supervisor_pid=processes[-1].pid)
         cookie = session_cookie(folder / "var")

@@ -4,7 +4,7 @@ import json
 import random
 from typing import Any
 
-from chat.core.accumulator import fold
+from chat.core.wire.accumulator import fold
 from tests.browser.chat_page import ChatPage
 
 FOLD = """([chunks, seed]) => import(new URL('/static/think/testing.js', location)).then(({ applyChunk }) => {

@@ -8,9 +8,9 @@ from django.db.models import Model
 
 from bench.seed import reset_sequence
 from chat.models import AgentInstance
-from sessions_app.core.words import indexed_words
+from sessions_app.core.search.words import indexed_words
+from sessions_app.messages.services import append_messages, create_session
 from sessions_app.models import Message, MessageWords, Session
-from sessions_app.services import append_messages, create_session
 
 
 def branch(instance_id: str, parent_id: str, messages: list[dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import django
 
-from thinkproject import server
+from thinkproject.run import server
 
 SPOILED = '"seq":7'
 LIES = ("lose", "double", "swap")
@@ -28,7 +28,7 @@ def main(lie: str) -> int:
 
 
 def _spoil_deliveries() -> None:
-    from chat.outbox import Outbox
+    from chat.realtime.frame_sender import Outbox
 
     begin = Outbox.__init__
 
@@ -60,7 +60,7 @@ def _spoiled(send: Callable[[str], Awaitable[None]]) -> Callable[[str], Awaitabl
 
 
 def _make_deaf() -> None:
-    from chat.streams.hub import RedisHub
+    from chat.streams.redis_subscriber import RedisHub
 
     handle = RedisHub._handle
     heard = [0]

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from deno import find_deno_bin
 
-from thinkproject.bootstrap import trusting_this_machine
+from thinkproject.run.bootstrap import trusting_this_machine
 
 HERE = Path(__file__).resolve().parent
 IS_NEWEST = os.environ.get("TEST_CLIENTS") == "newest"

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from deno import find_deno_bin
 
-from thinkproject.processes import die_with_parent
+from thinkproject.run.processes import die_with_parent
 
 SECONDS = 30.0
 

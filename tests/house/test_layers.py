@@ -75,7 +75,7 @@ django.setup()
 from django.core.management import call_command
 
 call_command("migrate", verbosity=0)
-from sessions_app.manager import SessionManager
+from sessions_app.public.manager import SessionManager
 
 sessions = SessionManager(scope="mine")
 question = sessions.create("First").append("hi")

@@ -15,9 +15,9 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import override_settings
 
-from chat import doorbell
-from chat.agent import InstanceKey
-from chat.live import current_transcript
+from chat.agent.base import InstanceKey
+from chat.instances import notifications
+from chat.reads.snapshots import current_transcript
 from chat.testing import think_test_settings
 from fibers import testing
 from fibers.inline import first_claimable
@@ -148,14 +148,14 @@ class Stage:
 def staged() -> Iterator[QuietLoop]:
     """A loop of its own, with bells that ring on it; everything on it ends with the block."""
     loop = QuietLoop()
-    own_loop = doorbell._loop
+    own_loop = notifications._loop
     with override_settings(**SETTINGS):
-        doorbell._loop = lambda: loop  # type: ignore[assignment]  # a cached function
+        notifications._loop = lambda: loop  # type: ignore[assignment]  # a cached function
         try:
             yield loop
         finally:
             loop.run_until_complete(_end_tasks(loop))
-            doorbell._loop = own_loop
+            notifications._loop = own_loop
             loop.close()
             cache.clear()
 

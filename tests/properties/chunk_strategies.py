@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from chat.core import chunks
-from chat.core.chunks import Chunk
+from chat.core.wire import chunks
+from chat.core.wire.chunks import Chunk
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 texts = st.text(alphabet=st.characters(codec=None), max_size=6)

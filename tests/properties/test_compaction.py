@@ -9,11 +9,10 @@ from asgiref.sync import async_to_sync
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chat.core.language_model import AssistantMessage, ToolCallContent, ToolMessage
-from chat.core.prompt import to_model_messages
-from sessions_app import selectors, services
-from sessions_app.compacting import add_compaction, compactions, undo_compaction
-from sessions_app.core.compaction import (
+from chat.core.context.prompt import to_model_messages
+from chat.core.model.language_model import AssistantMessage, ToolCallContent, ToolMessage
+from sessions_app.compactions.services import add_compaction, compactions, undo_compaction
+from sessions_app.core.compaction.compaction import (
     Bounds,
     CompactionResult,
     Overlay,
@@ -24,9 +23,10 @@ from sessions_app.core.compaction import (
     stored_range,
     summary_message,
 )
-from sessions_app.core.parts import is_pending, is_settled, is_tool
-from sessions_app.core.tree import path_to
+from sessions_app.core.messages.parts import is_pending, is_settled, is_tool
+from sessions_app.core.messages.tree import path_to
 from sessions_app.errors import SessionError
+from sessions_app.messages import selectors, services
 from sessions_app.models import Message
 from sessions_app.testing import text_message
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.core.accumulator import Accumulator, fold
-from chat.core.chunks import Chunk, is_shown, merge, validate
+from chat.core.wire.accumulator import Accumulator, fold
+from chat.core.wire.chunks import Chunk, is_shown, merge, validate
 from tests.properties.chunk_strategies import deltas, streams
 from thinkproject.kernel.jsonvalue import dump, load
 

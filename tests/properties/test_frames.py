@@ -5,8 +5,8 @@ import contextlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.core import frames
-from chat.core.frames import ClientFrame, ClientTool
+from chat.core.wire import frames
+from chat.core.wire.frames import ClientFrame, ClientTool
 from chat.errors import FrameInvalid
 from tests.properties.chunk_strategies import any_chunk, json_values, texts
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load

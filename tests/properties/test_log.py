@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from chat.core import chunks
+from chat.core.wire import chunks
 from chat.streams import reader, writer
 from chat.streams.consistency import inconsistencies
 from chat.streams.errors import LogUnavailable

@@ -3,10 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.core.accumulator import fold
-from chat.core.chunks import Chunk
-from chat.core.context_policy import PRESETS, ContextPolicy, truncate
-from chat.core.language_model import (
+from chat.core.context.context_policy import PRESETS, ContextPolicy, truncate
+from chat.core.context.prompt import to_model_messages, with_last_calls
+from chat.core.model.language_model import (
     AssistantMessage,
     FileContent,
     ModelMessage,
@@ -16,7 +15,8 @@ from chat.core.language_model import (
     ToolMessage,
     UserMessage,
 )
-from chat.core.prompt import to_model_messages, with_last_calls
+from chat.core.wire.accumulator import fold
+from chat.core.wire.chunks import Chunk
 from tests.properties.chunk_strategies import streams, ui_messages
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sessions_app import selectors, services
-from sessions_app.core.limits import fit_row, sanitise
-from sessions_app.core.messages import parse_message, to_content, to_ui
-from sessions_app.core.parts import (
+from sessions_app.core.messages.limits import fit_row, sanitise
+from sessions_app.core.messages.messages import parse_message, to_content, to_ui
+from sessions_app.core.messages.parts import (
     MOVES,
     SETTLED,
     Approval,
@@ -20,12 +19,13 @@ from sessions_app.core.parts import (
     apply_result,
     pending_calls,
 )
-from sessions_app.core.repair import repair_messages
-from sessions_app.core.shortening import json_length, shorten, text_head, text_length
-from sessions_app.core.tree import branches, newest_leaf, path_to
+from sessions_app.core.messages.repair import repair_messages
+from sessions_app.core.messages.shortening import json_length, shorten, text_head, text_length
+from sessions_app.core.messages.tree import branches, newest_leaf, path_to
 from sessions_app.errors import MessageInvalid
+from sessions_app.messages import selectors, services
+from sessions_app.messages.services import Leaf
 from sessions_app.models import Message
-from sessions_app.services import Leaf
 from sessions_app.testing import text_message
 from thinkproject.kernel.jsonvalue import byte_size, dump, load
 

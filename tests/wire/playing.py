@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 
-from chat.callables import client_callable
-from chat.core.chunks import Chunk
-from chat.core.language_model import (
+from chat.agent.callables import client_callable
+from chat.core.model.language_model import (
     Finish,
     FinishReason,
     ModelEvent,
@@ -19,6 +18,7 @@ from chat.core.language_model import (
     ToolCallStart,
     UserMessage,
 )
+from chat.core.wire.chunks import Chunk
 from chat.errors import CallRefused, ModelRejected
 from chat.think import Think, Tool, tool
 from tests.wire.recordings import Event

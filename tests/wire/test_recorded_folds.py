@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from chat.core import chunks
-from chat.core.accumulator import Accumulator, fold
-from chat.core.chunks import Chunk
+from chat.core.wire import chunks as wire_chunks
+from chat.core.wire.accumulator import Accumulator, fold
+from chat.core.wire.chunks import Chunk
 from tests.wire.recordings import NAMES, amended, events
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -77,7 +77,7 @@ def test_stream_without_content_is_not_stored(stream: Stream) -> None:
 def test_continuation_differs_from_the_recording_in_its_stamped_id_only(stream: Stream) -> None:
     transcript = stream.transcript or []
     assert fold(stream.chunks) not in transcript
-    stamped = chunks.start(transcript[-1]["id"])
+    stamped = wire_chunks.start(transcript[-1]["id"])
     assert fold([stamped, *stream.chunks[1:]]) == transcript[-1]
 
 

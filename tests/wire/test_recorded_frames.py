@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from chat.core import chunks, frames, side_frames
+from chat.core.wire import chunks, extension_frames, frames
 from tests.wire.recordings import NAMES, client_text, frames_of, with_decoded_body
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -21,7 +21,7 @@ def encode_like(frame: JSONObject) -> str:
         case "cf_agent_state":
             return frames.state(frame["state"])
         case "cf_agent_mcp_servers":
-            return side_frames.mcp_servers()
+            return extension_frames.mcp_servers()
         case "cf_agent_chat_clear":
             return frames.clear()
         case "cf_agent_message_updated":

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import pytest
 
-from chat.core.handshake import (
+from chat.core.wire.handshake import (
     Action,
     FailedTurn,
     FinishedTurn,

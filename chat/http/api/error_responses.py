@@ -7,8 +7,8 @@ operation, with `openapi_extra=declares(409)`.
 from http import HTTPStatus
 from typing import Any, Final
 
-from chat.api_problems import CONTENT_TYPE
-from chat.api_schemas import Problem
+from chat.http.api.problems import CONTENT_TYPE
+from chat.http.api.schemas import Problem
 from thinkproject.kernel.jsonvalue import JSONObject
 
 _SAFE: Final = frozenset({"get", "head", "options"})

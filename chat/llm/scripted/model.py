@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from chat.core.language_model import ModelEvent, ModelRequest
+from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.errors import NetworkLost
 from chat.llm.adapter import known_call_ids
 from chat.llm.chat_completions import chat_messages, chat_settings, chat_tool_choice

@@ -14,16 +14,17 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.test.utils import override_settings
 
-from chat import live, registry
-from chat.addresses import is_root_name
-from chat.agent import InstanceKey
-from chat.doorbell import group_of
-from chat.handles import AgentHandle
-from chat.health import readiness
+from chat.agent import registry
+from chat.agent.base import InstanceKey
+from chat.http.health import readiness
+from chat.instances.addresses import is_root_name
+from chat.instances.notifications import group_of
+from chat.instances.waiting import wait_until
+from chat.management.terminal import BOLD, RESET, Screen
 from chat.management.users import find_user
-from chat.terminal import BOLD, RESET, Screen
-from chat.turns.status import TurnStatus
-from chat.waiting import wait_until
+from chat.reads import snapshots
+from chat.runtime.handle import AgentHandle
+from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.inline import working_for
 from fibers.models import Fiber
@@ -179,10 +180,10 @@ class Talk:
         await asyncio.sleep(PATIENCE_SECONDS)
         if self._screen.has_begun:
             return
-        turn = await db(live.find_turn, self._key, request_id=self._screen.request_id)
+        turn = await db(snapshots.find_turn, self._key, request_id=self._screen.request_id)
         if turn is None or turn.status is not TurnStatus.PENDING:
             return
-        waiting = (await db(live.snapshot, self._key, self._key.owner_id or 0)).turns
+        waiting = (await db(snapshots.snapshot, self._key, self._key.owner_id or 0)).turns
         if waiting and waiting[0].status is TurnStatus.RUNNING:
             self._screen.note("(waiting for an earlier answer in this conversation)")
         else:

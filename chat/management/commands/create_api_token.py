@@ -6,8 +6,8 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
+from chat.access.api_tokens import create_token
 from chat.errors import InputInvalid
-from chat.tokens import create_token
 
 
 class Command(BaseCommand):

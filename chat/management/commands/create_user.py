@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import IntegrityError, transaction
 
+from chat.access.sign_in import refuse_in_production
 from chat.errors import SignInDenied
-from chat.sign_in import refuse_in_production
 
 FILLED_HERE = ("password", "last_login", "date_joined")
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from tqdm import tqdm
 
-from chat.retention import POLICIES, prune_all
+from chat.operations.retention import POLICIES, prune_all
 
 
 class Command(BaseCommand):

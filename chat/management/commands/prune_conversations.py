@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from tqdm import tqdm
 
-from chat.conversation_pruning import MAX_COUNTED, PlannedConversation, PruneRule, plan_pruning, prune_by_rule
+from chat.conversations.pruning import MAX_COUNTED, PlannedConversation, PruneRule, plan_pruning, prune_by_rule
 from chat.errors import InputInvalid
 
 

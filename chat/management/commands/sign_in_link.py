@@ -8,9 +8,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
+from chat.access.sign_in import create_link
 from chat.errors import SignInDenied
 from chat.management.users import find_user
-from chat.sign_in import create_link
 
 
 class Command(BaseCommand):

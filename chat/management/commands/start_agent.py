@@ -14,7 +14,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from chat import registry
+from chat.agent import registry
 
 AGENTS = """\
 from chat.think import Think

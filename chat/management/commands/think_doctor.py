@@ -25,7 +25,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from chat.health import readiness
+from chat.http.health import readiness
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import ChoiceKind
 from chat.llm.registry import default_choice

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from sessions_app.errors import SessionNotFound
-from sessions_app.manager import SessionManager
+from sessions_app.public.manager import SessionManager
 
 
 class Command(BaseCommand):

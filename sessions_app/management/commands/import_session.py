@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
 from sessions_app.errors import ExportInvalid
-from sessions_app.importing import import_session, lines_of
+from sessions_app.transfer.import_session import import_session, lines_of
 
 
 class Command(BaseCommand):

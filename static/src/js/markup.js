@@ -1,5 +1,5 @@
 // Text without the marks of Markdown, for lines that are not rendered, such as titles. Pure. The server does the same with
-// what a search shows (sessions_app/core/plain_text.py).
+// what a search shows (sessions_app/core/messages/plain_text.py).
 
 const EMPTY_LINE = /^[ \t]*(?:(?:`{3,}|~{3,})[^\n`]*|(?:[-*_][ \t]*){3,})$\n?/gm;
 const LINE_MARK = /^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+(?:\[[ xX]\][ \t]+)?)/gm;

@@ -11,10 +11,10 @@ from typing import Any
 
 from django.core.cache import cache
 
-from chat.callables import StreamResult, client_callable
+from chat.agent.callables import StreamResult, client_callable
 from chat.client import ChatClient
-from chat.core import frames
-from chat.core import side_frames as side
+from chat.core.wire import extension_frames as side
+from chat.core.wire import frames
 from chat.errors import CallRefused
 from chat.think import (
     USE_LOOP,

@@ -3,8 +3,8 @@
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
-from chat.agent import InstanceKey
-from chat.handles import AgentHandle
+from chat.agent.base import InstanceKey
+from chat.runtime.handle import AgentHandle
 
 
 def save(person: str, agent: str, name: str, text: str) -> str:

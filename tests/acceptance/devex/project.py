@@ -79,7 +79,7 @@ from django.contrib import admin
 from django.http import HttpResponse
 from django.urls import include, path
 
-from chat.api import build_api
+from chat.http.api.router import build_api
 
 urlpatterns = [
     path("admin/", admin.site.urls),
@@ -160,7 +160,7 @@ django.setup()
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from chat.tokens import create_token
+from chat.access.api_tokens import create_token
 
 ann = get_user_model().objects.get(email="ann@example.com")
 client = Client()

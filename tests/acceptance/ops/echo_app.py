@@ -6,8 +6,8 @@ import logging
 import sys
 from typing import Any
 
-from thinkproject.bounded_requests import BodyPolicy
-from thinkproject.server import ThinkServer, log_action, server_options
+from thinkproject.run.bounded_requests import BodyPolicy
+from thinkproject.run.server import ThinkServer, log_action, server_options
 
 FRAME = "x" * 65_536
 FRAMES = 20_000  # 1.3 GB: more than any buffer

@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.ops.test_server import UVICORN
 from tests.acceptance.product import Process, base_environ, wait_for
-from thinkproject.supervisor import listen
+from thinkproject.run.supervisor import listen
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -25,7 +25,7 @@ PIECE = b"a" * (256 * KIB)
 def web(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Process]:
     with listen("127.0.0.1", 0) as listener:
         fd = str(listener.fileno())
-        ours = [sys.executable, "-m", "thinkproject.server", "--fd", fd]
+        ours = [sys.executable, "-m", "thinkproject.run.server", "--fd", fd]
         other = [sys.executable, "-m", *UVICORN, "--fd", fd, "thinkproject.asgi:application"]
         command = ours if request.param == "server" else other
         process = Process("web", command, base_environ(tmp_path), tmp_path, pass_fds=[listener.fileno()])

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 
 from tests.acceptance.ops.test_server import UVICORN, counts, start_server
 from tests.acceptance.product import Process, wait_for
-from thinkproject.supervisor import listen
+from thinkproject.run.supervisor import listen
 
 EXIT_SECONDS = 5.0
 HEARTBEAT = 0.5

@@ -26,7 +26,7 @@ OFFLINE = {
 
 def _has_all_services(run: Run) -> bool:
     commands = " ".join(pids_of(run.data_dir).values())
-    return all(word in commands for word in ("valkey-server", "thinkproject.server", " worker ", " beat "))
+    return all(word in commands for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "))
 
 
 def test_a_fresh_machine_gets_a_page_and_ctrl_c_leaves_no_process(make_run: Callable[..., Run]) -> None:
@@ -87,7 +87,7 @@ def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, mak
 
 def test_a_killed_child_is_started_again(running: Run) -> None:
     kills = running.output.count("ended (SIGKILL)")
-    for word in ("valkey-server", "thinkproject.server", " worker ", " beat "):
+    for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "):
         before = running.child(word)
         os.kill(before, signal.SIGKILL)
         wait_for(partial(_is_new, running, word, before), seconds=20, what=f"a new {word}")
@@ -96,7 +96,7 @@ def test_a_killed_child_is_started_again(running: Run) -> None:
 
 
 def test_children_die_with_a_killed_supervisor_and_the_next_start_works(running: Run) -> None:
-    os.kill(running.child("thinkproject.supervisor"), signal.SIGKILL)
+    os.kill(running.child("thinkproject.run.supervisor"), signal.SIGKILL)
 
     wait_for(lambda: pids_of(running.data_dir) == {}, seconds=20, what="the end of all children")
     running.start().wait_until_ready()
@@ -112,13 +112,13 @@ def test_what_was_left_by_a_power_cut_does_not_stop_the_next_start(running: Run)
 
 
 def test_an_edit_restarts_web_and_worker_and_nothing_else(running: Run, tree: Path) -> None:
-    before = {word: running.child(word) for word in ("valkey-server", "thinkproject.server", " worker ", " beat ")}
+    before = {word: running.child(word) for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat ")}
 
     agents = tree / "chat" / "apps.py"
     agents.write_text(agents.read_text(encoding="utf-8") + "\n", encoding="utf-8")
 
     wait_for(lambda: "apps.py changed" in running.output, seconds=10, what="noticing the edit")
-    for word in ("thinkproject.server", " worker "):
+    for word in ("thinkproject.run.server", " worker "):
         wait_for(partial(_is_new, running, word, before[word]), seconds=20, what=f"a new {word}")
     for word in ("valkey-server", " beat "):
         assert running.child(word) == before[word]

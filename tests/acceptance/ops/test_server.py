@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.acceptance.product import Process, base_environ, wait_for
-from thinkproject.supervisor import listen
+from thinkproject.run.supervisor import listen
 
 MIB = 1024 * 1024
 UVICORN = [

@@ -2,9 +2,9 @@
 
 from django.core.cache import cache
 
-from chat.instance_rows import key_of
+from chat.instances.rows import key_of
 from chat.models import Turn
-from chat.turns.parking import answer_wait
+from chat.turns.state.parking import answer_wait
 from tools_app.models import ToolCallRecord
 
 

@@ -21,7 +21,7 @@ django.setup()
 
 from django.db import transaction  # noqa: E402 - after the set-up
 
-from chat.core import chunks  # noqa: E402 - as above
+from chat.core.wire import chunks  # noqa: E402 - as above
 from chat.streams.reader import close_stream  # noqa: E402 - as above
 from chat.streams.writer import StreamWriter  # noqa: E402 - as above
 

@@ -12,14 +12,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from chat.agent import InstanceKey
-from chat.instance_rows import ensure_instance
+from chat.agent.base import InstanceKey
+from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, Turn
-from chat.streams.cold import write_segments
+from chat.streams.database_log import write_segments
 from chat.streams.log import close_logs
 from chat.streams.records import Record
 from fibers.models import Fiber
-from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages
+from sessions_app.messages.services import Leaf, place_messages, put_assistant, queue_messages
 from tests.db.chat.use_chat import Page
 from thinkproject.api import api
 from thinkproject.kernel.ids import new_id

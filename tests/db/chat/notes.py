@@ -9,9 +9,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat import registry
-from chat.agent import InstanceKey
-from chat.callables import client_callable
+from chat.agent import registry
+from chat.agent.base import InstanceKey
+from chat.agent.callables import client_callable
 from chat.errors import InstanceNotFound
 from chat.llm.scripted import ScriptedModel
 from chat.think import Think

@@ -16,16 +16,17 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from chat import attachments, tokens
+from chat.access import api_tokens
 from chat.agents import Assistant
+from chat.files import attachments
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.log import close_logs
 from chat.think import SessionSetup, StoredSkills
-from sessions_app.compacting import add_compaction
-from sessions_app.context import rows
-from sessions_app.context.changes import Holder
-from sessions_app.core.context_blocks import Entry
+from sessions_app.compactions.services import add_compaction
+from sessions_app.context import store
+from sessions_app.context.history import Holder
+from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
@@ -207,8 +208,8 @@ def _skills(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def remember(holder: Holder) -> None:
-    rows.write_text(holder, "memory", lambda _held: SECRET)
-    rows.put_entry(holder, "skills", Entry(key="tea", content=SECRET))
+    store.write_text(holder, "memory", lambda _held: SECRET)
+    store.put_entry(holder, "skills", Entry(key="tea", content=SECRET))
 
 
 @pytest.fixture(autouse=True)
@@ -231,7 +232,7 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: 
     question = ToolPause(status=CallStatus.ASKED, approval_id="apr_1")
     asked = ToolCall(call_id="alices-call", tool_name="pay", input={"amount": 1})
     call = pause_call(asked, question, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
-    tokens.create_token(alice, name="hers")
+    api_tokens.create_token(alice, name="hers")
     submission = make_turn(instance, status="pending", trigger="program", idempotency_key="hers", started_at=None)
     assert instance.session_id is not None
     summary = add_compaction(
@@ -422,7 +423,7 @@ def test_a_page_before_her_message_shows_nothing_of_hers(
 
 def test_a_name_is_the_callers_own(hers: Hers, alice: User, bob: User) -> None:
     path = "/agents/assistant/talk/get-messages"
-    _row, secret = tokens.create_token(bob, name="his")
+    _row, secret = api_tokens.create_token(bob, name="his")
     client = client_of(bob)
     before = all_rows()
     for reply in (client.get(path), Client().get(f"{path}?token={secret}")):

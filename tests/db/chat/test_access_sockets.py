@@ -14,8 +14,8 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as BrowserSession
 from django.test import Client
 
-from chat import tokens
-from chat.core import frames
+from chat.access import api_tokens
+from chat.core.wire import frames
 from chat.models import AgentInstance, Turn
 from chat.routing import websocket_urlpatterns
 from tests.db.chat.access_rows import all_rows, keep
@@ -117,7 +117,7 @@ async def test_nobody_is_closed_with_4401(hers: Turn, path: str, code: int) -> N
 
 @pytest.mark.parametrize("path", ["/agents/nobody/x", "/agents/assistant/x/sub/child/y", "/agents/assistant/%2E%2E"])
 async def test_an_unknown_address_is_closed_with_4404(bob: User, path: str) -> None:
-    _row, secret = await sync_to_async(tokens.create_token)(bob, name="t")
+    _row, secret = await sync_to_async(api_tokens.create_token)(bob, name="t")
     socket = connection(path, query=f"token={secret}")
     assert await socket.connect(timeout=5) == (True, None)
     closed = await socket.receive_output(timeout=5)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from chat import live
-from chat.handles import AgentHandle
 from chat.llm.scripted import ScriptedModel
+from chat.reads import snapshots
 from chat.realtime.path_changes import PAUSE_SECONDS
+from chat.runtime.handle import AgentHandle
 from tests.db.chat.conftest import text_message
 from tests.db.chat.turns.agents import MODELS
 from tests.inprocess.stage import Stage, person, staged
@@ -48,13 +48,13 @@ def test_a_burst_is_sent_as_two_transcripts_and_read_once_for_all_tabs(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [f"added-{number}" for number in range(CALLS)]
-    reads, read = [], live.window_of
+    reads, read = [], snapshots.window_of
 
     def counted(session_id: str) -> Any:
         reads.append(session_id)
         return read(session_id)
 
-    monkeypatch.setattr(live, "window_of", counted)
+    monkeypatch.setattr(snapshots, "window_of", counted)
 
     async def play() -> None:
         for _ in range(TABS):

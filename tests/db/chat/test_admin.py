@@ -9,9 +9,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chat import attachments, tokens
+from chat.access import api_tokens
+from chat.files import attachments
 from chat.models import AgentInstance, ApiToken, Attachment, StreamSegment, Turn
-from chat.turns.status import TurnStatus
+from chat.turns.state.status import TurnStatus
 from fibers.models import Fiber, FiberStep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.kernel.jsonvalue import fingerprint
@@ -54,7 +55,7 @@ def test_lists_cost_the_same_for_any_length(
             instance = make_instance(alice)
             turn = say(instance, "q", "a")
             StreamSegment.objects.create(stream=turn.id, first_offset=0, last_offset=0, data="{}")
-            tokens.create_token(alice, name="t")
+            api_tokens.create_token(alice, name="t")
             attachments.store_bytes(alice.pk, b"x", name="a.txt")
 
     def cost() -> list[str]:
@@ -111,7 +112,7 @@ def test_a_failed_turn_runs_again(client: Client, staff: User, conversation: Age
 
 
 def test_a_token_is_revoked_and_never_shown(client: Client, staff: User, alice: User) -> None:
-    row, secret = tokens.create_token(alice, name="laptop")
+    row, secret = api_tokens.create_token(alice, name="laptop")
     page = client.get(f"/admin/think_chat/apitoken/{row.pk}/change/").content.decode()
     assert row.token_hash not in page
     assert secret not in page

@@ -16,18 +16,21 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pydantic import BaseModel
 
-from chat import attachments, doorbell, instances, table_sizes
 from chat.agents import Assistant
-from chat.conversation_pruning import PruneRule, plan_pruning, prune_by_rule, prune_conversations
+from chat.conversations import services
+from chat.conversations.pruning import PruneRule, plan_pruning, prune_by_rule, prune_conversations
 from chat.errors import InputInvalid
-from chat.instance_config import save_config
-from chat.instance_rows import ensure_instance, key_of
+from chat.files import attachments
+from chat.instances import notifications
+from chat.instances.config import save_config
+from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance, Turn
-from chat.table_sizes import database_size
-from sessions_app import selectors
-from sessions_app.compacting import add_compaction
+from chat.operations import table_sizes
+from chat.operations.table_sizes import database_size
+from sessions_app.compactions.services import add_compaction
+from sessions_app.messages import selectors
+from sessions_app.messages.services import append_messages, fork_session
 from sessions_app.models import Compaction, Message, Session
-from sessions_app.services import append_messages, fork_session
 from sessions_app.testing import make_session
 from tests.db.chat.conftest import make_turn, say, text_message
 
@@ -89,7 +92,7 @@ def test_what_is_pinned_not_archived_or_busy_stays(alice: User, make_instance: M
     child = ensure_instance(key_of(below).below("assistant", "child"))
     grow_old(pinned, busy, below, free)
     grow_old(shown, archived=False)
-    instances.pin_instance(pinned, is_pinned=True)
+    services.pin_instance(pinned, is_pinned=True)
     make_turn(busy, status="parked")
     make_turn(child, status="running")
     plan = plan_pruning(PruneRule(days=30), NOW)
@@ -144,7 +147,7 @@ def test_a_fork_of_a_fork_whose_origin_is_gone_is_counted(alice: User, make_inst
     first = fork_session(origin.session_id or "", "a1", scope=middle.pk)
     append_messages(first.pk, [text_message("mine", "user")])
     second = fork_session(first.pk, "mine", scope=last.pk)
-    instances.delete_instance(middle)
+    services.delete_instance(middle)
     grow_old(origin)
     assert plan_pruning(PruneRule(days=30), NOW).staying_count == 2
     assert sum(prune_by_rule(PruneRule(days=30), NOW)) == 1
@@ -160,9 +163,9 @@ def test_who_wakes_up_before_it_goes_is_spared(
 
     def somebody_writes(instance: AgentInstance, **given: Any) -> bool:
         say(row, "q2", "a2")
-        return instances.delete_instance(instance, **given)
+        return services.delete_instance(instance, **given)
 
-    monkeypatch.setattr("chat.conversation_pruning.delete_instance", somebody_writes)
+    monkeypatch.setattr("chat.conversations.pruning.delete_instance", somebody_writes)
     assert sum(prune_by_rule(PruneRule(days=30), NOW)) == 0
     row.refresh_from_db()
     assert (Message.objects.count(), row.generation) == (4, 0)
@@ -326,7 +329,7 @@ def test_a_summary_that_staff_changes_is_told_to_open_pages(
     conversation: AgentInstance, staff: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Any] = []
-    monkeypatch.setattr(doorbell, "ring_on_commit", lambda group, event: told.append(event["session_id"]))
+    monkeypatch.setattr(notifications, "ring_on_commit", lambda group, event: told.append(event["session_id"]))
     session_id = conversation.session_id or ""
     made = add_compaction(session_id, first_id="q1", last_id="a1", summary="In short.")
     alone = add_compaction(make_session("u: hi").pk, first_id="u1", last_id="u1", summary="In short.")

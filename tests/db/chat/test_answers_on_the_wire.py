@@ -10,11 +10,12 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import OperationalError
 
-from chat import live, requests
-from chat.instance_rows import key_of
+from chat.instances.rows import key_of
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
-from chat.outbox import Outbox
+from chat.reads import snapshots
+from chat.realtime import commands
+from chat.realtime.frame_sender import Outbox
 from fibers.testing import run_until_idle, worker
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
@@ -213,7 +214,7 @@ async def test_an_answer_between_the_last_chunk_and_the_end_is_told_again(connec
         told.append(json.loads(text))
 
     observer = Outbox(take, key, int(row.instance.owner_id or 0))
-    turn = await db(live.find_turn, key, request_id="r1")
+    turn = await db(snapshots.find_turn, key, request_id="r1")
     assert turn is not None
     if was_told:
         await observer.message_updated(row.session_id, turn.assistant_id)
@@ -289,7 +290,7 @@ async def test_an_answer_that_cannot_be_stored_is_taken_back(connect: Connect, m
 
     tab = await connect()
     [call] = open_calls(await ask(tab, LOCATE))
-    monkeypatch.setattr(requests, "reply_to_call", locked)
+    monkeypatch.setattr(commands, "reply_to_call", locked)
     await result(tab, call)
     shown = (await frames_until(tab, "cf_agent_chat_messages"))[-1]["messages"]
     assert [part["state"] for part in shown[-1]["parts"] if "toolCallId" in part] == ["input-available"]

@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat import tokens
-from chat.auth import authenticate_scope, recheck
+from chat.access import api_tokens
+from chat.access.auth import authenticate_scope, recheck
 from chat.errors import OriginDenied
 from chat.models import ApiToken
 
@@ -87,7 +87,7 @@ def test_nobody_is_nobody(db: None, settings: Any) -> None:
 
 
 def test_a_bearer_needs_no_origin(alice: User) -> None:
-    _token, secret = tokens.create_token(alice, name="t")
+    _token, secret = api_tokens.create_token(alice, name="t")
     by_header = scope(origin=None, headers=[(b"authorization", f"Bearer {secret}".encode())])
     by_query = scope(origin="http://evil.example", query_string=f"_pk=1&token={secret}".encode())
     for given in (by_header, by_query):
@@ -172,7 +172,7 @@ def test_whatever_ends_authority_ends_live_connections(
 
 @pytest.mark.parametrize("change", ["revoke", "expire", "deactivate", "delete"])
 def test_a_token_that_ended_ends_live_connections(alice: User, change: str) -> None:
-    token, secret = tokens.create_token(alice, name="t")
+    token, secret = api_tokens.create_token(alice, name="t")
     credential = authenticate_scope(scope(query_string=f"token={secret}".encode()))
     assert credential is not None
     with CaptureQueriesContext(connection) as queries:
@@ -180,7 +180,7 @@ def test_a_token_that_ended_ends_live_connections(alice: User, change: str) -> N
     assert len(queries) == 1
     match change:
         case "revoke":
-            assert tokens.revoke_token(token.pk)
+            assert api_tokens.revoke_token(token.pk)
         case "expire":
             ApiToken.objects.update(expires_at=timezone.now())
         case "deactivate":

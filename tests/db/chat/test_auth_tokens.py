@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat import tokens
+from chat.access import api_tokens
 from chat.errors import InputInvalid
 from chat.models import ApiToken
 
@@ -24,14 +24,14 @@ def call(secret: str, method: str = "GET", path: str = "/api/v1/instances", **ex
 
 
 def test_a_token_opens_the_api_without_csrf(alice: User) -> None:
-    _row, secret = tokens.create_token(alice, name="ci")
+    _row, secret = api_tokens.create_token(alice, name="ci")
     assert call(secret).status_code == 200
     body = b'{"agent": "assistant"}'
     assert call(secret, "POST", data=body, content_type="application/json").status_code == 201
 
 
 def test_only_its_hash_is_stored(alice: User) -> None:
-    row, secret = tokens.create_token(alice, name="ci")
+    row, secret = api_tokens.create_token(alice, name="ci")
     stored = ApiToken.objects.filter(pk=row.pk).values_list()[0]
     assert not any(secret in str(value) for value in stored)
     assert secret.startswith(row.prefix)
@@ -40,11 +40,11 @@ def test_only_its_hash_is_stored(alice: User) -> None:
 
 @pytest.mark.parametrize("change", ["revoke", "expire", "deactivate"])
 def test_one_that_ended_opens_nothing(alice: User, change: str) -> None:
-    row, secret = tokens.create_token(alice, name="ci", days=1)
+    row, secret = api_tokens.create_token(alice, name="ci", days=1)
     match change:
         case "revoke":
-            assert tokens.revoke_token(row.pk)
-            assert not tokens.revoke_token(row.pk)
+            assert api_tokens.revoke_token(row.pk)
+            assert not api_tokens.revoke_token(row.pk)
         case "expire":
             ApiToken.objects.update(expires_at=timezone.now())
         case "deactivate":
@@ -61,7 +61,7 @@ def test_a_wrong_token_is_not_saved_by_a_cookie(alice: User) -> None:
 
 
 def test_a_token_in_the_query_opens_no_api(alice: User) -> None:
-    _row, secret = tokens.create_token(alice, name="ci")
+    _row, secret = api_tokens.create_token(alice, name="ci")
     assert Client().get(f"/api/v1/instances?token={secret}").status_code == 401
 
 
@@ -74,7 +74,7 @@ def test_a_cookie_needs_the_csrf_token(alice: User) -> None:
 
 
 def test_its_use_is_written_now_and_then(alice: User) -> None:
-    _row, secret = tokens.create_token(alice, name="ci")
+    _row, secret = api_tokens.create_token(alice, name="ci")
     call(secret)
     first = ApiToken.objects.get().used_at
     assert first is not None
@@ -89,7 +89,7 @@ def test_its_use_is_written_now_and_then(alice: User) -> None:
 @pytest.mark.parametrize(("name", "days"), [("", None), ("  ", None), ("x" * 101, None), ("ok", 0), ("ok", -1)])
 def test_a_token_needs_a_name_and_a_life(alice: User, name: str, days: int | None) -> None:
     with pytest.raises(InputInvalid):
-        tokens.create_token(alice, name=name, days=days)
+        api_tokens.create_token(alice, name=name, days=days)
 
 
 def test_the_command_prints_it_once(alice: User) -> None:
@@ -109,11 +109,11 @@ def test_the_command_refuses_unknown_and_inactive_users(alice: User) -> None:
 
 
 def test_ended_ones_are_pruned_after_a_while(alice: User) -> None:
-    old, _ = tokens.create_token(alice, name="old")
-    fresh, _ = tokens.create_token(alice, name="fresh")
-    tokens.create_token(alice, name="live")
+    old, _ = api_tokens.create_token(alice, name="old")
+    fresh, _ = api_tokens.create_token(alice, name="fresh")
+    api_tokens.create_token(alice, name="live")
     ApiToken.objects.filter(pk=old.pk).update(revoked_at=timezone.now() - timedelta(days=91))
-    tokens.revoke_token(fresh.pk)
-    assert tokens.prune_tokens(dry_run=True) == 1
-    assert tokens.prune_tokens() == 1
+    api_tokens.revoke_token(fresh.pk)
+    assert api_tokens.prune_tokens(dry_run=True) == 1
+    assert api_tokens.prune_tokens() == 1
     assert set(ApiToken.objects.values_list("name", flat=True)) == {"fresh", "live"}

@@ -11,8 +11,8 @@ from celery import Celery
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from chat import registry
-from chat.core.language_model import ModelEvent, ModelRequest, TextDelta
+from chat.agent import registry
+from chat.core.model.language_model import ModelEvent, ModelRequest, TextDelta
 from chat.llm.scripted import ScriptedModel
 from chat.testing import agent_client, think_test_settings
 from chat.think import Think, Tool, tool

@@ -9,11 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from chat.agent import InstanceKey
-from chat.live import current_transcript
+from chat.agent.base import InstanceKey
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
-from chat.terminal import Screen
+from chat.management.terminal import Screen
+from chat.reads.snapshots import current_transcript
 from fibers.models import Fiber
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 

@@ -9,7 +9,7 @@ import pytest
 import redis
 from django.test import Client
 
-from chat.health import WORKER_KEY, note_worker
+from chat.http.health import WORKER_KEY, note_worker
 from thinkproject.kernel import threads
 from thinkproject.kernel.aio import tool_code
 

@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.core import frames
+from chat.core.wire import frames
 from chat.realtime import inbound
 from tests.db.chat.conftest import text_message
 from tests.db.chat.test_access_sockets import connection, cookie_of

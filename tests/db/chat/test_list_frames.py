@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.instances import rename_instance, title_of
+from chat.conversations.services import rename_instance, title_of
 from chat.models import AgentInstance
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject

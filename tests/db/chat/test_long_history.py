@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from chat import policy
-from chat.instance_rows import key_of
-from chat.live import snapshot
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, new_turn_id
-from chat.transcripts import transcript
-from chat.turns.admission import TurnRequest, admit, clear_instance
-from chat.turns.intake import Submit
+from chat.reads.snapshots import snapshot
+from chat.reads.transcripts import transcript
+from chat.turns.admission.admission import TurnRequest, admit, clear_instance
+from chat.turns.admission.intake import Submit
+from chat.turns.state import policies
 from fibers import leases
 from fibers.models import Fiber, new_fiber_id
 from tests.db.costs import cost, take_statistics
@@ -84,7 +84,7 @@ def _snapshot(instance: AgentInstance, under_way: int) -> None:
 
 STEPS: dict[str, Callable[[AgentInstance], object]] = {
     "look at an idle conversation": lambda instance: _snapshot(instance, 0),
-    "may another turn be asked for": lambda instance: policy.check_admission(instance),
+    "may another turn be asked for": lambda instance: policies.check_admission(instance),
     "accept a turn": _admit,
     "accept another turn": _admit,
     "claim the first": _claim,

@@ -10,16 +10,16 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat import watch
-from chat.doorbell import group_of, ring
-from chat.instance_rows import key_of
+from chat.instances.notifications import group_of, ring
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
-from chat.streams.cold import write_segments
+from chat.realtime import monitor
+from chat.streams.database_log import write_segments
 from chat.streams.log import get_log
 from chat.streams.reader import close_stream
 from chat.streams.records import Record
 from fibers.models import Fiber
-from sessions_app.services import Leaf, place_messages, put_assistant, queue_messages, update_message
+from sessions_app.messages.services import Leaf, place_messages, put_assistant, queue_messages, update_message
 from tests.db.chat.conftest import make_turn, text_message
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
@@ -113,7 +113,7 @@ IN_ORDER = [(request, what) for request in REQUESTS for what in ("0", "1", "2", 
 async def test_turns_whose_bells_are_lost_are_told_once_and_in_order(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
     turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS]
     for turn in turns:
         await asyncio.sleep(0.5)
@@ -127,7 +127,7 @@ async def test_the_first_turn_of_all_is_told_although_its_bell_comes_last(
 ) -> None:
     """There was no conversation yet when the connection came; the look at the rows notices the turn first."""
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
     made = connection("/agents/assistant/new", cookie=await sync_to_async(cookie_of)(alice))
     await made.connect(timeout=5)
     await frames_until(made, "cf_agent_mcp_servers")
@@ -255,7 +255,7 @@ async def test_a_request_that_is_sent_again_before_its_bell_was_heard_is_told_on
 async def test_a_chosen_sibling_is_told_although_its_bell_is_lost(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
     assert instance.session_id is not None
     turn = await sync_to_async(accept)(instance, "r1")
     await sync_to_async(answer)(turn)
@@ -270,7 +270,7 @@ async def test_a_chosen_sibling_is_told_although_its_bell_is_lost(
 async def test_a_changed_message_is_told_although_its_bell_is_lost(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
     assert instance.session_id is not None
     turn = await sync_to_async(accept)(instance, "r1")
     await sync_to_async(answer)(turn)
@@ -295,5 +295,5 @@ async def test_a_change_whose_bell_was_heard_is_not_told_again(
     rung = {"type": "message.changed", "session_id": instance.session_id, "message_id": "answer-r1"}
     ring(group_of(key_of(instance)), rung)
     assert (await frames_until(socket, "cf_agent_message_updated"))[-1]["message"]["parts"] == [changed]
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.1)
     assert await socket.receive_nothing(timeout=6)

@@ -8,8 +8,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat import registry
-from chat.agent import Agent
+from chat.agent import registry
+from chat.agent.base import Agent
 from chat.llm.scripted import ScriptedModel
 from chat.testing import worker
 from chat.think import TurnContext

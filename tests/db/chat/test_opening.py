@@ -8,8 +8,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat import live
 from chat.models import AgentInstance
+from chat.reads import snapshots
 from tests.db.chat.test_access_sockets import connection, cookie_of, received
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def slow_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The transcript of a database that is busy until the event is set."""
     go_on = threading.Event()
-    read = live.version_of
+    read = snapshots.version_of
 
     def slow(*arguments: Any) -> Any:
         go_on.wait(10)
         return read(*arguments)
 
-    monkeypatch.setattr(live, "version_of", slow)
+    monkeypatch.setattr(snapshots, "version_of", slow)
     yield go_on
     go_on.set()
 

@@ -9,12 +9,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.agent import InstanceKey
-from chat.handles import AgentHandle
+from chat.agent.base import InstanceKey
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
+from chat.runtime.handle import AgentHandle
 from chat.testing import worker
-from chat.turns.admission import clear_instance
+from chat.turns.admission.admission import clear_instance
 from tests.db.chat.conftest import text_message
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until

@@ -9,19 +9,22 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat import attachments, bringing, kept_sessions, limits
-from chat.adding import add_messages
-from chat.agent import InstanceKey
+from chat.agent.base import InstanceKey
 from chat.agents import Assistant
+from chat.conversations import importing
 from chat.errors import QuotaExceeded
-from chat.instance_rows import ensure_instance, key_of
+from chat.files import attachments
+from chat.instances import quota
+from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance, Attachment, MessageCount, Turn
-from chat.turns import continuing
-from chat.turns.admission import TurnRequest, admit
-from chat.turns.answers import Reply
-from chat.turns.intake import Program, Submit
-from sessions_app.exporting import export_lines
+from chat.runtime import sessions
+from chat.runtime.add_messages import add_messages
+from chat.turns.admission import continuation
+from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.intake import Program, Submit
+from chat.turns.admission.tool_answers import Reply
 from sessions_app.models import Message, Session
+from sessions_app.transfer.export import export_lines
 from tests.db.chat.conftest import ApiClient, make_turn, text_message
 from tests.db.sessions_app.test_races import together
 from tools_app import services
@@ -104,10 +107,10 @@ def test_imported_histories_are_limited_also_at_once(
     alice: User, conversation: AgentInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Assistant, "keeps_sessions", True)
-    monkeypatch.setattr(kept_sessions, "MAX_SESSIONS", 3)
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 3)
     assert conversation.session_id is not None
     exported = "".join(export_lines(conversation.session_id)).encode()
-    assert at_once(lambda _: bringing.bring_session(conversation, BytesIO(exported))) == 2
+    assert at_once(lambda _: importing.bring_session(conversation, BytesIO(exported))) == 2
     assert Session.objects.filter(scope=conversation.pk).count() == 3
 
 
@@ -117,7 +120,7 @@ def test_early_answers_are_limited_also_at_once(conversation: AgentInstance, mon
     actor = Actor(user_id=conversation.owner_id, via="api")
     together(
         *[
-            lambda n=n: continuing.reply_to_call(key_of(conversation), Reply(call_id=f"c{n}", output=1), actor)
+            lambda n=n: continuation.reply_to_call(key_of(conversation), Reply(call_id=f"c{n}", output=1), actor)
             for n in range(WORKERS)
         ]
     )
@@ -151,7 +154,7 @@ def test_the_total_counts_what_turns_stored_and_what_was_deleted(
     assert [add(as_alice, other, 1).status_code for _ in range(3)] == [201, 201, 429]
     as_alice.send("DELETE", f"/instances/{conversation.pk}")
     assert add(as_alice, other, 1).status_code == 429  # not counted again at once
-    MessageCount.objects.update(counted_at=timezone.now() - limits.RECOUNT_AT_LIMIT)
+    MessageCount.objects.update(counted_at=timezone.now() - quota.RECOUNT_AT_LIMIT)
     assert add(as_alice, other, 1).status_code == 201
 
 
@@ -167,13 +170,13 @@ def test_an_import_counts_and_what_is_refused_leaves_nothing(
     assert conversation.session_id is not None
     exported = "".join(export_lines(conversation.session_id)).encode()
     settings.THINK_MESSAGES_PER_MINUTE = 2
-    bringing.bring_session(conversation, BytesIO(exported))  # as large as it is: it fills the minute
+    importing.bring_session(conversation, BytesIO(exported))  # as large as it is: it fills the minute
     with pytest.raises(QuotaExceeded, match="within a minute"):
-        bringing.bring_session(conversation, BytesIO(exported))
+        importing.bring_session(conversation, BytesIO(exported))
     settings.THINK_MESSAGES_PER_MINUTE = 0
     settings.THINK_MESSAGES_PER_USER = 5
     with pytest.raises(QuotaExceeded, match="no room"):
-        bringing.bring_session(conversation, BytesIO(exported))
+        importing.bring_session(conversation, BytesIO(exported))
     assert (Message.objects.count(), Session.objects.count()) == (4, 2)
 
 

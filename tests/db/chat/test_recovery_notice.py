@@ -10,8 +10,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.doorbell import group_of, ring
-from chat.instance_rows import key_of
+from chat.instances.notifications import group_of, ring
+from chat.instances.rows import key_of
 from chat.models import Turn
 from chat.streams.log import get_log
 from chat.streams.records import Append

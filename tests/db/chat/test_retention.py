@@ -11,8 +11,10 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
 
-from chat import attachments, retention, tokens
+from chat.access import api_tokens
+from chat.files import attachments
 from chat.models import AgentInstance, ApiToken, Attachment, StreamSegment, Turn
+from chat.operations import retention
 from fibers.models import Fiber, FiberStep
 from sessions_app.models import Message
 from tests.db.chat.access_rows import all_rows
@@ -35,7 +37,7 @@ def old_things(alice: User, conversation: AgentInstance, settings: Any, tmp_path
     Turn.objects.exclude(fiber__status="running").update(finished_at=LONG_AGO)
     attachments.store_bytes(alice.pk, b"x", name="a.txt")
     Attachment.objects.update(created_at=LONG_AGO)
-    tokens.create_token(alice, name="old")
+    api_tokens.create_token(alice, name="old")
     ApiToken.objects.update(revoked_at=LONG_AGO)
     return made
 

@@ -7,10 +7,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.core.server_frames import parse_server
-from chat.core.side_frames import SessionError, SessionPhase
-from chat.doorbell import group_of, ring
-from chat.instance_rows import key_of
+from chat.core.wire.extension_frames import SessionError, SessionPhase
+from chat.core.wire.server_frames import parse_server
+from chat.instances.notifications import group_of, ring
+from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until

@@ -7,13 +7,13 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat import live
-from chat.instance_rows import key_of
+from chat.instances.rows import key_of
 from chat.models import AgentInstance
+from chat.reads import snapshots
 from chat.realtime import shared_transcripts
 from chat.realtime.shared_transcripts import SharedTranscripts
 from fibers.models import Fiber
-from sessions_app.services import queue_messages
+from sessions_app.messages.services import queue_messages
 from tests.db.chat.conftest import make_turn, say, text_message
 from thinkproject.kernel.jsonvalue import load
 
@@ -25,13 +25,13 @@ TABS = 8
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Sessions whose window was read, in order."""
     found: list[str] = []
-    read = live.window_of
+    read = snapshots.window_of
 
     def counted(session_id: str) -> Any:
         found.append(session_id)
         return read(session_id)
 
-    monkeypatch.setattr(live, "window_of", counted)
+    monkeypatch.setattr(snapshots, "window_of", counted)
     return found
 
 

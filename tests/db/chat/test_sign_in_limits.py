@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
-from chat import sign_in
+from chat.access import sign_in
 from tests.db.sessions_app.test_races import together
 
 pytestmark = pytest.mark.django_db

@@ -12,17 +12,17 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
 
-from chat import live
-from chat.doorbell import group_of, ring
-from chat.instance_rows import key_of
+from chat.instances.notifications import group_of, ring
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
-from chat.streams.cold import write_segments
-from chat.streams.hot import keys_of
+from chat.reads import snapshots
+from chat.streams.database_log import write_segments
 from chat.streams.log import get_log
 from chat.streams.records import Append, Record
-from chat.turns.admission import clear_instance
+from chat.streams.redis_log import keys_of
+from chat.turns.admission.admission import clear_instance
 from fibers.models import Fiber
-from sessions_app.services import put_assistant
+from sessions_app.messages.services import put_assistant
 from tests.db.chat.conftest import CHUNKS, make_turn, text_message
 from tests.db.chat.test_access_sockets import connection, cookie_of
 
@@ -175,7 +175,7 @@ async def test_delivery_that_fails_closes_the_socket(
     def broken(_turn_id: str) -> bool:
         raise failure
 
-    monkeypatch.setattr(live, "is_final", broken)
+    monkeypatch.setattr(snapshots, "is_final", broken)
     async with asyncio.timeout(15):
         while (event := await socket.receive_output(timeout=10))["type"] != "websocket.close":
             pass

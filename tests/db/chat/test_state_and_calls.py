@@ -9,13 +9,15 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat import calls, registry, watch
-from chat.agent import Connection, InstanceKey, StateSource
-from chat.callables import StreamResult, client_callable
-from chat.consumers import AgentConsumer
+from chat.agent import registry
+from chat.agent.base import Connection, InstanceKey, StateSource
+from chat.agent.callables import StreamResult, client_callable
 from chat.errors import CallRefused, StateRefused
-from chat.making import make_agent
 from chat.models import AgentInstance
+from chat.realtime import monitor
+from chat.realtime import rpc as realtime_rpc
+from chat.realtime.consumer import AgentConsumer
+from chat.runtime.agent_factory import make_agent
 from chat.think import Think
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
@@ -258,7 +260,7 @@ async def test_state_null_is_a_state(connect: Connect, alice: User) -> None:
 
 
 async def test_lost_bell_of_a_state_is_noticed(connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
     await sync_to_async(AgentInstance.objects.create)(owner=alice, agent="board-under-test", name="one")
     socket = await connect()
     await AgentInstance.objects.aupdate(state={"todos": ["quiet"]}, state_version=1)
@@ -275,7 +277,7 @@ async def test_a_look_at_the_rows_while_somebody_comes_in_tells_the_state_once(
     send = AgentConsumer.send_transcript
 
     async def slowly(consumer: AgentConsumer, *, connect: bool = False) -> None:
-        await watch.connections._look()
+        await monitor.connections._look()
         await send(consumer, connect=connect)
 
     monkeypatch.setattr(AgentConsumer, "send_transcript", slowly)
@@ -357,7 +359,7 @@ async def test_long_call_holds_nothing_up_and_ends_with_its_connection(connect: 
 
 
 async def test_too_many_calls_at_a_time_are_refused(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "MAX_CALLS", 2)
+    monkeypatch.setattr(realtime_rpc, "MAX_CALLS", 2)
     socket = await connect()
     for number in range(2):
         await socket.send_to(json.dumps({"type": "rpc", "id": str(number), "method": "forever", "args": []}))

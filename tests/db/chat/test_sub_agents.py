@@ -11,16 +11,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chat import tokens
-from chat.addresses import MAX_HOPS, parse_address
-from chat.agent import InstanceKey
-from chat.doorbell import group_of
+from chat.access import api_tokens
+from chat.agent.base import InstanceKey
+from chat.conversations.services import delete_instance, instance_page
 from chat.errors import AgentNotFound, QuotaExceeded
-from chat.instance_rows import ensure_instance, find_instance, key_of
-from chat.instances import delete_instance, instance_page
-from chat.making import make_agent
+from chat.instances.addresses import MAX_HOPS, parse_address
+from chat.instances.notifications import group_of
+from chat.instances.rows import ensure_instance, find_instance, key_of
 from chat.models import AgentInstance, Turn
-from chat.resolving import resolve
+from chat.runtime.agent_factory import make_agent
+from chat.runtime.resolve import resolve
 from sessions_app.models import Session
 from tests.db.chat.conftest import ApiClient, make_turn, say
 from tests.db.chat.notes import (
@@ -139,7 +139,7 @@ async def test_bob_at_alices_address_is_at_his_own(connect: Connect, alice: User
 
 
 async def test_a_token_opens_its_owners(connect: Connect, alice: User) -> None:
-    _row, secret = await sync_to_async(tokens.create_token)(alice, name="t")
+    _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
     socket = connection(CHILD, query=f"token={secret}")
     await socket.connect(timeout=5)
     await frames_until(socket, "cf_agent_mcp_servers")

@@ -9,18 +9,19 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.test.utils import CaptureQueriesContext
 
-from chat import registry, watch
-from chat.addresses import MAX_HOPS, parse_address
-from chat.agent import InstanceKey
+from chat.agent import registry
+from chat.agent.base import InstanceKey
 from chat.errors import AgentNotFound, AgentUnavailable
-from chat.handles import AgentHandle
-from chat.instance_rows import ensure_instance, find_instance, key_of
-from chat.making import make_agent
+from chat.instances.addresses import MAX_HOPS, parse_address
+from chat.instances.rows import ensure_instance, find_instance, key_of
 from chat.models import AgentInstance, Turn
-from chat.resolving import resolve
+from chat.realtime import monitor
+from chat.runtime.agent_factory import make_agent
+from chat.runtime.handle import AgentHandle
+from chat.runtime.resolve import resolve
 from chat.streams.log import close_logs
-from chat.turns.admission import TurnRequest, admit
-from chat.turns.intake import Submit
+from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.intake import Submit
 from fibers.testing import run_until_idle, worker
 from tests.db.chat.conftest import say
 from tests.db.chat.notes import (
@@ -140,7 +141,7 @@ async def test_a_state_of_a_child_is_told_to_its_own_sockets_alone(connect: Conn
 async def test_lost_bells_of_children_and_roots_are_noticed(
     connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
     root, child = keys(alice)
     deep = child.below("note-under-test", "deep")
     await sync_to_async(ensure_instance)(deep)
@@ -163,9 +164,9 @@ def test_looking_at_roots_takes_one_query_and_each_depth_of_children_one_more(
     root, child = keys(alice)
     ensure_instance(child)
     with django_assert_num_queries(1):
-        assert [found[0] for found in watch._counts([root])] == [root]
+        assert [found[0] for found in monitor._counts([root])] == [root]
     with django_assert_num_queries(2):
-        assert {found[0] for found in watch._counts([root, child])} == {root, child}
+        assert {found[0] for found in monitor._counts([root, child])} == {root, child}
 
 
 # --- identity ------------------------------------------------------------------------------------------------------

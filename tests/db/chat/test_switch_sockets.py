@@ -8,10 +8,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat import watch
-from chat.agent import InstanceKey
-from chat.handles import AgentHandle
+from chat.agent.base import InstanceKey
 from chat.llm.scripted import ScriptedModel
+from chat.realtime import monitor
+from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_overlap_sockets import submit
@@ -27,7 +27,7 @@ Connect = Callable[[], Awaitable[Any]]
 
 @pytest.fixture(autouse=True)
 def _model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 1_000.0)  # what is not told by its bell is not told at all
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 1_000.0)  # what is not told by its bell is not told at all
     SEEN.clear()
     MODELS["current"] = ScriptedModel("say: yes")
 
@@ -126,12 +126,12 @@ async def test_what_still_runs_is_told_from_its_beginning_on_coming_back(connect
 
 
 async def test_a_lost_bell_is_noticed(connect: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
     first = (await handle.create_session("one")).id
     await add_message(handle)
     await handle.create_session("two")
     socket = await connect()
-    monkeypatch.setattr("chat.kept_sessions.SWITCHED", "authority.changed")  # a bell that says something else
+    monkeypatch.setattr("chat.runtime.sessions.SWITCHED", "authority.changed")  # a bell that says something else
     await handle.switch_session(first)
     async with asyncio.timeout(10):
         assert await next_list(socket) == ["u1"]

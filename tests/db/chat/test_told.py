@@ -13,11 +13,11 @@ from django.core.cache.backends.redis import RedisCache
 from django.utils import timezone
 from redis.exceptions import ConnectionError as RedisAway
 
-from chat.consumers import AgentConsumer
-from chat.live import Snapshot
 from chat.models import AgentInstance, Turn
-from chat.told import MAX_LABEL, client_label, client_query
-from chat.watch import connections
+from chat.reads.snapshots import Snapshot
+from chat.realtime.consumer import AgentConsumer
+from chat.realtime.monitor import connections
+from chat.realtime.resume_memory import MAX_LABEL, client_label, client_query
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS, say
 from tests.db.chat.test_access_sockets import connection, cookie_of

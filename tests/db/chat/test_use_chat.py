@@ -13,15 +13,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from redis.asyncio import Redis
 
-from chat import chat_posts, live, page_lists, tokens
-from chat.auth import open_agent
-from chat.chat_playback import LOST
-from chat.instance_rows import key_of
+from chat.access import api_tokens
+from chat.access.auth import open_agent
+from chat.http.usechat import list_read_markers, posts
+from chat.http.usechat.playback import LOST
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, ApiToken, Turn, TurnSeen
-from chat.streams.hot import keys_of
+from chat.reads import snapshots
 from chat.streams.log import close_logs
-from chat.turns.admission import clear_instance
-from sessions_app.services import put_assistant, queue_messages
+from chat.streams.redis_log import keys_of
+from chat.turns.admission.admission import clear_instance
+from sessions_app.messages.services import put_assistant, queue_messages
 from tests.db.chat.conftest import make_turn, say
 from tests.db.chat.use_chat import (
     TEXT,
@@ -283,7 +285,7 @@ async def test_what_ends_between_the_list_and_the_question_is_told(page: Page, m
     starts = [chunk.get("messageId") for chunk in await chunks_of(await page.resume())]
     assert starts[0] == turn.assistant_id
     assert starts == [chunk.get("messageId") for chunk in await chunks_of(await page.resume())]  # React asks twice
-    monkeypatch.setattr(page_lists, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(list_read_markers, "AGAIN_SECONDS", 0)
     assert (await page.resume()).status_code == 200
     assert (await page.resume()).status_code == 204
 
@@ -304,9 +306,9 @@ async def test_what_is_in_the_list_is_not_told_again(page: Page, bob: User, monk
 
     def end_meanwhile(session_id: str | None) -> list[Json]:
         async_to_sync(end)(second, parts=[TEXT])
-        return live.transcript(session_id)
+        return snapshots.transcript(session_id)
 
-    monkeypatch.setattr("chat.page_lists.transcript", end_meanwhile)
+    monkeypatch.setattr("chat.http.usechat.list_read_markers.transcript", end_meanwhile)
     listed = json.loads((await page.http.get(path)).content)
     assert listed[-1]["id"] == second.assistant_id
     assert (await page.resume()).status_code == 204
@@ -343,7 +345,7 @@ async def test_a_pause_is_filled_with_comments(page: Page, settings: Any) -> Non
 
 async def test_authority_that_ends_ends_the_stream(alice: User, settings: Any) -> None:
     settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
-    _row, secret = await sync_to_async(tokens.create_token)(alice, name="t")
+    _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
     response = await Page(Authorization=f"Bearer {secret}").say("u1")
     await ApiToken.objects.aupdate(revoked_at=timezone.now())
     assert await lines_of(response) == []  # no end is told: the turn still runs
@@ -358,7 +360,7 @@ def queries_of(alice: User, body: Json) -> int:
     with CaptureQueriesContext(connections["default"]) as captured:
         opened = open_agent(alice, "assistant", "talk")
         assert opened.instance is not None
-        chat_posts.accept_post(key_of(opened.instance), opened.instance, chat_posts.read_post(json.dumps(body)))
+        posts.accept_post(key_of(opened.instance), opened.instance, posts.read_post(json.dumps(body)))
     return len(captured)
 
 
@@ -379,7 +381,7 @@ async def test_coming_back_costs_a_fixed_number_of_queries(alice: User, talk: Ag
     def look() -> int:
         with CaptureQueriesContext(connections["default"]) as captured:
             opened = open_agent(alice, "assistant", "talk")
-            chat_posts.find_playbacks(opened.instance, alice.pk)
+            posts.find_playbacks(opened.instance, alice.pk)
         return len(captured)
 
     assert await look() <= 4

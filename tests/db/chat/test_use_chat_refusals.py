@@ -11,12 +11,12 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.test import AsyncRequestFactory
 
-from chat import tokens
-from chat.instance_rows import key_of
-from chat.live import current_transcript
+from chat.access import api_tokens
+from chat.http.usechat.views import chat, chat_stream
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
+from chat.reads.snapshots import current_transcript
 from chat.streams.log import close_logs
-from chat.views_chat import chat, chat_stream
 from tests.db.chat.access_rows import all_rows
 from tests.db.chat.use_chat import API, HERE, STREAM, Page, asks, assistant, problem_of, user
 
@@ -62,7 +62,7 @@ async def test_strangers_and_wrong_tokens_are_refused(alice: User) -> None:
 
 @pytest.mark.parametrize("where", ["header", "query"])
 async def test_a_token_needs_no_origin(alice: User, where: str) -> None:
-    _row, secret = await sync_to_async(tokens.create_token)(alice, name="t")
+    _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
     page = Page(Origin="https://anywhere.example", Authorization=f"Bearer {secret}" if where == "header" else "")
     path = API if where == "header" else f"{API}?token={secret}"
     assert (await page.post(asks([user("u1")]), path)).status_code == 200

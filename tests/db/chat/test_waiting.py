@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from channels.layers import get_channel_layer
 
-from chat import waiting
-from chat.waiting import wait_until
+from chat.instances import waiting
+from chat.instances.waiting import wait_until
 
 GROUP = "think.turn.test"
 

@@ -10,9 +10,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from chat import watch
-from chat.consumers import AgentConsumer
 from chat.models import AgentInstance
+from chat.realtime import monitor
+from chat.realtime.consumer import AgentConsumer
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
 
@@ -24,7 +24,7 @@ Connect = Callable[[str], Awaitable[Any]]
 async def connect(
     alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Connect]:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
     opened: list[Any] = []
     cookie = await sync_to_async(cookie_of)(alice)
 
@@ -82,13 +82,13 @@ async def test_a_failure_of_the_look_itself_does_not_end_it(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     socket = await connect("one")
-    look = watch._counts
+    look = monitor._counts
 
     def failing(_keys: Any) -> Any:
-        monkeypatch.setattr(watch, "_counts", look)
+        monkeypatch.setattr(monitor, "_counts", look)
         raise ValueError("a defect")
 
-    monkeypatch.setattr(watch, "_counts", failing)
+    monkeypatch.setattr(monitor, "_counts", failing)
     await change_states(1)
     assert (await frames_until(socket, "cf_agent_state"))[-1]["state"] == {"number": 1}
     assert [record.message for record in caplog.records if record.exc_info] == ["watch failed"]

@@ -10,13 +10,13 @@ from django.db import transaction
 from django.test import AsyncClient
 from django.utils import timezone
 
-from chat.instance_rows import key_of
-from chat.live import current_transcript
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
+from chat.reads.snapshots import current_transcript
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
 from fibers.models import Fiber
-from sessions_app.services import Leaf, place_messages, put_assistant
+from sessions_app.messages.services import Leaf, place_messages, put_assistant
 
 Json = dict[str, Any]
 

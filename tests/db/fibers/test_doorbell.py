@@ -10,14 +10,14 @@ import pytest
 import redis
 from django.db.models.functions import Now
 
-from fibers import doorbell, selectors, services
+from fibers import interrupts, selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import Interrupt
 from fibers.heartbeat import heartbeat
-from fibers.held import registry as held
 from fibers.models import Fiber
 from fibers.registry import durable
 from fibers.runner import run_fiber
+from fibers.running import registry as held
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,10 +35,10 @@ async def wait(ctx: FiberContext) -> None:
 
 
 @pytest.fixture
-def listener(redis_url: str, settings: Any) -> Iterator[doorbell.Listener]:
+def listener(redis_url: str, settings: Any) -> Iterator[interrupts.Listener]:
     settings.REDIS_URL = redis_url
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 60.0
-    listener = doorbell.Listener(redis_url)
+    listener = interrupts.Listener(redis_url)
     listener.start()
     assert listener.is_listening.wait(5)
     yield listener
@@ -65,13 +65,13 @@ def flag(fiber_id: str) -> None:
 
 
 async def test_a_bell_from_another_process_reaches_the_task_within_a_second(
-    listener: doorbell.Listener, running: Any, redis_url: str
+    listener: interrupts.Listener, running: Any, redis_url: str
 ) -> None:
     fiber_id, task = running
     await db(flag, fiber_id)
     started = time.monotonic()
     with redis.Redis.from_url(redis_url) as other:
-        other.publish(doorbell.CHANNEL, fiber_id)
+        other.publish(interrupts.CHANNEL, fiber_id)
     async with asyncio.timeout(5):
         await task
     assert time.monotonic() - started < 1
@@ -81,8 +81,8 @@ async def test_a_bell_from_another_process_reaches_the_task_within_a_second(
 
 async def test_a_bell_without_a_requested_cancel_changes_nothing(running: Any) -> None:
     fiber_id, task = running
-    await db(doorbell.answer, fiber_id)
-    await db(doorbell.answer, "fib_unknown")
+    await db(interrupts.answer, fiber_id)
+    await db(interrupts.answer, "fib_unknown")
     await asyncio.sleep(0.1)
     assert not task.done()
 
@@ -117,9 +117,9 @@ def test_ringing_with_redis_down_raises_nothing(settings: Any, tmp_path: Path) -
 def test_ringing_tells_the_other_processes(redis_url: str, settings: Any) -> None:
     settings.REDIS_URL = redis_url
     with redis.Redis.from_url(redis_url) as other, other.pubsub() as pubsub:
-        pubsub.subscribe(doorbell.CHANNEL)
+        pubsub.subscribe(interrupts.CHANNEL)
         assert pubsub.get_message(timeout=2)["type"] == "subscribe"
-        doorbell.ring("fib_1")
+        interrupts.ring("fib_1")
         assert pubsub.get_message(timeout=2)["data"] == b"fib_1"
 
 

@@ -11,10 +11,10 @@ from fibers import leases, selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, Parked
-from fibers.held import registry as held
 from fibers.models import Fiber
 from fibers.registry import durable
 from fibers.runner import run_fiber
+from fibers.running import registry as held
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 

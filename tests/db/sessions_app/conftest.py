@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sessions_app import selectors
+from sessions_app.messages import selectors
 from sessions_app.models import Message, Session
 
 Ids = Callable[[str], list[str]]

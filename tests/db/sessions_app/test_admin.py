@@ -11,11 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app import selectors, services
-from sessions_app.compacting import add_compaction, undo_compaction
-from sessions_app.conversation_view import part_view
+from sessions_app.admin.conversation_view import part_view
+from sessions_app.compactions.services import add_compaction, undo_compaction
+from sessions_app.compactions.summaries import write_summary
+from sessions_app.messages import selectors, services
 from sessions_app.models import Message, Session
-from sessions_app.session_summaries import write_summary
 from sessions_app.testing import make_message, make_session, text_message
 from thinkproject.kernel.read_only_admin import COUNT_LIMIT, BoundedPaginator
 

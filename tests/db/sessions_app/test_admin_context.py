@@ -10,14 +10,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app.compacting import add_compaction
-from sessions_app.context import rows
-from sessions_app.context.changes import Holder
-from sessions_app.context.rows import Shape
-from sessions_app.core.context_blocks import Entry
+from sessions_app.compactions.services import add_compaction
+from sessions_app.context import store
+from sessions_app.context.history import Holder
+from sessions_app.context.store import Shape
+from sessions_app.core.context.context_blocks import Entry
+from sessions_app.messages.services import freeze_prompt
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Session
-from sessions_app.search.finding import search_entries
-from sessions_app.services import freeze_prompt
+from sessions_app.search.query import search_entries
 from sessions_app.testing import make_session
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def edit(client: Client, row: Any, **texts: str) -> Any:
 
 
 def block_of(holder: Holder, text: str = "Likes tea.", max_tokens: int | None = 20) -> ContextBlock:
-    rows.write_text(holder, "memory", lambda _held: text, shape=Shape(max_tokens=max_tokens))
+    store.write_text(holder, "memory", lambda _held: text, shape=Shape(max_tokens=max_tokens))
     return ContextBlock.objects.get()
 
 
@@ -85,7 +85,7 @@ def test_a_text_that_changed_meanwhile_is_not_overwritten(client: Client, root: 
     holder = Holder(session_id=session.pk)
     block = block_of(holder)
     seen = client.get(url_of(block)).context["adminform"].form.initial["seen"]
-    rows.write_text(holder, "memory", lambda _held: "A model wrote this.")
+    store.write_text(holder, "memory", lambda _held: "A model wrote this.")
     answer = client.post(url_of(block), {"content": "Mine.", "seen": seen})
     assert "has changed since this page was opened" in answer.content.decode()
     block.refresh_from_db()
@@ -95,7 +95,7 @@ def test_a_text_that_changed_meanwhile_is_not_overwritten(client: Client, root: 
 def test_a_deleted_block_takes_its_entries_along(client: Client, root: User, session: Session) -> None:
     holder = Holder(session_id=session.pk)
     block = block_of(holder)
-    rows.put_entry(holder, "memory", Entry(key="tea", content="green"))
+    store.put_entry(holder, "memory", Entry(key="tea", content="green"))
     assert "with 1 entry" in client.get(url_of(block, "delete")).content.decode()
     assert client.post(url_of(block, "delete"), {"post": "yes"}).status_code == 302
     assert (ContextBlock.objects.count(), ContextEntry.objects.count()) == (0, 0)
@@ -114,7 +114,7 @@ def test_a_block_is_forgotten_with_what_its_history_says(client: Client, root: U
 
 
 def test_an_entry_is_edited_found_anew_and_deleted(client: Client, root: User, session: Session) -> None:
-    rows.put_entry(Holder(session_id=session.pk), "notes", Entry(key="tea", content="green"))
+    store.put_entry(Holder(session_id=session.pk), "notes", Entry(key="tea", content="green"))
     entry = ContextEntry.objects.get()
     assert edit(client, entry, content="black with milk", title="Tea").status_code == 302
     entry.refresh_from_db()
@@ -176,8 +176,8 @@ def test_lists_do_not_grow_with_their_rows(client: Client, root: User, name: str
         for number in range(4):
             session = make_session("u: hi", "a: hello", owner_id=root.pk)
             holder = Holder(session_id=session.pk) if number else Holder(owner_id=root.pk)
-            rows.write_text(holder, f"memory{round_number}", lambda _held: "x")
-            rows.put_entry(holder, "notes", Entry(key=f"k{round_number}", content="x"))
+            store.write_text(holder, f"memory{round_number}", lambda _held: "x")
+            store.put_entry(holder, "notes", Entry(key=f"k{round_number}", content="x"))
             add_compaction(session.pk, first_id="u1", last_id="a2", summary="s")
         with CaptureQueriesContext(connection) as captured:
             assert client.get(reverse(f"admin:think_sessions_{name}_changelist")).status_code == 200

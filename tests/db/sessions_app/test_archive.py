@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessions_app import selectors, services
+from sessions_app.messages import selectors, services
 from sessions_app.models import Message, Session
 from sessions_app.testing import make_message, make_session, text_message
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from sessions_app import selectors, services
-from sessions_app.compacting import (
+from sessions_app.compactions.services import (
     Author,
     CompactionDone,
     CompactOptions,
@@ -18,10 +17,11 @@ from sessions_app.compacting import (
     get_compaction,
     undo_compaction,
 )
-from sessions_app.core.compaction import CompactionResult, create_compact_function
+from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
 from sessions_app.errors import CompactionFailed, CompactionInvalid, CompactionNotFound, MessageNotFound
+from sessions_app.messages import selectors, services
 from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, Session
-from sessions_app.querysets import MessageQuerySet
+from sessions_app.queries import MessageQuerySet
 from sessions_app.testing import make_message, make_session, text_message
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,14 +14,14 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage
 from django.db import connection
 
-from sessions_app.context import changes, rows
-from sessions_app.context.blocks import SessionContext
-from sessions_app.context.changes import By, Holder
-from sessions_app.context.contents import stored_contents
-from sessions_app.context.folder import SkillFolder
-from sessions_app.context.storage import StorageSkills
-from sessions_app.core.context_blocks import Entry, StoredSearch, StoredSkills, StoredText, appended
-from sessions_app.core.context_setup import ContextSetup
+from sessions_app.context import history, store
+from sessions_app.context.folder_provider import SkillFolder
+from sessions_app.context.history import By, Holder
+from sessions_app.context.provider_storage import StorageSkills
+from sessions_app.context.session_context import SessionContext
+from sessions_app.context.snapshot import stored_contents
+from sessions_app.core.context.context_blocks import Entry, StoredSearch, StoredSkills, StoredText, appended
+from sessions_app.core.context.context_setup import ContextSetup
 from sessions_app.errors import (
     BlockExists,
     BlockNotFound,
@@ -31,8 +31,8 @@ from sessions_app.errors import (
     EntryNotFound,
     SessionNotFound,
 )
+from sessions_app.messages.services import clear_session, freeze_prompt
 from sessions_app.models import ContextBlock, ContextChange, Session
-from sessions_app.services import clear_session, freeze_prompt
 from sessions_app.testing import make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,7 +113,7 @@ def test_a4_02_a_writable_provider_is_written_and_the_write_is_noted() -> None:
     book = Notebook("one")
     made = context(setup=ContextSetup().with_context("book", provider=book))
     assert run(made.append("book", "two")).content == book.content == "one\ntwo"
-    [change] = changes.list_changes(Holder(session_id=made.session_id))
+    [change] = history.list_changes(Holder(session_id=made.session_id))
     assert (change.subject, change.action, change.before, change.after) == ("block:book", "append", "one", "one\ntwo")
 
 
@@ -255,9 +255,9 @@ def test_what_a_person_changes_shows_at_once_everywhere(ours: Callable[..., Sess
     assert "Likes tea." in run(one.system_prompt())
     assert "Likes tea." in run(other.system_prompt())
     holder = run(one.state()).holder(setup.blocks["memory"], one.session_id)
-    rows.write_text(holder, "memory", lambda _: "Likes coffee.", by=PERSON)
+    store.write_text(holder, "memory", lambda _: "Likes coffee.", by=PERSON)
     assert "Likes coffee." in run(other.system_prompt())
-    rows.forget(holder, "memory", by=PERSON)
+    store.forget(holder, "memory", by=PERSON)
     assert "Likes" not in run(one.system_prompt())
 
 
@@ -363,13 +363,13 @@ def test_a4_17_skills_in_a_storage() -> None:
 
 def test_u2_38_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) -> None:
     holder = Holder(owner_id=alice.pk)
-    rows.write_text(holder, "memory", lambda _: "one", by=changes.MODEL)
-    rows.write_text(holder, "memory", lambda held: held, by=changes.MODEL)  # no change, no row
-    rows.write_text(holder, "memory", lambda _: "two", by=By(via="api", user_id=alice.pk))
-    rows.put_entry(holder, "facts", Entry(key="tea", content="green"))
-    rows.delete_entry(holder, "facts", "tea", by=By(via="admin", user_id=alice.pk))
-    rows.forget(holder, "memory", by=By(via="api", user_id=alice.pk))
-    told = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in changes.list_changes(holder)]
+    store.write_text(holder, "memory", lambda _: "one", by=history.MODEL)
+    store.write_text(holder, "memory", lambda held: held, by=history.MODEL)  # no change, no row
+    store.write_text(holder, "memory", lambda _: "two", by=By(via="api", user_id=alice.pk))
+    store.put_entry(holder, "facts", Entry(key="tea", content="green"))
+    store.delete_entry(holder, "facts", "tea", by=By(via="admin", user_id=alice.pk))
+    store.forget(holder, "memory", by=By(via="api", user_id=alice.pk))
+    told = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in history.list_changes(holder)]
     assert told[::-1] == [
         ("block:memory", "set", "", "one", "model", None),
         ("block:memory", "set", "one", "two", "api", alice.pk),
@@ -377,16 +377,16 @@ def test_u2_38_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) 
         ("entry:facts/tea", "delete", "green", "", "admin", alice.pk),
         ("block:memory", "delete", "two", "", "api", alice.pk),
     ]
-    assert rows.read_texts(holder) == {}
+    assert store.read_texts(holder) == {}
 
 
 def test_u2_38_what_is_deleted_can_leave_the_history_too(alice: User) -> None:
     holder = Holder(owner_id=alice.pk)
-    rows.write_text(holder, "memory", lambda _: "private")
-    rows.put_entry(holder, "memory", Entry(key="tea", content="private"))
-    rows.write_text(holder, "memories", lambda _: "other")
-    rows.forget(holder, "memory", erases_history=True)
-    told = {(change.subject, change.before, change.after) for change in changes.list_changes(holder)}
+    store.write_text(holder, "memory", lambda _: "private")
+    store.put_entry(holder, "memory", Entry(key="tea", content="private"))
+    store.write_text(holder, "memories", lambda _: "other")
+    store.forget(holder, "memory", erases_history=True)
+    told = {(change.subject, change.before, change.after) for change in history.list_changes(holder)}
     assert told == {("block:memory", "", ""), ("entry:memory/tea", "", ""), ("block:memories", "", "other")}
 
 
@@ -395,11 +395,11 @@ def test_the_limit_that_was_declared_holds_for_people_too(ours: Callable[..., Se
     run(made.append("memory", "tea"))
     holder = run(made.state()).holder(made.setup.blocks["memory"], made.session_id)
     with pytest.raises(BlockTooLarge):
-        rows.write_text(holder, "memory", lambda _: "x" * 41, by=PERSON)
+        store.write_text(holder, "memory", lambda _: "x" * 41, by=PERSON)
     with pytest.raises(EntryNotFound):
-        rows.delete_entry(holder, "memory", "gone")
+        store.delete_entry(holder, "memory", "gone")
     with pytest.raises(BlockNotFound):
-        rows.forget(holder, "gone")
+        store.forget(holder, "gone")
 
 
 def test_reading_blocks_costs_a_handful_of_queries(
@@ -420,7 +420,7 @@ def test_reading_blocks_costs_a_handful_of_queries(
 def test_writers_of_one_text_lose_nothing(ours: Callable[..., Session], of: str) -> None:
     session = ours()
     holder = Holder(owner_id=session.owner_id) if of == "user" else Holder(session_id=session.pk)
-    rows.write_text(holder, "memory", lambda _: "begun")
+    store.write_text(holder, "memory", lambda _: "begun")
     both_read = threading.Barrier(2)
 
     def add(word: str) -> None:
@@ -430,7 +430,7 @@ def test_writers_of_one_text_lose_nothing(ours: Callable[..., Session], of: str)
             return appended(held, word)
 
         try:
-            rows.write_text(holder, "memory", change)
+            store.write_text(holder, "memory", change)
         finally:
             connection.close()
 
@@ -439,7 +439,7 @@ def test_writers_of_one_text_lose_nothing(ours: Callable[..., Session], of: str)
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert sorted(rows.read_texts(holder)["memory"].content.split()) == ["begun", "one", "two"]
+    assert sorted(store.read_texts(holder)["memory"].content.split()) == ["begun", "one", "two"]
 
 
 def test_a_provider_that_is_a_function_or_a_namespace() -> None:

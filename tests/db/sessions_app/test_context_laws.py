@@ -8,10 +8,10 @@ from asgiref.sync import async_to_sync
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sessions_app.context.blocks import SessionContext
-from sessions_app.context.changes import MODEL
-from sessions_app.core.context_blocks import StoredSearch, StoredSkills, render
-from sessions_app.core.context_setup import ContextSetup
+from sessions_app.context.history import MODEL
+from sessions_app.context.session_context import SessionContext
+from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, render
+from sessions_app.core.context.context_setup import ContextSetup
 from sessions_app.errors import SessionError
 from sessions_app.testing import make_session
 

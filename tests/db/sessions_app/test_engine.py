@@ -7,13 +7,13 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import connection
 
-from sessions_app.context.blocks import SessionContext
-from sessions_app.core.context_blocks import StoredSearch
-from sessions_app.core.context_setup import ContextSetup
-from sessions_app.manager import SessionManager
+from sessions_app.context.session_context import SessionContext
+from sessions_app.core.context.context_blocks import StoredSearch
+from sessions_app.core.context.context_setup import ContextSetup
+from sessions_app.public.manager import SessionManager
 from sessions_app.search.engine import engine
-from sessions_app.search.finding import search
 from sessions_app.search.postgres import PostgresIndex
+from sessions_app.search.query import search
 from sessions_app.search.sqlite import SqliteIndex
 from sessions_app.testing import history_of
 

@@ -12,14 +12,16 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sessions_app import exporting, importing, services
-from sessions_app.core.block_policy import BlockPolicy
-from sessions_app.core.context_blocks import Declaration, StoredSkills, declare
+from sessions_app.core.context.block_policy import BlockPolicy
+from sessions_app.core.context.context_blocks import Declaration, StoredSkills, declare
 from sessions_app.errors import ExportInvalid, SessionNotFound
-from sessions_app.exporting import export_lines, export_markdown
-from sessions_app.importing import ImportRules, import_session, lines_of, prune_unfinished
+from sessions_app.messages import services
 from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session
 from sessions_app.testing import make_message, make_session, text_message
+from sessions_app.transfer import export
+from sessions_app.transfer import import_session as transfer_import_session
+from sessions_app.transfer.export import export_lines, export_markdown
+from sessions_app.transfer.import_session import ImportRules, import_session, lines_of, prune_unfinished
 
 pytestmark = pytest.mark.django_db
 
@@ -57,8 +59,8 @@ def test_an_export_comes_back_as_it_was(tree: Session, alice: User) -> None:
 
 def test_it_streams_whatever_the_pages(tree: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(export_lines(tree.pk))
-    monkeypatch.setattr(exporting, "PAGE_ROWS", 2)
-    monkeypatch.setattr(importing, "BATCH", 2)
+    monkeypatch.setattr(export, "PAGE_ROWS", 2)
+    monkeypatch.setattr(transfer_import_session, "BATCH", 2)
     assert list(export_lines(tree.pk)) == whole
     assert list(export_lines(import_session(whole).session_id))[1:] == whole[1:]
 
@@ -146,11 +148,11 @@ def test_a_person_fills_declared_entries_only() -> None:
 
 
 def test_an_import_has_a_limit_of_messages_and_yields_after_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "BATCH", 2)
+    monkeypatch.setattr(transfer_import_session, "BATCH", 2)
     lines = lines_with(*({**HELLO, "id": f"m{index}"} for index in range(5)), {"kind": "end", "messages": 5})
     admitted: list[int] = []
     pauses: list[float] = []
-    monkeypatch.setattr(importing, "let_others_write", pauses.append)
+    monkeypatch.setattr(transfer_import_session, "let_others_write", pauses.append)
     rules = rules_of({}, admit=lambda count, _bytes: admitted.append(count))
     assert import_session(lines, rules=rules).message_count == 5
     assert (admitted, len(pauses)) == ([2, 2, 1], 3)
@@ -206,7 +208,7 @@ def test_system_messages_can_be_refused() -> None:
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "MAX_LINE_BYTES", 20)
+    monkeypatch.setattr(transfer_import_session, "MAX_LINE_BYTES", 20)
     with pytest.raises(ExportInvalid, match="at most 20 bytes"):
         import_session(lines_of(io.BytesIO(b"x" * 50)))
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 
-from sessions_app import selectors, services
-from sessions_app.core.parts import Result, apply_result
+from sessions_app.core.messages.parts import Result, apply_result
 from sessions_app.errors import MessageNotFound, MessageShared
+from sessions_app.messages import selectors, services
 from sessions_app.models import Message, Session
 from sessions_app.testing import make_message, make_session, text_message
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sessions_app.core.block_policy import BlockPolicy
-from sessions_app.core.context_blocks import declare
+from sessions_app.core.context.block_policy import BlockPolicy
+from sessions_app.core.context.context_blocks import declare
 from sessions_app.errors import ExportInvalid
-from sessions_app.exporting import BLOCK_FIELDS, COMPACTION_FIELDS, ENTRY_FIELDS, SESSION_FIELDS, SUMMARY_FIELDS
-from sessions_app.importing import ImportRules, import_session
 from sessions_app.models import Session
+from sessions_app.transfer.export import BLOCK_FIELDS, COMPACTION_FIELDS, ENTRY_FIELDS, SESSION_FIELDS, SUMMARY_FIELDS
+from sessions_app.transfer.import_session import ImportRules, import_session
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from bench.seed import reset_sequence
-from sessions_app import selectors, services
-from sessions_app.compacting import add_compaction
+from sessions_app.compactions.services import add_compaction
+from sessions_app.messages import selectors, services
 from sessions_app.models import Message, Session
 from sessions_app.testing import text_message
 from tests.db.costs import cost, take_statistics

@@ -8,14 +8,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app import forking
-from sessions_app.core.messages import StoredMessage
+from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.errors import CompactionInvalid, MessageInvalid, MessageNotFound, SessionNotFound
-from sessions_app.handle import SessionHandle
-from sessions_app.manager import SessionManager
+from sessions_app.messages import forks
+from sessions_app.messages.sessions import archive_session, pin_session, prunable_sessions, prune_sessions
 from sessions_app.models import Compaction, ContextBlock, Message, Session
-from sessions_app.querysets import MessageQuerySet
-from sessions_app.sessions import archive_session, pin_session, prunable_sessions, prune_sessions
+from sessions_app.public.handle import SessionHandle
+from sessions_app.public.manager import SessionManager
+from sessions_app.queries import MessageQuerySet
 from sessions_app.testing import history_of, text_message
 
 pytestmark = pytest.mark.django_db
@@ -272,7 +272,7 @@ def test_a3_16_a_fork_keeps_what_lies_on_the_shared_path(manager: SessionManager
 def test_a_fork_looks_through_what_is_read_and_not_through_the_history(
     manager: SessionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forking, "REACH", 5)
+    monkeypatch.setattr(forks, "REACH", 5)
     session = manager.create()
     session.append_all([text_message("assistant" if n % 2 else "user", f"text {n}", f"m{n}") for n in range(30)])
     for first, last in (("m2", "m4"), ("m8", "m15"), ("m8", "m27")):

@@ -3,9 +3,9 @@
 import pytest
 from django.test import TestCase
 
-from sessions_app import selectors, services
-from sessions_app.core.pruning import CLEARED_TEXT, as_sent
+from sessions_app.core.compaction.pruning import CLEARED_TEXT, as_sent
 from sessions_app.errors import SessionNotFound
+from sessions_app.messages import selectors, services
 from sessions_app.models import Message, Session
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 

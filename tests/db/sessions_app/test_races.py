@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from sessions_app import selectors, services
-from sessions_app.core.parts import Result, apply_result
+from sessions_app.core.messages.parts import Result, apply_result
 from sessions_app.errors import SessionError
+from sessions_app.messages import selectors, services
+from sessions_app.messages.services import Leaf
 from sessions_app.models import Message, Session
-from sessions_app.services import Leaf
 from sessions_app.testing import make_message, make_session, text_message
 
 pytestmark = pytest.mark.django_db(transaction=True)

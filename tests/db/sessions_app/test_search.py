@@ -10,12 +10,13 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from sessions_app import services
 from sessions_app.errors import CursorInvalid
+from sessions_app.messages import services
 from sessions_app.models import Message, MessageWords, Session
-from sessions_app.search import finding, places
+from sessions_app.search import query as search_query
+from sessions_app.search import scoping
 from sessions_app.search.engine import mend_index
-from sessions_app.search.finding import SearchHit, SearchPage, search
+from sessions_app.search.query import SearchHit, SearchPage, search
 from sessions_app.testing import make_message, make_session, text_message
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -201,7 +202,7 @@ def test_a_hit_says_whether_it_is_on_the_path_that_is_shown(monkeypatch: pytest.
     assert hit("next", session).is_on_path is False
     services.select_leaf(session.pk, "a2")
     assert hit("first", session).leaf_id == "u3"
-    monkeypatch.setattr(places, "MAX_STEPS", 1)
+    monkeypatch.setattr(scoping, "MAX_STEPS", 1)
     assert hit("next", session).is_on_path is True
     assert (hit("root", session).is_on_path, hit("root", session).leaf_id) == (None, None)
 
@@ -235,7 +236,7 @@ def test_a_cursor_that_is_none_is_refused(cursor: str) -> None:
 
 def test_the_newest_matches_are_ranked_and_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     session = make_session("u: keys keys keys", "a: keys", "u: keys", "a: other")
-    monkeypatch.setattr(finding, "MAX_RANKED", 2)
+    monkeypatch.setattr(search_query, "MAX_RANKED", 2)
     page = search("keys", session_id=session.pk)
     assert (ids(page), page.is_partial) == (["a2", "u3"], True)
     assert not search("other", session_id=session.pk).is_partial

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from sessions_app.models import ContextEntry, EntryWords, Session
-from sessions_app.search.finding import search_entries
 from sessions_app.search.indexing import index_entries
+from sessions_app.search.query import search_entries
 from sessions_app.testing import make_session
 
 pytestmark = pytest.mark.django_db

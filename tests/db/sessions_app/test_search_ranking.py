@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from sessions_app import services
+from sessions_app.messages import services
 from sessions_app.models import Session
-from sessions_app.search import finding
-from sessions_app.search.finding import search
+from sessions_app.search import query as search_query
+from sessions_app.search.query import search
 from sessions_app.testing import make_session, text_message
 
 pytestmark = pytest.mark.django_db
@@ -142,4 +142,4 @@ def test_a_page_reads_as_much_whatever_matches(monkeypatch: pytest.MonkeyPatch, 
 def test_a_hit_has_the_beginning_of_its_text() -> None:
     session = make_session("u: bike " + "and so on " * 1_000)
     [hit] = search("bike", session_id=session.pk).hits
-    assert len(hit.text) == finding.TEXT_CHARS
+    assert len(hit.text) == search_query.TEXT_CHARS

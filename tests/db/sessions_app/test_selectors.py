@@ -7,12 +7,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from sessions_app import selectors, services
-from sessions_app.core.messages import StoredMessage
+from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.errors import MessageNotFound
+from sessions_app.messages import selectors, services
+from sessions_app.messages.services import Leaf
 from sessions_app.models import Message, Session
-from sessions_app.querysets import Bounds
-from sessions_app.services import Leaf
+from sessions_app.queries import Bounds
 from sessions_app.testing import make_message, make_session, text_message
 
 pytestmark = pytest.mark.django_db

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from sessions_app import selectors, services
-from sessions_app.core.parts import Approval, Result, apply_approval, apply_result
+from sessions_app.core.messages.parts import Approval, Result, apply_approval, apply_result
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
+from sessions_app.messages import selectors, services
+from sessions_app.messages.services import Leaf
 from sessions_app.models import Message, Session
-from sessions_app.services import Leaf
 from sessions_app.testing import history_of, make_message, make_session, text_message
 
 pytestmark = pytest.mark.django_db

@@ -8,18 +8,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from sessions_app import services
-from sessions_app.compacting import add_compaction
-from sessions_app.context import diffs, rows
-from sessions_app.context.changes import By, Holder
-from sessions_app.context.diffs import session_diff
-from sessions_app.core.context_blocks import Entry
-from sessions_app.errors import ExportInvalid, SummaryInvalid
-from sessions_app.exporting import export_lines, export_markdown
-from sessions_app.importing import import_session
-from sessions_app.manager import SessionManager
-from sessions_app.models import ContextChange, Session, SessionSummary
-from sessions_app.session_summaries import (
+from sessions_app.compactions.services import add_compaction
+from sessions_app.compactions.summaries import (
     MAX_CHARS,
     Material,
     find_summary,
@@ -28,8 +18,18 @@ from sessions_app.session_summaries import (
     store_summary,
     write_summary,
 )
-from sessions_app.sessions import session_info
+from sessions_app.context import diffs, store
+from sessions_app.context.diffs import session_diff
+from sessions_app.context.history import By, Holder
+from sessions_app.core.context.context_blocks import Entry
+from sessions_app.errors import ExportInvalid, SummaryInvalid
+from sessions_app.messages import services
+from sessions_app.messages.sessions import session_info
+from sessions_app.models import ContextChange, Session, SessionSummary
+from sessions_app.public.manager import SessionManager
 from sessions_app.testing import make_message, make_session, text_message
+from sessions_app.transfer.export import export_lines, export_markdown
+from sessions_app.transfer.import_session import import_session
 
 pytestmark = pytest.mark.django_db
 
@@ -170,7 +170,7 @@ def test_b5_05_a_session_as_code_holds_it() -> None:
     handle.append("One?")
     assert handle.summary() is None
     assert handle.write_summary("About tea.").text == "About tea."
-    rows.write_text(Holder(session_id=handle.id), "notes", lambda _: "a\nb")
+    store.write_text(Holder(session_id=handle.id), "notes", lambda _: "a\nb")
     assert (handle.diff().additions, handle.diff().deletions) == (2, 0)
 
 
@@ -178,15 +178,15 @@ def test_b5_05_a_session_as_code_holds_it() -> None:
 
 
 def put(session: Session, label: str, text: str) -> None:
-    rows.write_text(Holder(session_id=session.pk), label, lambda _: text)
+    store.write_text(Holder(session_id=session.pk), label, lambda _: text)
 
 
 def test_b5_05_the_diff_is_what_was_before_against_what_is_now(session: Session) -> None:
     put(session, "notes", "tea")
     put(session, "notes", "tea\ncake")
     put(session, "plan", "one")
-    rows.put_entry(Holder(session_id=session.pk), "docs", Entry(key="k", content="x"))
-    rows.delete_entry(Holder(session_id=session.pk), "docs", "k")
+    store.put_entry(Holder(session_id=session.pk), "docs", Entry(key="k", content="x"))
+    store.delete_entry(Holder(session_id=session.pk), "docs", "k")
     put(session, "plan", "two")
     found = session_diff(session.pk)
     assert [(each.label, each.key, each.of, each.status) for each in found.documents] == [
@@ -198,11 +198,11 @@ def test_b5_05_the_diff_is_what_was_before_against_what_is_now(session: Session)
 
 
 def test_b5_05_modified_and_deleted(session: Session) -> None:
-    rows.put_entry(Holder(session_id=session.pk), "docs", Entry(key="k", content="x\ny"))
+    store.put_entry(Holder(session_id=session.pk), "docs", Entry(key="k", content="x\ny"))
     put(session, "notes", "a\nb")
     # What was there before this session said anything: as an import leaves it.
     ContextChange.objects.all().delete()
-    rows.delete_entry(Holder(session_id=session.pk), "docs", "k")
+    store.delete_entry(Holder(session_id=session.pk), "docs", "k")
     put(session, "notes", "a\nc")
     assert {(each.label, each.key): each.status for each in session_diff(session.pk).documents} == {
         ("docs", "k"): "deleted",
@@ -216,7 +216,7 @@ def test_b5_05_of_the_user_s_memory_only_what_this_session_changed(session: Sess
     here = By(via="model", session_id=session.pk)
 
     def write(text: str, by: By) -> None:
-        rows.write_text(mine, "memory", lambda _: text, by=by)
+        store.write_text(mine, "memory", lambda _: text, by=by)
 
     write("old", By())
     write("old\nhere", here)
@@ -234,7 +234,7 @@ def test_b5_05_of_the_user_s_memory_only_what_this_session_changed(session: Sess
 def test_b5_05_a_session_and_its_user_may_have_blocks_of_one_name(session: Session, alice: User) -> None:
     put(session, "notes", "a")
     here = By(session_id=session.pk)
-    rows.write_text(Holder(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
+    store.write_text(Holder(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
     told = session_diff(session.pk).documents
     assert [(each.label, each.of, each.diff.additions) for each in told] == [
         ("notes", "user", 2),
@@ -249,7 +249,7 @@ def test_b5_05_compactions_are_no_change_of_what_is_remembered(session: Session)
 
 def test_b5_05_what_was_changed_back_or_erased_is_not_told(session: Session) -> None:
     put(session, "notes", "secret")
-    rows.forget(Holder(session_id=session.pk), "notes", erases_history=True)
+    store.forget(Holder(session_id=session.pk), "notes", erases_history=True)
     put(session, "plan", "one")
     put(session, "plan", "")
     assert session_diff(session.pk).documents == []

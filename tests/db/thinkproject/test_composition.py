@@ -70,7 +70,7 @@ def test_the_deploy_checks_pass_in_production() -> None:
 def test_only_who_calls_models_imports_their_client() -> None:
     code = """
 import sys
-import thinkproject.asgi, chat.api, thinkproject.server
+import thinkproject.asgi, chat.http.api.router, thinkproject.run.server
 print("openai" in sys.modules)
 import thinkproject.celery
 from celery.signals import worker_init
@@ -166,7 +166,7 @@ async def test_what_is_no_static_file_goes_on_to_django(path: str) -> None:
 
 @pytest.mark.django_db
 def test_the_first_user_is_made_once_and_has_no_password() -> None:
-    from thinkproject.prepare import first_user
+    from thinkproject.run.prepare import first_user
 
     assert first_user() == first_user() == "me"
     user = User.objects.get()

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
-from chat.health import note_worker
+from chat.http.health import note_worker
 
 pytestmark = pytest.mark.django_db
 

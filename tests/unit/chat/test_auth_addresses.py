@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.addresses import Address, Hop, parse_address
 from chat.errors import AgentNotFound
+from chat.instances.addresses import Address, Hop, parse_address
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.origins import is_allowed, own_origin, parse_origin
+from chat.access.origins import is_allowed, own_origin, parse_origin
 
 HERE = own_origin("wss", "chat.example.com")
 

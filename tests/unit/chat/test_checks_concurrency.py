@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from chat.agent.registry import unregister
 from chat.checks import check_values
-from chat.registry import unregister
 from chat.think import Think
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from chat import registry
+from chat.agent import registry
 from chat.checks import check_configs, check_prices
 from chat.llm.prices import price_table
 from chat.think import Agent

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from chat import registry
+from chat.agent import registry
 from chat.checks import check_overflow, check_values
-from chat.core.compaction_policy import CompactionPolicy
-from chat.core.context_policy import ContextPolicy
+from chat.core.context.compaction_policy import CompactionPolicy
+from chat.core.context.context_policy import ContextPolicy
 from chat.think import Think
 
 

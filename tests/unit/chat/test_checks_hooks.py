@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat import registry
+from chat.agent import registry
 from chat.checks import check_camel_case, check_hooks, check_values
 from chat.think import Think
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.file_response import parse_range
+from chat.http.api.file_response import parse_range
 
 
 @pytest.mark.parametrize(

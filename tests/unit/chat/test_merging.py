@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from chat.turns.merging import join_merged
+from chat.turns.state.merging import join_merged
 
 
 def user(message_id: str, *parts: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from chat.provider_requests import provider_requests
+from chat.reads.provider_requests import provider_requests
 from thinkproject.kernel.jsonvalue import fingerprint
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from chat.agent.verbs import TurnVerbs, to_messages
 from chat.errors import InputInvalid
-from chat.verbs import TurnVerbs, to_messages
 
 
 class Verbs(TurnVerbs):

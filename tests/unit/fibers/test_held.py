@@ -4,8 +4,8 @@ import asyncio
 import threading
 
 from fibers.core.states import Interrupt
-from fibers.held import Registry, worker_name
-from fibers.loop import run_on_shared_loop, shared_loop
+from fibers.running import Registry, worker_name
+from fibers.worker_loop import run_on_shared_loop, shared_loop
 
 
 class Run:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from sessions_app.core.compaction import (
+from sessions_app.core.compaction.compaction import (
     MIN_TAIL_MESSAGES,
     PROTECT_HEAD,
     STUB_TEXT,
@@ -23,8 +23,8 @@ from sessions_app.core.compaction import (
     summary_message,
     summary_prompt,
 )
-from sessions_app.core.summary_form import TOPIC_SECTIONS, WORK_SECTIONS, SummaryForm, as_sections
-from sessions_app.core.tokens import estimate_message, estimate_text
+from sessions_app.core.compaction.summary_form import TOPIC_SECTIONS, WORK_SECTIONS, SummaryForm, as_sections
+from sessions_app.core.compaction.tokens import estimate_message, estimate_text
 from sessions_app.errors import CompactionFailed
 from sessions_app.testing import text_message
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from chat.core.session_setup import SessionSetup
-from sessions_app.core.context_blocks import (
+from chat.core.context.session_setup import SessionSetup
+from sessions_app.core.context.context_blocks import (
     BAR,
     Block,
     Entry,
@@ -25,9 +25,9 @@ from sessions_app.core.context_blocks import (
     make_block,
     render,
 )
-from sessions_app.core.context_setup import ContextSetup
-from sessions_app.core.documents import read_document
-from sessions_app.core.loaded_skills import without_unloaded
+from sessions_app.core.context.context_setup import ContextSetup
+from sessions_app.core.context.documents import read_document
+from sessions_app.core.context.loaded_skills import without_unloaded
 from sessions_app.errors import BlockExists, BlockTooLarge, ContextInvalid
 
 

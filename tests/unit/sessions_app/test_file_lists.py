@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.core.file_lists import (
+from sessions_app.core.compaction.file_lists import (
     MAX_LIST_CHARS,
     MAX_PATH_CHARS,
     MAX_PATHS,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.core.limits import ROW_MAX_BYTES, Cut, fit_row, sanitise
+from sessions_app.core.messages.limits import ROW_MAX_BYTES, Cut, fit_row, sanitise
 from thinkproject.kernel.jsonvalue import byte_size
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.core.messages import (
+from sessions_app.core.messages.messages import (
     MAX_DEPTH,
     MAX_PARTS,
     is_message_id,

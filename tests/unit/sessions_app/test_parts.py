@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.core.parts import (
+from sessions_app.core.messages.parts import (
     DENIED_TEXT,
     MOVES,
     SETTLED,

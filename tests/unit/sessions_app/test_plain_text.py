@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessions_app.core.plain_text import visible, without_markup, without_thoughts
+from sessions_app.core.messages.plain_text import visible, without_markup, without_thoughts
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sessions_app.core.compaction import Overlay, summary_message
-from sessions_app.core.messages import StoredMessage
-from sessions_app.core.pruning import CLEARED_TEXT, Prune, as_sent, find_prunable
+from sessions_app.core.compaction.compaction import Overlay, summary_message
+from sessions_app.core.compaction.pruning import CLEARED_TEXT, Prune, as_sent, find_prunable
+from sessions_app.core.messages.messages import StoredMessage
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 RULES = Prune()

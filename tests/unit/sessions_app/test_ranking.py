@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.ranking import SNIPPET_CHARS, snippet
-from sessions_app.core.search_query import parse_query
+from sessions_app.core.search.ranking import SNIPPET_CHARS, snippet
+from sessions_app.core.search.search_query import parse_query
 
 
 def marked(text: str, query: str) -> list[str]:

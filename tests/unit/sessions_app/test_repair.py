@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.core.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT, repair_messages
+from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT, repair_messages
 
 NEXT = {"id": "u2", "role": "user", "parts": [{"type": "text", "text": "go on"}]}
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.search_query import MAX_QUERY_CHARS, MAX_TERMS, Alternative, Query, as_phrase, parse_query
+from sessions_app.core.search.search_query import MAX_QUERY_CHARS, MAX_TERMS, Alternative, Query, as_phrase, parse_query
 
 
 @pytest.mark.parametrize(

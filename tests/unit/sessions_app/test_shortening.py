@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.core.shortening import OBJECT_NOTE, json_length, shorten, text_head, text_length
+from sessions_app.core.messages.shortening import OBJECT_NOTE, json_length, shorten, text_head, text_length
 
 
 def test_lengths_are_utf16_code_units() -> None:

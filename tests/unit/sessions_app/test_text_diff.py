@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.text_diff import (
+from sessions_app.core.text.text_diff import (
     MAX_CHARS,
     MAX_PATCH_CHARS,
     TOO_LONG,

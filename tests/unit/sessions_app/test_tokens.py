@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions_app.core import tokens
+from sessions_app.core.compaction import tokens
 from sessions_app.errors import TokenCounterUnknown
 
 TOOL = {"type": "tool-read", "toolCallId": "c1", "state": "output-available", "input": {"a": 1}, "output": "x" * 40}

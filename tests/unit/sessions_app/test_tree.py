@@ -1,6 +1,6 @@
 """Paths, branches and the newest leaf on pairs."""
 
-from sessions_app.core.tree import branches, newest_leaf, path_to
+from sessions_app.core.messages.tree import branches, newest_leaf, path_to
 
 # u1 ─ a1 ─ u2 ─ a2
 #    └ b1      └ b2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessions_app.core.truncation import (
+from sessions_app.core.messages.truncation import (
     MARK,
     Strategy,
     truncate_head,

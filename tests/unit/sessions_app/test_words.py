@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.stemming import stem
-from sessions_app.core.words import MAX_INDEXED_CHARS, MAX_WORDS, indexed_words, text_of, words_of
+from sessions_app.core.search.stemming import stem
+from sessions_app.core.search.words import MAX_INDEXED_CHARS, MAX_WORDS, indexed_words, text_of, words_of
 
 # Every rule of the algorithm at least once, most with a word that it must leave alone.
 ENGLISH = """

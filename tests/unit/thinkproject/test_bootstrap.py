@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from thinkproject import bootstrap
-from thinkproject.bootstrap import SetupError
+from thinkproject.run import bootstrap
+from thinkproject.run.bootstrap import SetupError
 
 
 @pytest.fixture

@@ -6,31 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from thinkproject import connections, places
+from thinkproject import connections, paths
 from thinkproject.env import EnvError
 
 
 def test_the_socket_lies_in_the_data_directory_when_it_fits() -> None:
-    assert places.redis_socket(Path("/srv/think/var")) == Path("/srv/think/var/redis/redis.sock")
+    assert paths.redis_socket(Path("/srv/think/var")) == Path("/srv/think/var/redis/redis.sock")
 
 
 @pytest.mark.parametrize("data_dir", [Path("/" + "d" * 120), Path("/srv/my data"), Path("/srv/50%")])
 def test_a_path_that_a_socket_or_url_cannot_carry_gets_a_short_one(data_dir: Path) -> None:
-    socket_path = places.redis_socket(data_dir)
-    assert len(os.fsencode(socket_path)) <= places.SOCKET_PATH_LIMIT
+    socket_path = paths.redis_socket(data_dir)
+    assert len(os.fsencode(socket_path)) <= paths.SOCKET_PATH_LIMIT
     assert socket_path.parent.name.startswith(f"think-{os.getuid()}-")
-    assert places.redis_socket(data_dir) == socket_path
-    assert places.redis_socket(data_dir / "other") != socket_path
+    assert paths.redis_socket(data_dir) == socket_path
+    assert paths.redis_socket(data_dir / "other") != socket_path
 
 
 def test_a_runtime_directory_that_is_too_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/" + "u" * 120)
-    assert len(os.fsencode(places.redis_socket(Path("/" + "d" * 120)))) <= places.SOCKET_PATH_LIMIT
+    assert len(os.fsencode(paths.redis_socket(Path("/" + "d" * 120)))) <= paths.SOCKET_PATH_LIMIT
 
 
 def test_a_private_directory_lets_nobody_else_in(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir(mode=0o777)
-    places.private_directory(tmp_path / "open")
+    paths.private_directory(tmp_path / "open")
     assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == 0o700
 
 
@@ -38,7 +38,7 @@ def test_a_link_in_place_of_the_private_directory_is_refused(tmp_path: Path) -> 
     (tmp_path / "target").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "target")
     with pytest.raises(PermissionError):
-        places.private_directory(tmp_path / "link")
+        paths.private_directory(tmp_path / "link")
 
 
 def test_sqlite_is_the_default_and_cannot_starve_writers(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def mode(path: Path) -> int:
 
 
 def test_a_new_data_directory_lets_nobody_else_in(tmp_path: Path) -> None:
-    places.private_data_directory(tmp_path / "a" / "var")
+    paths.private_data_directory(tmp_path / "a" / "var")
     assert mode(tmp_path / "a" / "var") == 0o700
 
 
@@ -99,8 +99,8 @@ def test_a_data_directory_of_ours_is_closed_and_its_files_too(tmp_path: Path) ->
         (tmp_path / name).touch()
         (tmp_path / name).chmod(0o644)
     tmp_path.chmod(0o755)
-    places.private_data_directory(tmp_path)
-    places.close_files(tmp_path)
+    paths.private_data_directory(tmp_path)
+    paths.close_files(tmp_path)
     assert {mode(tmp_path / name) for name in names} == {0o600}
     assert {mode(path) for path in (tmp_path, tmp_path / "logs", tmp_path / "redis/appendonlydir")} == {0o700}
     assert mode(tmp_path / "files") == 0o700
@@ -110,11 +110,11 @@ def test_a_directory_that_is_not_ours_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letters").touch()
     (tmp_path / "home").chmod(0o755)
-    places.private_data_directory(tmp_path / "home")
+    paths.private_data_directory(tmp_path / "home")
     assert mode(tmp_path / "home") == 0o755
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o1777)
-    places.private_data_directory(tmp_path / "shared")
+    paths.private_data_directory(tmp_path / "shared")
     assert mode(tmp_path / "shared") == 0o1777
 
 
@@ -123,5 +123,5 @@ def test_closing_follows_no_links(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").chmod(0o644)
     (tmp_path / "var" / "logs").mkdir(parents=True)
     (tmp_path / "var" / "logs" / "web.log").symlink_to(tmp_path / "elsewhere")
-    places.close_files(tmp_path / "var")
+    paths.close_files(tmp_path / "var")
     assert mode(tmp_path / "elsewhere") == 0o644

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from thinkproject import processes
-from thinkproject.processes import Child, stop_all
-from thinkproject.watcher import Watcher
+from thinkproject.run import processes
+from thinkproject.run.processes import Child, stop_all
+from thinkproject.run.watcher import Watcher
 
 FOREVER = "import time; time.sleep(60)"
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"

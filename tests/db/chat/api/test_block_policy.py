@@ -8,10 +8,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from chat.agents import Assistant
-from chat.context_view import open_session_context
-from chat.handles import AgentHandle
-from chat.instance_rows import key_of
+from chat.instances.rows import key_of
 from chat.models import AgentInstance
+from chat.runtime.context import open_session_context
+from chat.runtime.handle import AgentHandle
 from chat.think import SessionSetup
 from sessions_app.errors import BlockNotWritable, SessionError
 from sessions_app.models import ContextBlock
@@ -117,7 +117,7 @@ def test_one_import_of_a_person_runs_at_a_time(as_alice: ApiClient, monkeypatch:
         if not replies:
             replies.append(upload(as_alice, "memory"))
 
-    monkeypatch.setattr("sessions_app.importing.let_others_write", meanwhile)
+    monkeypatch.setattr("sessions_app.transfer.import_session.let_others_write", meanwhile)
     first = upload_with_a_message(as_alice)
     assert first.status_code == 201
     [second] = replies

@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.models import AgentInstance, Turn
-from sessions_app import selectors
-from sessions_app.services import update_message
+from sessions_app.messages import selectors
+from sessions_app.messages.services import update_message
 from tests.db.chat.conftest import ApiClient, make_turn, say
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause

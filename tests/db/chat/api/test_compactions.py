@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat import doorbell
+from chat.instances import notifications
 from chat.models import AgentInstance
 from fibers.models import Fiber
-from sessions_app import selectors
-from sessions_app.compacting import CompactionView, add_compaction
+from sessions_app.compactions.services import CompactionView, add_compaction
+from sessions_app.messages import selectors
 from sessions_app.models import Compaction, ContextChange
 from tests.db.chat.conftest import ApiClient, say
 
@@ -24,7 +24,7 @@ def summary(conversation: AgentInstance) -> CompactionView:
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     heard: list[Any] = []
-    monkeypatch.setattr(doorbell, "ring_on_commit", lambda _group, event: heard.append(event))
+    monkeypatch.setattr(notifications, "ring_on_commit", lambda _group, event: heard.append(event))
     return heard
 
 

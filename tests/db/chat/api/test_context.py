@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from chat.agents import Assistant
 from chat.models import AgentInstance
 from chat.think import SessionSetup, StoredSearch, StoredSkills
-from sessions_app.context import rows
-from sessions_app.context.changes import MODEL, Holder
-from sessions_app.core.context_blocks import Entry
-from sessions_app.services import freeze_prompt
+from sessions_app.context import store
+from sessions_app.context.history import MODEL, Holder
+from sessions_app.core.context.context_blocks import Entry
+from sessions_app.messages.services import freeze_prompt
 from tests.db.chat.conftest import ApiClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +34,7 @@ def url(conversation: AgentInstance) -> str:
 
 
 def test_the_context_is_what_the_next_turn_reads(as_alice: ApiClient, alice: User, url: str) -> None:
-    rows.write_text(Holder(owner_id=alice.pk), "memory", lambda _: "Likes tea.", by=MODEL)
+    store.write_text(Holder(owner_id=alice.pk), "memory", lambda _: "Likes tea.", by=MODEL)
     found = as_alice.get(f"{url}/context").json()
     assert [(block["label"], block["of"], block["writable"]) for block in found["blocks"]] == [
         ("instructions", "agent", False),
@@ -66,8 +66,8 @@ def test_b5_05_what_a_person_changes_in_a_session_is_told_of_it(
 ) -> None:
     shown(lambda session: session.with_memory().with_context("facts", provider=StoredSearch(of="user")))
     mine = Holder(owner_id=alice.pk)
-    rows.write_text(mine, "memory", lambda _: "Likes tea.", by=MODEL)
-    rows.put_entry(mine, "facts", Entry(key="cake", content="Likes cake."), by=MODEL)
+    store.write_text(mine, "memory", lambda _: "Likes tea.", by=MODEL)
+    store.put_entry(mine, "facts", Entry(key="cake", content="Likes cake."), by=MODEL)
     assert as_alice.get(f"{url}/summary").json()["documents"] == []
     assert as_alice.send("DELETE", f"{url}/context/memory").status_code == 204
     assert as_alice.send("DELETE", f"{url}/context/facts/entries/cake").status_code == 204
@@ -167,7 +167,7 @@ def test_an_agent_that_is_gone_still_shows_what_was_added(
 ) -> None:
     instance = make_instance(alice, "old", agent="gone-agent")
     assert instance.session_id is not None
-    rows.add_block(instance.session_id, "notes", rows.Shape(description="Scratch"))
+    store.add_block(instance.session_id, "notes", store.Shape(description="Scratch"))
     found = as_alice.get(f"/sessions/{instance.session_id}/context").json()
     assert [block["label"] for block in found["blocks"]] == ["notes"]
 

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat import tokens
+from chat.access import api_tokens
 from chat.models import AgentInstance
 from tests.db.chat.conftest import ApiClient
 
@@ -54,7 +54,7 @@ def test_every_error_is_a_problem_and_a_429_has_a_retry_after(document: Json) ->
 
 
 def test_the_document_is_for_callers(alice: User, as_alice: ApiClient, as_nobody: ApiClient) -> None:
-    _row, secret = tokens.create_token(alice, name="t")
+    _row, secret = api_tokens.create_token(alice, name="t")
     by_token = as_nobody.get("/openapi.json", Authorization=f"Bearer {secret}")
     assert by_token.status_code == 200
     assert by_token.json() == as_alice.get("/openapi.json").json()

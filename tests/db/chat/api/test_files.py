@@ -16,9 +16,9 @@ from django.db import DatabaseError
 from django.test import AsyncClient
 from django.utils import timezone
 
-from chat import attachments
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
-from chat.file_response import PIECE_BYTES
+from chat.files import attachments
+from chat.http.api.file_response import PIECE_BYTES
 from chat.models import AgentInstance, Attachment
 from tests.db.chat.conftest import ApiClient
 

@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client, RequestFactory
 
-from chat import tokens
+from chat.access import api_tokens
+from chat.http.usechat.messages import get_messages
 from chat.models import AgentInstance
-from chat.views_messages import get_messages
-from sessions_app.services import queue_messages
+from sessions_app.messages.services import queue_messages
 from tests.db.chat.conftest import ApiClient, say, text_message
 
 PATH = "/agents/assistant/talk/get-messages"
@@ -50,7 +50,7 @@ def test_it_answers_below_extra_path_and_for_other_methods(as_alice: ApiClient, 
 
 
 def test_a_token_in_the_query_will_do(alice: User, conversation: AgentInstance) -> None:
-    _row, secret = tokens.create_token(alice, name="t")
+    _row, secret = api_tokens.create_token(alice, name="t")
     assert len(Client().get(f"{PATH}?token={secret}").json()) == 2
     assert len(Client().get(PATH, headers={"Authorization": f"Bearer {secret}"}).json()) == 2
     assert Client().get(f"{PATH}?token=wrong").status_code == 401

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import AgentInstance, Attachment, StreamSegment, Turn
-from chat.turns.deletion import BATCH
+from chat.turns.state.deletion import BATCH
 from sessions_app.models import Message, Session
 from tests.db.chat.conftest import ApiClient, make_turn, say
 
@@ -159,7 +159,7 @@ def test_deleting_removes_its_files_and_their_bytes(
     conversation: AgentInstance,
     django_capture_on_commit_callbacks: Callable[..., object],
 ) -> None:
-    from chat import attachments
+    from chat.files import attachments
 
     row = attachments.store_bytes(alice.pk, b"hello", name="a.txt")
     attachments.claim(alice.pk, [row.id], conversation)

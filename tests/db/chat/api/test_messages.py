@@ -8,11 +8,11 @@ from django.test.utils import CaptureQueriesContext
 
 from chat.core.durable_names import COMPACT_FIBER
 from chat.models import AgentInstance
-from chat.turns.compact_queue import request_compaction, start_compaction
+from chat.turns.state.compaction_queue import request_compaction, start_compaction
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
+from sessions_app.messages.services import put_assistant, queue_messages
 from sessions_app.models import CompactionTrigger
-from sessions_app.services import put_assistant, queue_messages
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
 from tools_app.core.calls import ToolCall, ToolResult
 from tools_app.services import begin_call, settle_call

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from chat.models import AgentInstance, Turn
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
-from sessions_app.services import delete_messages, place_messages, put_assistant, queue_messages
+from sessions_app.messages.services import delete_messages, place_messages, put_assistant, queue_messages
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
 
 pytestmark = pytest.mark.django_db(transaction=True)

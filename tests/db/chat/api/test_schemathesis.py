@@ -15,14 +15,15 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
-from chat import attachments, tokens
+from chat.access import api_tokens
 from chat.agents import Assistant
+from chat.files import attachments
 from chat.llm.scripted.model import ScriptedModel
 from chat.models import AgentInstance, TurnTrigger
-from chat.streams.cold import write_segments
+from chat.streams.database_log import write_segments
 from chat.streams.log import close_logs
 from chat.streams.records import Record
-from sessions_app.compacting import add_compaction
+from sessions_app.compactions.services import add_compaction
 from tests.db.chat.conftest import CHUNKS, say
 from thinkproject.kernel.ids import new_id
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause
@@ -96,7 +97,7 @@ def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[
     monkeypatch.setattr(Assistant, "config_access", "write")
     monkeypatch.setattr(Assistant, "keeps_sessions", True)
     monkeypatch.setattr(Assistant, "get_model", lambda _self: ScriptedModel("say: Hello."))
-    _row, secret = tokens.create_token(alice, name="schemathesis")
+    _row, secret = api_tokens.create_token(alice, name="schemathesis")
     return {"Authorization": f"Bearer {secret}"}
 
 

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chat.models import AgentInstance
-from sessions_app.services import append_messages, put_assistant
+from sessions_app.messages.services import append_messages, put_assistant
 from sessions_app.testing import text_message
 from tests.db.chat.conftest import ApiClient, say
 

@@ -6,12 +6,12 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.models import AgentInstance
-from chat.turns import titling
+from chat.turns.background import titles
 from fibers.models import Fiber
-from sessions_app.context import rows
-from sessions_app.context.changes import Holder
+from sessions_app.compactions.summaries import MAX_CHARS
+from sessions_app.context import store
+from sessions_app.context.history import Holder
 from sessions_app.models import SessionSummary
-from sessions_app.session_summaries import MAX_CHARS
 from tests.db.chat.conftest import ApiClient, say
 
 NOTHING: dict[str, Any] = {
@@ -38,7 +38,7 @@ def path(conversation: AgentInstance) -> str:
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     heard: list[Any] = []
-    monkeypatch.setattr(titling, "ring_on_commit", lambda group, event: heard.append((group, event)))
+    monkeypatch.setattr(titles, "ring_on_commit", lambda group, event: heard.append((group, event)))
     return heard
 
 
@@ -86,7 +86,7 @@ def test_b5_05_one_is_asked_for(as_alice: ApiClient, path: str, conversation: Ag
 
 
 def test_b5_05_what_it_has_changed(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
-    rows.write_text(Holder(session_id=conversation.session_id), "notes", lambda _: "tea\ncake")
+    store.write_text(Holder(session_id=conversation.session_id), "notes", lambda _: "tea\ncake")
     told = as_alice.get(path).json()
     assert (told["additions"], told["deletions"]) == (2, 0)
     assert told["documents"] == [

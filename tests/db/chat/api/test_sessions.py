@@ -12,15 +12,15 @@ from django.db import connection
 from django.test import AsyncClient
 from django.utils import timezone
 
-from chat import attachments
 from chat.agents import Assistant
-from chat.instances import delete_instance
+from chat.conversations.services import delete_instance
+from chat.files import attachments
 from chat.models import AgentInstance, Attachment, Turn
-from sessions_app import selectors
-from sessions_app.compacting import add_compaction
-from sessions_app.exporting import export_lines
+from sessions_app.compactions.services import add_compaction
+from sessions_app.messages import selectors
+from sessions_app.messages.services import append_messages, fork_session
 from sessions_app.models import Compaction, Message, Session
-from sessions_app.services import append_messages, fork_session
+from sessions_app.transfer.export import export_lines
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
 from thinkproject.kernel.aio import db
 

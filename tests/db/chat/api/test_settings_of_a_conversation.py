@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.instance_rows import ensure_instance, key_of
+from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance
-from sessions_app.usage import SessionUsage, add_usage
+from sessions_app.messages.usage import SessionUsage, add_usage
 from tests.db.chat.conftest import ApiClient, make_turn
 from tests.db.chat.turns.agents import Typed
 

@@ -17,12 +17,12 @@ from django.test import AsyncClient
 from django.utils import timezone
 from redis.asyncio import Redis
 
-from chat import tokens
-from chat.event_stream import start_offset
+from chat.access import api_tokens
+from chat.http.sse import start_offset
 from chat.models import AgentInstance, ApiToken, Turn
-from chat.streams.hot import keys_of
 from chat.streams.log import close_logs
 from chat.streams.reader import close_stream
+from chat.streams.redis_log import keys_of
 from chat.streams.writer import StreamWriter
 from fibers.models import Fiber
 from tests.db.chat.conftest import make_turn
@@ -143,7 +143,7 @@ async def test_a_pause_is_filled_with_comments(client: AsyncClient, turn: Turn, 
 @pytest.mark.parametrize("change", ["revoke", "deactivate"])
 async def test_authority_that_ends_ends_the_stream(alice: User, turn: Turn, settings: Any, change: str) -> None:
     settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
-    _row, secret = await sync_to_async(tokens.create_token)(alice, name="t")
+    _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
     events = Events(await get(AsyncClient(), turn, Authorization=f"Bearer {secret}"))
     reading = asyncio.create_task(events.all())
     await asyncio.sleep(0.2)
@@ -238,7 +238,7 @@ async def test_authority_that_cannot_be_asked_for_ends_the_stream(
     def fail(*_arguments: Any) -> bool:
         raise OperationalError
 
-    monkeypatch.setattr("chat.api_stream.recheck", fail)
+    monkeypatch.setattr("chat.http.api.stream.recheck", fail)
     async with asyncio.timeout(10):
         assert await events.all() == []
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1

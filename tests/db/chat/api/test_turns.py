@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from chat.models import AgentInstance, Turn
 from fibers.models import FiberStep
-from sessions_app import selectors
+from sessions_app.messages import selectors
 from tests.db.chat.conftest import ApiClient, make_turn, say
 
 HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hello"}]}}

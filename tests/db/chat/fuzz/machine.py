@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from chat.models import Turn
-from chat.turns.answers import ANSWERABLE
+from chat.turns.admission.tool_answers import ANSWERABLE
 from fibers import context as contexts
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL

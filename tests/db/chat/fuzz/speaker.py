@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     Finish,
     FinishReason,
     ModelEvent,

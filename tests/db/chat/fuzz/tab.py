@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from chat.core.accumulator import Accumulator
+from chat.core.wire.accumulator import Accumulator
 from thinkproject.kernel.jsonvalue import JSONObject
 
 _RESPONSE = "cf_agent_use_chat_response"

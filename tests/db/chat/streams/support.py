@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db import transaction
 
-from chat.core import chunks
-from chat.core.chunks import Chunk
+from chat.core.wire import chunks
+from chat.core.wire.chunks import Chunk
 from chat.streams.errors import LogUnavailable
-from chat.streams.hot import RedisLog
 from chat.streams.memory import MemoryLog
 from chat.streams.port import StreamLog
 from chat.streams.reader import Event, follow
 from chat.streams.records import Answer, Append, End, HotSlice, Opened, Record, Reset
+from chat.streams.redis_log import RedisLog
 from chat.streams.subscription import Subscription
 from chat.streams.writer import StreamWriter
 

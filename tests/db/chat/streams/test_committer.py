@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, transaction
 
-from chat.streams import cold, committer
+from chat.streams import committer, database_log
 from chat.streams.memory import MemoryLog
 from fibers.errors import LeaseLost
 from tests.db.chat.streams.support import make_writer, part, records
@@ -44,7 +44,7 @@ async def begin(stack: AsyncExitStack, fences: list[Fence]) -> list[str]:
 
 
 async def are_stored(streams: list[str]) -> list[bool]:
-    return [await db(cold.cold_records, stream, 0, 100) == records(1) for stream in streams]
+    return [await db(database_log.cold_records, stream, 0, 100) == records(1) for stream in streams]
 
 
 async def test_writers_of_one_loop_share_a_transaction(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:

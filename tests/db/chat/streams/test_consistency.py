@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from chat.models import StreamSegment
-from chat.streams import cold
+from chat.streams import database_log
 from chat.streams.consistency import inconsistencies
 from chat.streams.memory import MemoryLog
 from chat.streams.records import Record
@@ -62,7 +62,7 @@ async def test_the_archive_of_two_at_once_is_one(stream: str) -> None:
     log = MemoryLog()
     opened = await log.open(stream, fence=1, floor=0)
     await log.append([append_of(stream, opened.epoch, 0, 4)])
-    await db(cold.archive, stream, [])
-    await db(cold.archive, stream, records(4))
-    await db(cold.archive, stream, [*records(4), Record(4, '"late"')])
+    await db(database_log.archive, stream, [])
+    await db(database_log.archive, stream, records(4))
+    await db(database_log.archive, stream, [*records(4), Record(4, '"late"')])
     assert await inconsistencies(stream, log=log) == []

@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack
 import pytest
 from redis.asyncio import Redis
 
-from chat.streams import hub
-from chat.streams.hot import RedisLog
-from chat.streams.hub import channel_of
+from chat.streams import redis_subscriber
+from chat.streams.redis_log import RedisLog
+from chat.streams.redis_subscriber import channel_of
 from tests.db.chat.streams.support import append_of, eventually, records
 
 
@@ -44,7 +44,7 @@ async def test_a_join_returns_with_the_subscription_in_place(redis_log: RedisLog
 async def test_the_last_follower_unsubscribes_after_a_grace(
     redis_log: RedisLog, client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(redis_subscriber, "GRACE_SECONDS", 0.1)
     async with redis_log.subscribe("trn_x", 10):
         async with redis_log.subscribe("trn_x", 10):
             pass
@@ -62,7 +62,7 @@ async def test_leaving_and_joining_at_once_keeps_the_subscription(
     redis_log: RedisLog, client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The UNSUBSCRIBE of who left must not overtake the SUBSCRIBE of who came."""
-    monkeypatch.setattr(hub, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(redis_subscriber, "GRACE_SECONDS", 0.0)
     opened = await redis_log.open("trn_x", fence=1, floor=0)
     for round_ in range(30):
         async with redis_log.subscribe("trn_x", 10):
@@ -89,8 +89,8 @@ async def test_a_lost_connection_is_made_again_and_followers_re_read(redis_log: 
 async def test_a_silent_connection_is_asked_and_given_up(
     redis_log: RedisLog, client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "PING_SECONDS", 0.1)
-    monkeypatch.setattr(hub, "ACK_SECONDS", 0.2)
+    monkeypatch.setattr(redis_subscriber, "PING_SECONDS", 0.1)
+    monkeypatch.setattr(redis_subscriber, "ACK_SECONDS", 0.2)
     async with redis_log.subscribe("trn_x", 10) as subscription:
         subscription.clear()
         first = (await client.client_list(_type="pubsub"))[0]["id"]
@@ -103,7 +103,7 @@ async def test_a_silent_connection_is_asked_and_given_up(
 
 
 async def test_a_join_without_a_server_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "ACK_SECONDS", 0.2)
+    monkeypatch.setattr(redis_subscriber, "ACK_SECONDS", 0.2)
     log = RedisLog("unix:///nowhere/r.sock")
     began = time.monotonic()
     async with log.subscribe("trn_x", 10) as subscription:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from chat.streams import reader, writer
-from chat.streams.hot import RedisLog
-from chat.streams.link import Command
 from chat.streams.log import close_logs, get_log
 from chat.streams.memory import MemoryLog
 from chat.streams.port import StreamLog
 from chat.streams.reader import close_stream, follow, read
 from chat.streams.records import Answer, Append, CaughtUp, End, Record, Reset
+from chat.streams.redis_connection import Command
+from chat.streams.redis_log import RedisLog
 from tests.db.chat.streams.support import (
     Collector,
     FlakyLog,

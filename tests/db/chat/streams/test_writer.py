@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError, transaction
 
-from chat.core import chunks
-from chat.streams import cold, writer
+from chat.core.wire import chunks
+from chat.streams import database_log, writer
 from chat.streams.consistency import inconsistencies
 from chat.streams.errors import Fenced
 from chat.streams.memory import MemoryLog
@@ -24,11 +24,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def stored(stream: str) -> list[Record]:
-    return await db(cold.cold_records, stream, 0, 10_000)
+    return await db(database_log.cold_records, stream, 0, 10_000)
 
 
 async def holds(stream: str, count: int) -> bool:
-    return await db(cold.next_cold_offset, stream) == count
+    return await db(database_log.next_cold_offset, stream) == count
 
 
 async def hot(log: StreamLog, stream: str) -> list[Record]:

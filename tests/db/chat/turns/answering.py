@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from chat.think import Allow, Block, Think, Tool, ToolCallContext, ToolContext, client_tool, tool
-from chat.turns.answers import Reply
-from chat.turns.continuing import Replied, reply_to_call
+from chat.turns.admission.continuation import Replied, reply_to_call
+from chat.turns.admission.tool_answers import Reply
 from fibers import context as contexts
 from fibers.context import FiberContext
 from fibers.testing import die, run_until_idle

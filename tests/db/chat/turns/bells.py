@@ -5,8 +5,8 @@ from typing import Any
 
 from channels.layers import get_channel_layer
 
-from chat.agent import InstanceKey
-from chat.doorbell import group_of
+from chat.agent.base import InstanceKey
+from chat.instances.notifications import group_of
 from thinkproject.kernel.jsonvalue import JSONObject
 
 

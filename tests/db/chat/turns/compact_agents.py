@@ -5,7 +5,7 @@ from typing import Any
 
 from chat.llm.scripted import ScriptedModel
 from chat.think import SessionSetup
-from sessions_app.core.compaction import CompactionResult
+from sessions_app.core.compaction.compaction import CompactionResult
 from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import SEEN, Plain

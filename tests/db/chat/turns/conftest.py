@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.agent import InstanceKey
-from chat.handles import AgentHandle
-from chat.live import current_transcript
+from chat.agent.base import InstanceKey
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
-from chat.turns.admission import Admission, TurnRequest, admit
-from chat.turns.intake import Intake, Submit
-from chat.turns.status import turn_status
+from chat.reads.snapshots import current_transcript
+from chat.runtime.handle import AgentHandle
+from chat.turns.admission.admission import Admission, TurnRequest, admit
+from chat.turns.admission.intake import Intake, Submit
+from chat.turns.state.status import turn_status
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject

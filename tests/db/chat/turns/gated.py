@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from chat.core.language_model import ModelEvent, ModelRequest, TextContent, UserMessage
+from chat.agent.verbs import SavedTurn
+from chat.core.model.language_model import ModelEvent, ModelRequest, TextContent, UserMessage
 from chat.llm.scripted import ScriptedModel
 from chat.think import ChatResponse, TurnContext, tool
-from chat.verbs import SavedTurn
 
 from .agents import SEEN, Plain
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 
-from chat.core.language_model import ModelEvent, ModelRequest, TextDelta, ToolCallDelta
+from chat.core.model.language_model import ModelEvent, ModelRequest, TextDelta, ToolCallDelta
 from chat.llm.scripted import ScriptedModel
 from fibers.context import current_fiber
 from fibers.testing import die

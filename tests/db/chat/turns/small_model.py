@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from chat.core.language_model import Finish, FinishReason, ModelEvent, ModelRequest, TextDelta, Usage
+from chat.core.model.language_model import Finish, FinishReason, ModelEvent, ModelRequest, TextDelta, Usage
 from chat.errors import ModelError
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from chat.errors import TurnConflict
 from chat.models import Turn
-from chat.turns import admission
+from chat.turns.admission import admission
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom

@@ -9,16 +9,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
+from chat.conversations.services import delete_instance
 from chat.errors import CallChanged, InputInvalid
-from chat.instances import delete_instance
 from chat.models import AgentInstance, Turn
-from chat.turns.admission import cancel_turn, clear_instance
-from chat.turns.answers import has_pending_interaction
-from chat.turns.continuing import expire_question
-from chat.turns.intake import ClientArray
+from chat.turns.admission.admission import cancel_turn, clear_instance
+from chat.turns.admission.continuation import expire_question
+from chat.turns.admission.intake import ClientArray
+from chat.turns.admission.tool_answers import has_pending_interaction
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
-from sessions_app.services import append_messages
+from sessions_app.messages.services import append_messages
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import fingerprint
 from tools_app.models import ApprovalEvent, ToolCallRecord

@@ -1,7 +1,7 @@
 """What clients' lists cannot do: rows 41 and 42 of the most telling tests."""
 
-from chat.turns.intake import ClientArray
-from sessions_app import selectors
+from chat.turns.admission.intake import ClientArray
+from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from chat.agent.verbs import SKIPPED, SavedTurn
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Turn
+from chat.reads.transcripts import transcript, turn_page
 from chat.testing import worker
-from chat.transcripts import transcript, turn_page
-from chat.turns import slots
-from chat.turns.admission import clear_instance
-from chat.turns.status import TurnStatus
-from chat.verbs import SKIPPED, SavedTurn
+from chat.turns.admission.admission import clear_instance
+from chat.turns.state import input_reservation
+from chat.turns.state.status import TurnStatus
 from fibers.testing import crash_after, run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -96,7 +96,7 @@ async def test_a_function_that_fails_tells_its_caller_and_stores_nothing(make_ro
 
 
 async def test_a_turn_whose_caller_is_gone_is_skipped(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "CALLER_SECONDS", 0.3)
+    monkeypatch.setattr(input_reservation, "CALLER_SECONDS", 0.3)
     room = make_room("gated")
     calling = asyncio.create_task(room.handle.save_messages(lambda _current: "say: never"))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     Finish,
     FinishReason,
     ModelEvent,
@@ -16,11 +16,11 @@ from chat.core.language_model import (
     ToolCallStart,
 )
 from chat.llm.scripted import ScriptedModel
-from chat.making import make_agent
 from chat.models import AgentInstance
-from sessions_app.core.limits import ROW_MAX_BYTES
+from chat.runtime.agent_factory import make_agent
+from sessions_app.core.messages.limits import ROW_MAX_BYTES
+from sessions_app.messages.services import freeze_prompt
 from sessions_app.models import Message, Session
-from sessions_app.services import freeze_prompt
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size
 

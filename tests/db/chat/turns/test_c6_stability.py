@@ -2,9 +2,9 @@
 
 import pytest
 
+from chat.agent.verbs import SavedTurn, Submission
 from chat.models import AgentInstance
 from chat.testing import worker
-from chat.verbs import SavedTurn, Submission
 from thinkproject.kernel.aio import db
 from tools_app.core.calls import CallStatus
 from tools_app.models import ToolCallRecord

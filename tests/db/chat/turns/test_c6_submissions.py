@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from chat.agent import InstanceKey
+from chat.agent.base import InstanceKey
+from chat.agent.verbs import SavedTurn, Submission
 from chat.errors import InputInvalid, NestedTurn, TurnConflict
-from chat.making import make_agent
 from chat.models import Turn
+from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
-from chat.turns.admission import clear_instance
-from chat.turns.intake import Submit
-from chat.verbs import SavedTurn, Submission
+from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.intake import Submit
 from fibers import recovery
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from chat.core.language_model import Finish, FinishReason, ModelEvent, ModelRequest
+from chat.core.model.language_model import Finish, FinishReason, ModelEvent, ModelRequest
 from chat.errors import TurnFailed
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.testing import worker
-from chat.turns.admission import clear_instance
-from chat.turns.status import TurnStatus
+from chat.turns.admission.admission import clear_instance
+from chat.turns.state.status import TurnStatus
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 

@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 
 from chat.core.durable_names import COMPACT_FIBER
-from chat.doorbell import group_of
 from chat.errors import QuotaExceeded
-from chat.instance_rows import find_instance
+from chat.instances.notifications import group_of
+from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
-from chat.turns import compacting
-from chat.turns.admission import clear_instance
-from chat.turns.compact_queue import request_compaction
+from chat.turns.admission.admission import clear_instance
+from chat.turns.background import compaction
+from chat.turns.state.compaction_queue import request_compaction
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
-from sessions_app import selectors
-from sessions_app.compacting import CompactionView, compactions, undo_compaction
+from sessions_app.compactions.services import CompactionView, compactions, undo_compaction
+from sessions_app.messages import selectors
+from sessions_app.messages.usage import set_budget
 from sessions_app.models import Compaction, Message, Session
-from sessions_app.usage import set_budget
 from thinkproject.kernel.aio import db
 
 from .agents import CALLS, SEEN
@@ -38,7 +38,7 @@ def rung(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[dict[str, Any]]
     settings.THINK_TURNS_PER_MINUTE = 0
     SUMMARIES.clear()
     heard: list[dict[str, Any]] = []
-    monkeypatch.setattr(compacting, "ring", lambda group, event: heard.append({"group": group, **event}))
+    monkeypatch.setattr(compaction, "ring", lambda group, event: heard.append({"group": group, **event}))
     return heard
 
 

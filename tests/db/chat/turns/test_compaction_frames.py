@@ -7,15 +7,15 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat import watch
-from chat.core.server_frames import parse_server
-from chat.core.side_frames import SessionPhase
-from chat.instance_rows import find_instance
+from chat.core.wire.extension_frames import SessionPhase
+from chat.core.wire.server_frames import parse_server
+from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
-from chat.turns.compact_queue import request_compaction
+from chat.realtime import monitor
+from chat.turns.state.compaction_queue import request_compaction
 from fibers.testing import run_until_idle
-from sessions_app.compacting import compactions
+from sessions_app.compactions.services import compactions
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
 from thinkproject.kernel.aio import db
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _bells_alone(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 1_000.0)  # what no notification brings is not brought at all
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 1_000.0)  # what no notification brings is not brought at all
     settings.THINK_TURNS_PER_MINUTE = 0
 
 

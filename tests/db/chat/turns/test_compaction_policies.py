@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from chat.core.compaction_policy import PRESETS, CompactionPolicy
-from chat.core.overflow import Formula
+from chat.core.context.compaction_policy import PRESETS, CompactionPolicy
+from chat.core.model.overflow import Formula
 from chat.llm.scripted import ScriptedModel
-from chat.making import make_agent
 from chat.models import AgentInstance
-from chat.turns.compact_queue import request_compaction
-from chat.turns.preview import preview
+from chat.reads.preview import preview
+from chat.runtime.agent_factory import make_agent
+from chat.turns.state.compaction_queue import request_compaction
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
-from sessions_app.compacting import compactions as compactions_of
+from sessions_app.compactions.services import compactions as compactions_of
 from sessions_app.models import Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump

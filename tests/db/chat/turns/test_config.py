@@ -6,13 +6,13 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from chat import instance_config
-from chat.agent import InstanceKey
+from chat.agent.base import InstanceKey
 from chat.errors import ConfigChanged, ConfigInvalid
-from chat.handles import AgentHandle
-from chat.instance_config import load_config, save_config
-from chat.making import make_agent
+from chat.instances import config
+from chat.instances.config import load_config, save_config
 from chat.models import AgentInstance
+from chat.runtime.agent_factory import make_agent
+from chat.runtime.handle import AgentHandle
 from thinkproject.kernel.aio import db
 
 from .agents import SEEN, Tone
@@ -44,7 +44,7 @@ async def test_c6_26_a_typed_config_inside_configure_session(make_room: MakeRoom
     room = make_room("typed")
     assert status_of(await room.say("say: one")) == "completed"
     await make_agent(room.key).configure({"colour": "red"})
-    instance_config._cache.clear()  # as after a restart
+    config._cache.clear()  # as after a restart
     assert status_of(await room.say("say: two")) == "completed"
     assert [("config", None), ("config", Tone(colour="red"))] == SEEN
 
@@ -111,10 +111,10 @@ def test_a1_21_read_once_and_seen_when_another_process_changes_it(make_room: Mak
     assert len(queries) == 1
     assert '"config"' not in queries[0]["sql"]
     # Another process writes the row and knows nothing of our cache.
-    ours = dict(instance_config._cache)
+    ours = dict(config._cache)
     save_config(key, {"colour": "blue"})
-    instance_config._cache.clear()
-    instance_config._cache.update(ours)
+    config._cache.clear()
+    config._cache.update(ours)
     assert load_config(key) == Tone(colour="blue")
 
 
@@ -147,11 +147,11 @@ def test_a1_21_what_is_stored_may_no_longer_fit_its_class(make_room: MakeRoom) -
 
 
 def test_the_cache_is_bounded(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instance_config, "MAX_CACHED", 2)
+    monkeypatch.setattr(config, "MAX_CACHED", 2)
     first = make_room("configured").key
     keys = [InstanceKey(owner_id=first.owner_id, agent="configured", name=str(number)) for number in range(4)]
     for key in keys:
         save_config(key, key.name)
         load_config(key)
-    assert len(instance_config._cache) == 2
+    assert len(config._cache) == 2
     assert [load_config(key) for key in keys] == ["0", "1", "2", "3"]

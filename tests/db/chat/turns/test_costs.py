@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from chat.instance_rows import ensure_instance, find_instance
+from chat.instances.rows import ensure_instance, find_instance
+from chat.instances.spending import session_spending, spending
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
-from chat.spending import session_spending, spending
 from fibers.services import requeue_fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.errors import BudgetInvalid
+from sessions_app.messages.usage import SessionUsage, add_usage, set_budget
 from sessions_app.models import Session
-from sessions_app.usage import SessionUsage, add_usage, set_budget
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS

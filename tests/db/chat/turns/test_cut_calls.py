@@ -7,7 +7,7 @@ import pytest
 
 from chat.testing import worker
 from chat.think import Think, Tool, ToolContext, tool
-from chat.turns.toolrun import INTERRUPTED
+from chat.turns.execution.tools import INTERRUPTED
 from fibers.context import current_fiber
 from fibers.testing import die
 from thinkproject.kernel.aio import db

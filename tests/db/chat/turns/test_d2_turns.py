@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat import attachments
-from chat.core.language_model import Finish, FinishReason, ModelEvent, ModelRequest, TextDelta
+from chat.core.model.language_model import Finish, FinishReason, ModelEvent, ModelRequest, TextDelta
 from chat.errors import AttachmentNotFound, QuotaExceeded
+from chat.files import attachments
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
 from chat.testing import worker
 from chat.think import Think
-from chat.turns.admission import cancel_turn
-from chat.turns.status import TurnStatus
+from chat.turns.admission.admission import cancel_turn
+from chat.turns.state.status import TurnStatus
 from fibers.testing import run_until_idle
 from sessions_app.models import Message
 from thinkproject.kernel.aio import db

@@ -15,11 +15,11 @@ from django.db.backends.utils import CursorWrapper
 from django.db.utils import OperationalError
 
 from chat.errors import ChatError
-from chat.live import is_final
 from chat.models import Turn
+from chat.reads.snapshots import is_final
 from chat.streams.log import close_logs
-from chat.turns.admission import TurnRequest, admit, cancel_turn, clear_instance
-from chat.turns.intake import Submit
+from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.admission.intake import Submit
 from fibers import recovery
 from fibers.models import Fiber
 from fibers.testing import expire_lease, worker

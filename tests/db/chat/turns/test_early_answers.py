@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from chat.core.language_model import ModelEvent, ModelRequest, ToolCallEnd
+from chat.core.model.language_model import ModelEvent, ModelRequest, ToolCallEnd
 from chat.llm.scripted import ScriptedModel
 from chat.streams.reader import read
-from chat.turns.answers import has_pending_interaction
+from chat.turns.admission.tool_answers import has_pending_interaction
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from tools_app import services

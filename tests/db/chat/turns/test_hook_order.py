@@ -5,14 +5,14 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 
 import pytest
 
-from chat.core.language_model import Finish, FinishReason, ModelEvent, ModelRequest
+from chat.core.model.language_model import Finish, FinishReason, ModelEvent, ModelRequest
 from chat.llm.scripted import ScriptedModel
-from chat.making import make_agent
 from chat.models import Turn
+from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.think import Think
-from chat.turns.admission import cancel_turn
-from chat.turns.intake import ClientArray, Continue, Edit, Regenerate
+from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.intake import ClientArray, Continue, Edit, Regenerate
 from fibers.testing import crash_after
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from chat.core.hooks import ResponseStatus
+from chat.core.loop.hooks import ResponseStatus
 from chat.llm.scripted import ScriptedModel
 from chat.streams.reader import read
-from chat.turns.intake import Continue
+from chat.turns.admission.intake import Continue
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import CALLS, MODELS, SEEN

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, connections, transaction
 
-from chat.instance_rows import lock_instance
+from chat.instances.rows import lock_instance
 from chat.models import Turn
-from chat.turns.admission import Admission, TurnRequest, admit
-from chat.turns.intake import Submit
+from chat.turns.admission.admission import Admission, TurnRequest, admit
+from chat.turns.admission.intake import Submit
 from fibers.services import hold_fiber
 from thinkproject.kernel.aio import db
 

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 import pytest
 from django.test import override_settings
 
-from chat.core.room import SUMMARISED_TEXT
+from chat.core.loop.context_window import SUMMARISED_TEXT
 from chat.llm.scripted import ScriptedModel, ScriptedServer
 from chat.models import AgentInstance, Turn
 from chat.think import SessionSetup, Tool, TurnConfig, TurnContext, tool
-from chat.turns.intake import Submit
-from sessions_app import services
-from sessions_app.core.pruning import CLEARED_TEXT
+from chat.turns.admission.intake import Submit
+from sessions_app.core.compaction.pruning import CLEARED_TEXT
+from sessions_app.messages import services
 from sessions_app.models import Compaction, Message, Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from chat.core.prompt import GO_ON_TEXT
+from chat.core.context.prompt import GO_ON_TEXT
 from chat.llm.scripted import ScriptedModel
 from chat.streams.reader import read
 from chat.think import (

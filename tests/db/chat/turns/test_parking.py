@@ -13,17 +13,17 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from chat import live, transcripts
+from chat.conversations.services import delete_instance
 from chat.errors import CallNotFound
-from chat.instance_rows import find_instance
-from chat.instances import delete_instance
+from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Turn
+from chat.reads import snapshots, transcripts
 from chat.think import RecoveryContext, Think, Tool, ToolContext, tool
 from fibers import recovery
 from fibers.context import current_fiber
-from fibers.held import registry as runs
 from fibers.models import Fiber
+from fibers.running import registry as runs
 from fibers.testing import die, run_until_idle
 from fibers.waits import WaitEnd
 from thinkproject.kernel.aio import db
@@ -135,7 +135,7 @@ async def test_an_answer_lets_the_turn_go_on_and_nothing_looks_like_a_crash(make
 async def test_readers_are_told_what_a_turn_waits_for(make_room: MakeRoom) -> None:
     room = make_room("parking")
     turn = await parked(room)
-    ref = await db(live.find_turn, room.key, turn_id=turn.pk)
+    ref = await db(snapshots.find_turn, room.key, turn_id=turn.pk)
     assert ref is not None
     assert (ref.status.value, ref.is_recovering, ref.is_final) == ("running", False, False)
     view = await db(transcripts.turn_view_of, turn.pk)

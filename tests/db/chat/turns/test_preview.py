@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.db.backends.utils import CursorWrapper
 
-from chat.agent import InstanceKey
+from chat.agent.base import InstanceKey
 from chat.errors import AgentNotFound
-from chat.making import make_agent
 from chat.models import AgentInstance
+from chat.reads.preview import Preview, preview
+from chat.runtime.agent_factory import make_agent
 from chat.think import SessionSetup, StoredSkills, TurnConfig
-from chat.turns.preview import Preview, preview
-from sessions_app.compacting import add_compaction
+from sessions_app.compactions.services import add_compaction
 from sessions_app.errors import SessionNotFound
 from sessions_app.models import Session
 from tests.db.chat.access_rows import all_rows

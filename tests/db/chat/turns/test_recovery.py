@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from chat.core.hooks import ResponseStatus
-from chat.core.language_model import ModelEvent, ModelRequest
-from chat.live import is_final
+from chat.core.loop.hooks import ResponseStatus
+from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
+from chat.reads.snapshots import is_final
 from chat.streams.reader import read
 from chat.testing import worker
-from chat.turns.admission import cancel_turn
-from chat.turns.intake import Continue
-from chat.turns.status import TurnStatus
+from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.intake import Continue
+from chat.turns.state.status import TurnStatus
 from fibers import recovery
 from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle
 from thinkproject.kernel.aio import db

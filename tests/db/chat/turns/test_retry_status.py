@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from chat.models import Turn
+from chat.reads.transcripts import turn_view
 from chat.streams.reader import read
 from chat.testing import worker
-from chat.transcripts import turn_view
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chat.live import current_transcript
+from chat.reads.snapshots import current_transcript
 from chat.testing import worker
 from chat.think import ChatResponse, Think, TurnConfig, TurnContext, tool
 from thinkproject.kernel.aio import db

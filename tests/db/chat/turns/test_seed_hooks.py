@@ -7,9 +7,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from chat.callables import client_callable
+from chat.agent.callables import client_callable
 from chat.llm.scripted import ScriptedModel
-from chat.making import make_agent
+from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.think import (
     Block,
@@ -29,7 +29,7 @@ from chat.think import (
     TurnContext,
     tool,
 )
-from chat.turns.intake import Continue
+from chat.turns.admission.intake import Continue
 from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import MODELS, SEEN

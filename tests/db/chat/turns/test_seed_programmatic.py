@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from chat.agent import InstanceKey
-from chat.handles import AgentHandle
+from chat.agent.base import InstanceKey
+from chat.agent.verbs import SKIPPED, SavedTurn
 from chat.llm.scripted import ScriptedModel
-from chat.making import make_agent
+from chat.runtime.agent_factory import make_agent
+from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from chat.think import Think
-from chat.verbs import SKIPPED, SavedTurn
 from fibers.context import FiberContext
 from fibers.models import Fiber
 from fibers.registry import durable

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from chat.core.language_model import ModelEvent, ModelRequest
+from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.errors import InputInvalid, ModelAuth, ModelError, Overloaded, QuotaExceeded
 from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.models import AgentInstance
-from chat.turns import titling
-from chat.turns.summarising import request_summary, start_summary, summary_work
+from chat.turns.background import titles
+from chat.turns.background.summaries import request_summary, start_summary, summary_work
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
-from sessions_app import services
+from sessions_app.compactions.summaries import SummaryView, find_summary, write_summary
+from sessions_app.messages import services
+from sessions_app.messages.usage import set_budget
 from sessions_app.models import Session
-from sessions_app.session_summaries import SummaryView, find_summary, write_summary
-from sessions_app.usage import set_budget
 from thinkproject.kernel.aio import db
 
 from .agents import Summarised
@@ -38,7 +38,7 @@ def teller(monkeypatch: pytest.MonkeyPatch) -> SmallModel:
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the owner's open pages are told."""
     heard: list[str] = []
-    monkeypatch.setattr(titling, "ring_on_commit", lambda _group, event: heard.append(event["type"]))
+    monkeypatch.setattr(titles, "ring_on_commit", lambda _group, event: heard.append(event["type"]))
     return heard
 
 
@@ -98,12 +98,14 @@ async def test_b5_05_at_the_first_step_it_tells_what_is_being_worked_on(
         start_summary(key, session_id)
         seen.append(Fiber.objects.get(name="chat.summary").status)
 
-    monkeypatch.setattr("chat.turns.runner.start_summary", begin)
+    monkeypatch.setattr("chat.turns.execution.runner.start_summary", begin)
     await room.say("say: Green tea.")
     assert seen == ["pending"]  # before the answer, which nothing holds up
 
 
-@pytest.mark.parametrize("silenced", ["chat.turns.runner.start_summary", "chat.turns.persistence.start_summary"])
+@pytest.mark.parametrize(
+    "silenced", ["chat.turns.execution.runner.start_summary", "chat.turns.execution.persistence.start_summary"]
+)
 async def test_b5_05_at_the_first_step_and_at_the_end(
     make_room: MakeRoom, teller: SmallModel, monkeypatch: pytest.MonkeyPatch, silenced: str
 ) -> None:

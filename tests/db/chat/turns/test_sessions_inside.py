@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from chat import transcripts
-from chat.chat_posts import stop_turns
 from chat.errors import InputInvalid
-from chat.instance_rows import find_instance
+from chat.http.usechat.posts import stop_turns
+from chat.instances.rows import find_instance
 from chat.models import AgentInstance, StreamSegment, Turn
+from chat.reads import transcripts
 from chat.testing import worker
-from chat.turns.admission import clear_instance
+from chat.turns.admission.admission import clear_instance
 from fibers.testing import run_until_idle
 from sessions_app.errors import SessionNotFound
 from sessions_app.models import Message, Session

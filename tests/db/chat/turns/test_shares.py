@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat import registry
-from chat.handles import AgentHandle
+from chat.agent import registry
 from chat.llm.scripted import ScriptedModel
+from chat.runtime.handle import AgentHandle
 from chat.think import InstanceKey, Think
 from fibers.models import Fiber
 from fibers.testing import worker

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from chat.core.language_model import ModelEvent, ModelRequest
+from chat.conversations.services import rename_instance
+from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.errors import ModelAuth, ModelError, Overloaded
-from chat.instance_rows import ensure_instance
-from chat.instances import rename_instance
+from chat.instances.rows import ensure_instance
 from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.models import AgentInstance
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
+from sessions_app.messages.usage import set_budget
 from sessions_app.models import Session
-from sessions_app.usage import set_budget
 from thinkproject.kernel.aio import db
 
 from .agents import Titled

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.agent import InstanceKey
+from chat.agent.base import InstanceKey
 from chat.models import AgentInstance, StreamSegment
 from chat.streams.reader import read
-from chat.turns.admission import cancel_turn, clear_instance
-from chat.turns.intake import Edit, Regenerate, Submit
+from chat.turns.admission.admission import cancel_turn, clear_instance
+from chat.turns.admission.intake import Edit, Regenerate, Submit
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from chat import waiting
-from chat.core.hooks import ChatResponse
+from chat.core.loop.hooks import ChatResponse
+from chat.instances import waiting
 from chat.models import Turn
 from chat.testing import worker
 from chat.think import Think
-from chat.turns.admission import TurnRequest, admit
-from chat.turns.entering import change_options
-from chat.turns.intake import Program
+from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.intake import Program
+from chat.turns.state.deferred_input import change_options
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 

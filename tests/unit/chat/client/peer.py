@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from chat.client import ChatClient, Options
-from chat.core import frames, side_frames
+from chat.core.wire import extension_frames, frames
 
 JSONObject = dict[str, Any]
 QUICK = Options(first_delay=0.01, longest_delay=0.05, ready_seconds=5)
@@ -63,7 +63,7 @@ class Connection:
         await self.socket.send(frames.identity("room", "assistant", state_follows=state is not None))
         if state is not None:
             await self.socket.send(frames.state(state))
-        await self.socket.send(side_frames.mcp_servers())
+        await self.socket.send(extension_frames.mcp_servers())
 
     async def send(self, *texts: str) -> None:
         for text in texts:

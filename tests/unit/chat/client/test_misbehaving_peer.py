@@ -20,7 +20,7 @@ from chat.client import (
     TooManyFrames,
     TurnFailed,
 )
-from chat.core import frames
+from chat.core.wire import frames
 from tests.unit.chat.client.peer import Connection, answer, peer, talking
 
 NOISE = ["no json", "[1]", '{"type": "new_in_2030"}', '{"type": "cf_agent_use_chat_response"}', '{"no": "type"}']

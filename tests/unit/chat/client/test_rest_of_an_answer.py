@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from chat.client.errors import ClientError, ConnectionFailed
-from chat.client.web import Web
+from chat.client.http import Web
 
 CHUNK = 'id: 2\ndata: {"type":"start-step"}\n\n'
 END = 'event: end\ndata: {"outcome":"completed"}\n\n'

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from chat.client import Options
-from chat.core import frames
+from chat.core.wire import frames
 from tests.unit.chat.client.peer import Connection, answer, chunk, talking
 
 

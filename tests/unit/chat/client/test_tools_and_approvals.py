@@ -7,7 +7,7 @@ import pytest
 from chat.client import ChatClient
 from chat.client.client_tools import ClientTools
 from chat.client.turn import Call
-from chat.core import frames
+from chat.core.wire import frames
 from tests.unit.chat.client.peer import Connection, answer, chunk, talking
 from tools_app.errors import ToolDeclarationInvalid
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from chat.core import chunks
-from chat.core.accumulator import Accumulator, fold, to_input_object, tool_name
-from chat.core.chunks import Chunk
+from chat.core.wire import chunks
+from chat.core.wire.accumulator import Accumulator, fold, to_input_object, tool_name
+from chat.core.wire.chunks import Chunk
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from chat.core import chunks
-from chat.core.accumulator import Accumulator, fold
-from chat.core.chunks import Chunk
+from chat.core.wire import chunks
+from chat.core.wire.accumulator import Accumulator, fold
+from chat.core.wire.chunks import Chunk
 from thinkproject.kernel.jsonvalue import JSONObject
 
 START = chunks.tool_input_start("c", "add")

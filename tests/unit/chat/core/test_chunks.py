@@ -2,8 +2,8 @@
 
 import pytest
 
-from chat.core import chunks
-from chat.core.chunks import Chunk
+from chat.core.wire import chunks
+from chat.core.wire.chunks import Chunk
 from chat.errors import ChunkInvalid
 from thinkproject.kernel.jsonvalue import JSONValue
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.core.compaction_policy import (
+from chat.core.context.compaction_policy import (
     FILES,
     LEAST_TAIL_TOKENS,
     PRESETS,
@@ -17,10 +17,10 @@ from chat.core.compaction_policy import (
     SiteChoice,
     compaction_policy,
 )
-from chat.core.overflow import Count, Formula, Limits
+from chat.core.model.overflow import Count, Formula, Limits
 from chat.errors import TurnConfigInvalid
-from sessions_app.core.compaction import Bounds
-from sessions_app.core.summary_form import WORK_SECTIONS
+from sessions_app.core.compaction.compaction import Bounds
+from sessions_app.core.compaction.summary_form import WORK_SECTIONS
 
 SMALL = Limits(context_tokens=100_000, output_tokens=5_000)
 

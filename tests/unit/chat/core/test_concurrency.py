@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.core.concurrency import Admission, ConcurrencyPolicy, Strategy, decide, to_policy
+from chat.core.loop.concurrency import Admission, ConcurrencyPolicy, Strategy, decide, to_policy
 from chat.errors import InputInvalid
 from thinkproject.kernel.jsonvalue import JSONValue
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from chat.core import frames, side_frames
-from chat.core.frames import MAX_DEPTH
+from chat.core.wire import extension_frames, frames
+from chat.core.wire.frames import MAX_DEPTH
 from chat.errors import FrameInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 
@@ -211,7 +211,7 @@ def test_error_messages_repeat_nothing_the_client_sent() -> None:
         (frames.state(None), {"type": "cf_agent_state", "state": None}),
         (frames.state_error("no"), {"type": "cf_agent_state_error", "error": "no"}),
         (
-            side_frames.mcp_servers(),
+            extension_frames.mcp_servers(),
             {"type": "cf_agent_mcp_servers", "mcp": {"servers": {}, "tools": [], "prompts": [], "resources": []}},
         ),
         (frames.rpc_ok("1"), {"type": "rpc", "id": "1", "success": True, "done": True}),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.core.handshake import (
+from chat.core.wire.handshake import (
     Action,
     FailedTurn,
     FinishedTurn,

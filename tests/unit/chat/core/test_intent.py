@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.core.intent import (
+from chat.core.wire.client_intent import (
     Answer,
     AnswerAgain,
     Append,

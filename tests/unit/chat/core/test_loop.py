@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from chat.core.chunks import Chunk, is_shown
-from chat.core.hooks import Moment, StepConfig, StepContext, StepRecord
-from chat.core.language_model import (
+from chat.core.context.prompt import GO_ON_TEXT, to_model_messages
+from chat.core.loop.context_window import RoomMaker
+from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord
+from chat.core.loop.loop import MAX_SEALS, TurnLoop, TurnPlan, TurnTotals
+from chat.core.loop.turn_state import TurnFold
+from chat.core.model.language_model import (
     Finish,
     FinishReason,
     ModelEvent,
@@ -23,10 +26,7 @@ from chat.core.language_model import (
     Usage,
     UserMessage,
 )
-from chat.core.loop import MAX_SEALS, TurnLoop, TurnPlan, TurnTotals
-from chat.core.prompt import GO_ON_TEXT, to_model_messages
-from chat.core.room import RoomMaker
-from chat.core.turn_fold import TurnFold
+from chat.core.wire.chunks import Chunk, is_shown
 from chat.errors import ModelRejected, NetworkLost
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.calls import ToolCall, ToolProgress, ToolResult

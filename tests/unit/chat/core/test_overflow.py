@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     AssistantMessage,
     FileContent,
     ModelRequest,
@@ -14,7 +14,7 @@ from chat.core.language_model import (
     Usage,
     UserMessage,
 )
-from chat.core.overflow import (
+from chat.core.model.overflow import (
     Count,
     Formula,
     Limits,
@@ -25,7 +25,7 @@ from chat.core.overflow import (
     overflows_v2,
     usable_tokens,
 )
-from sessions_app.core.tokens import length_over_four
+from sessions_app.core.compaction.tokens import length_over_four
 
 SMALL = Limits(context_tokens=100_000, output_tokens=5_000)
 LARGE = Limits(context_tokens=200_000, output_tokens=64_000)

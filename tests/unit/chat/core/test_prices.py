@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from chat.core.language_model import Usage
-from chat.core.prices import PUBLISHED, Price, cost_of, find_price, read_prices
+from chat.core.model.language_model import Usage
+from chat.core.model.prices import PUBLISHED, Price, cost_of, find_price, read_prices
 from chat.llm.chat_reader import read_usage
 
 LONG = Price(input=Decimal(6), output=Decimal(20), cache_read=Decimal("0.6"), cache_write=Decimal("7.5"))

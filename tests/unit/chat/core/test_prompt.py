@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chat.core.context_policy import (
+from chat.core.context.context_policy import (
     CODING,
     LAST_CALLS,
     READ_TIME,
@@ -14,7 +14,16 @@ from chat.core.context_policy import (
     cut_text,
     truncate,
 )
-from chat.core.language_model import (
+from chat.core.context.prompt import (
+    DENIED_TEXT,
+    GO_ON_TEXT,
+    INTERRUPTED_TEXT,
+    NOT_RUN_TEXT,
+    NOTHING_TEXT,
+    to_model_messages,
+    with_last_calls,
+)
+from chat.core.model.language_model import (
     AssistantMessage,
     FileContent,
     ModelMessage,
@@ -23,15 +32,6 @@ from chat.core.language_model import (
     ToolCallContent,
     ToolMessage,
     UserMessage,
-)
-from chat.core.prompt import (
-    DENIED_TEXT,
-    GO_ON_TEXT,
-    INTERRUPTED_TEXT,
-    NOT_RUN_TEXT,
-    NOTHING_TEXT,
-    to_model_messages,
-    with_last_calls,
 )
 from chat.errors import TurnConfigInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue

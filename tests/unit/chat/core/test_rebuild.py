@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from chat.core.accumulator import Accumulator
-from chat.core.chunks import validate
-from chat.core.rebuild import rebuild, settlement
+from chat.core.wire.accumulator import Accumulator
+from chat.core.wire.chunks import validate
+from chat.core.wire.rebuild import rebuild, settlement
 
 CALL = {"type": "tool-look", "toolCallId": "c1", "toolName": "look", "input": {"at": "the sky", "far": [1, 2]}}
 

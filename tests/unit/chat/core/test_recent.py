@@ -1,7 +1,7 @@
 """Memory of a connection: what was added last, and no more."""
 
-from chat.core.handshake import Handshake, InstanceView
-from chat.core.recent import KEPT, RecentSet
+from chat.core.wire.handshake import Handshake, InstanceView
+from chat.core.wire.recent_set import KEPT, RecentSet
 
 
 def test_the_newest_members_are_kept() -> None:

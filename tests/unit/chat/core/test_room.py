@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from chat.core.language_model import (
+from chat.core.loop.context_window import MAX_COMPACTIONS_PER_TURN, SUMMARISED_TEXT
+from chat.core.model.language_model import (
     AssistantMessage,
     Finish,
     LanguageModel,
@@ -17,7 +18,6 @@ from chat.core.language_model import (
     Usage,
     UserMessage,
 )
-from chat.core.room import MAX_COMPACTIONS_PER_TURN, SUMMARISED_TEXT
 from chat.errors import ContextOverflow
 from tests.unit.chat.core.test_loop import Crash, Model, World, _finish, _prompt, says, texts, two_rounds
 from thinkproject.kernel.jsonvalue import JSONObject

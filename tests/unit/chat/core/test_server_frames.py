@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.core import frames
-from chat.core import server_frames as sf
-from chat.core.server_frames import parse_server
+from chat.core.wire import frames
+from chat.core.wire import server_frames as sf
+from chat.core.wire.server_frames import parse_server
 
 MESSAGE = {"id": "a1", "role": "assistant", "parts": []}
 WRITTEN = [

@@ -2,8 +2,7 @@
 
 import pytest
 
-from chat.core.language_model import TextContent, UserMessage
-from chat.core.session_summaries import (
+from chat.core.context.session_summaries import (
     ALL_CHARS,
     MAX_SUMMARY,
     MESSAGE_CHARS,
@@ -11,6 +10,7 @@ from chat.core.session_summaries import (
     is_about,
     session_summary_request,
 )
+from chat.core.model.language_model import TextContent, UserMessage
 from thinkproject.kernel.jsonvalue import JSONObject
 
 

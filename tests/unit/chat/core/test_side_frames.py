@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chat.core import side_frames as side
-from chat.core.server_frames import parse_server
+from chat.core.wire import extension_frames as side
+from chat.core.wire.server_frames import parse_server
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 SERVER: JSONObject = {

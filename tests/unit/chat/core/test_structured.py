@@ -5,8 +5,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from chat.core.structured import Output, output_of
-from chat.core.tool_choice import read_tool_choice
+from chat.core.model.output_schema import Output, output_of
+from chat.core.model.tool_choice import read_tool_choice
 from chat.errors import OutputInvalid, TurnConfigInvalid
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.core.titles import clean_title, is_decent
+from chat.core.context.titles import clean_title, is_decent
 
 QUESTION = "How do I plant tomatoes on a small balcony? Thanks for helping."
 

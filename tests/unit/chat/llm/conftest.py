@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from chat.core.language_model import LanguageModel
+from chat.core.model.language_model import LanguageModel
 from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.discovery import local_model_is_installed
 from chat.llm.endpoint import Endpoint

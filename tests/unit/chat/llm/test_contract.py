@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     AssistantMessage,
     Finish,
     FinishReason,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from chat.core.language_model import Finish, FinishReason, LanguageModel
+from chat.core.model.language_model import Finish, FinishReason, LanguageModel
 from chat.errors import ModelRejected, NetworkLost
 from chat.llm import adapter, transport
 from chat.llm.chat_completions import ChatCompletionsModel

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import override_settings
 
-from chat.core.overflow import Limits, usable_tokens
+from chat.core.model.overflow import Limits, usable_tokens
 from chat.llm import discovery
 from chat.llm.discovery import Choice, ChoiceKind, local_choice, save_choice
 from chat.llm.limits import TABLE, model_limits

@@ -10,7 +10,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from chat.core.language_model import AssistantMessage, LanguageModel, ModelSettings, TextContent, TextDelta, ToolSpec
+from chat.core.model.language_model import (
+    AssistantMessage,
+    LanguageModel,
+    ModelSettings,
+    TextContent,
+    TextDelta,
+    ToolSpec,
+)
 from chat.errors import ContextOverflow
 from chat.llm import local_server
 from chat.llm.chat_completions import ChatCompletionsModel

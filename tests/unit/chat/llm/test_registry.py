@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.core.language_model import RetryNotice
+from chat.core.model.language_model import RetryNotice
 from chat.errors import ModelNotConfigured
 from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.discovery import Choice, ChoiceKind, local_choice, save_choice

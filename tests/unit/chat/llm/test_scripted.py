@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chat.core.language_model import AssistantMessage, LanguageModel, TextContent, ToolCallContent, ToolMessage
-from chat.core.prompt import GO_ON_TEXT
+from chat.core.context.prompt import GO_ON_TEXT
+from chat.core.model.language_model import AssistantMessage, LanguageModel, TextContent, ToolCallContent, ToolMessage
 from chat.errors import ModelError, NetworkLost, Overloaded
 from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     Finish,
     FinishReason,
     LanguageModel,

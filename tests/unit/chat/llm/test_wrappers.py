@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from chat.core.language_model import (
+from chat.core.model.language_model import (
     Finish,
     FinishReason,
     LanguageModel,

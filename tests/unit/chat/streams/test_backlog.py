@@ -1,6 +1,6 @@
 """A writer's buffer: merging before offsets, and what each tier lacks."""
 
-from chat.core import chunks
+from chat.core.wire import chunks
 from chat.streams.backlog import MAX_MERGES, Backlog
 from chat.streams.records import Record
 from thinkproject.kernel.jsonvalue import load

@@ -1,0 +1,93 @@
+"""Bearer tokens: made, found, touched, revoked. The database holds only their hashes.
+
+A token is 32 random bytes, so an unsalted SHA-256 is enough: there is nothing to guess. It is shown once.
+"""
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.utils import timezone
+
+from chat.conf_access import AccessSettings
+from chat.errors import InputInvalid
+from chat.instances.notifications import ring_on_commit, user_group
+from chat.models import ApiToken
+
+PREFIX = "think_"
+_SHOWN = len(PREFIX) + 6
+_conf = AccessSettings()
+
+
+def hash_secret(secret: str) -> str:
+    """Hash of a token or of a sign-in link, as stored."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def create_token(user: AbstractBaseUser, *, name: str, days: int | None = None) -> tuple[ApiToken, str]:
+    """Make a named token of the user's; the second value is the secret, which nobody can read again.
+
+    Units: `days` until it expires; nothing: never. Errors: `InputInvalid` for an empty or long name.
+    """
+    label = name.strip()
+    if not label or len(label) > 100:
+        raise InputInvalid("A token needs a name of 1 to 100 characters")
+    if days is not None and days < 1:
+        raise InputInvalid("A token has to work for at least a day")
+    secret = PREFIX + secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        user_id=user.pk,
+        name=label,
+        prefix=secret[:_SHOWN],
+        token_hash=hash_secret(secret),
+        expires_at=None if days is None else timezone.now() + timedelta(days=days),
+    )
+    return token, secret
+
+
+def find_token(secret: str) -> ApiToken | None:
+    """The live token of this secret, with its active user; nothing when unknown, expired, revoked or the user inactive.
+
+    One query; writes the last use at most every `THINK_TOKEN_TOUCH_SECONDS`.
+    """
+    if not secret.startswith(PREFIX) or len(secret) > 200:
+        return None
+    token = ApiToken.objects.select_related("user").filter(token_hash=hash_secret(secret)).first()
+    if token is None or not is_live(token):
+        return None
+    _touch(token)
+    return token
+
+
+def is_live(token: ApiToken) -> bool:
+    """Whether the token works now. Needs the user loaded."""
+    expired = token.expires_at is not None and token.expires_at <= timezone.now()
+    return token.revoked_at is None and not expired and token.user.is_active
+
+
+def revoke_token(token_id: int) -> bool:
+    """End a token for good, and the sockets that live by it. Returns whether this call did it."""
+    with transaction.atomic():
+        rows = ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=timezone.now())
+        for user_id in ApiToken.objects.filter(pk=token_id).values_list("user_id", flat=True):
+            ring_on_commit(user_group(user_id), {"type": "authority.changed"})
+    return rows == 1
+
+
+def prune_tokens(*, days: int = 90, dry_run: bool = False) -> int:
+    """Remove tokens that were revoked or expired so many days ago. Returns how many (or would be)."""
+    before = timezone.now() - timedelta(days=days)
+    rows = ApiToken.objects.filter(revoked_at__lt=before) | ApiToken.objects.filter(expires_at__lt=before)
+    if dry_run:
+        return rows.count()
+    with transaction.atomic():
+        return rows.delete()[0]
+
+
+def _touch(token: ApiToken) -> None:
+    now = timezone.now()
+    before = now - timedelta(seconds=_conf.token_touch_seconds)
+    if token.used_at is None or token.used_at < before:
+        ApiToken.objects.filter(pk=token.pk).update(used_at=now)

@@ -1,0 +1,288 @@
+"""Who is asking, and what of theirs a URL may open. Every entry comes through here.
+
+Names are scoped to the user, so nobody can name another's instance; ids are looked up together with their owner, so a
+foreign id is the same as an unknown one. Superusers get no way round: for looking at other people's conversations there
+is the admin, with permissions of its own. All functions are sync; call them through `kernel.aio.db` from the loop.
+"""
+
+import hmac
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, TypeAlias, TypeVar
+from urllib.parse import parse_qs
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
+from django.contrib.sessions.backends.signed_cookies import SessionStore as CookieStore
+from django.db.models import Exists, Model, QuerySet
+from django.http import HttpRequest
+from django.http.cookie import parse_cookie
+from django.http.request import split_domain_port, validate_host
+from django.utils import timezone
+
+from chat.access import api_tokens
+from chat.access.origins import is_allowed, own_origin
+from chat.agent.base import InstanceKey
+from chat.agent.registry import is_served
+from chat.conf_access import AccessSettings
+from chat.errors import (
+    AgentNotFound,
+    AttachmentNotFound,
+    InputInvalid,
+    InstanceNotFound,
+    OriginDenied,
+    TurnNotFound,
+    Unauthenticated,
+)
+from chat.instances.addresses import is_root_name
+from chat.instances.rows import lookup_of
+from chat.models import AgentInstance, ApiToken, Attachment, Turn
+from sessions_app.errors import CompactionNotFound
+from sessions_app.models import Compaction, Session
+from thinkproject.kernel.errors import ThinkError
+
+logger = logging.getLogger("think.auth")
+
+User: TypeAlias = AbstractBaseUser | AnonymousUser
+Row = TypeVar("Row", bound=Model)
+Scope: TypeAlias = Mapping[str, Any]  # an ASGI connection scope
+_DEBUG_HOSTS = [".localhost", "127.0.0.1", "[::1]"]
+_conf = AccessSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """Who a connection is, and by what; enough to ask again later whether it still holds (`recheck`)."""
+
+    user_id: int
+    kind: Literal["session", "token"]
+    session_key: str = ""
+    session_hash: str = ""  # of the user's password at sign-in
+    token_id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedAgent:
+    """An address that this user may use. `instance`: none before the first write. `is_read_only`: its class is gone."""
+
+    key: InstanceKey
+    instance: AgentInstance | None
+    is_read_only: bool = False
+
+
+def require_user(user: User) -> AbstractBaseUser:
+    """Return the user when signed in and active. Errors: `Unauthenticated`."""
+    if not isinstance(user, AbstractBaseUser) or not user.is_active or user.pk is None:
+        raise Unauthenticated
+    return user
+
+
+def open_agent(user: User, agent: str, name: str) -> OpenedAgent:
+    """Open the user's own instance of this agent and name. Writes nothing.
+
+    Errors: as `open_key`; `InputInvalid` for a name that no address can have.
+    """
+    owner = require_user(user)
+    if not is_root_name(name):
+        raise InputInvalid(f"A conversation cannot be named {name!r:.80}: no address leads there.")
+    return open_key(owner, InstanceKey(owner_id=owner.pk, agent=agent, name=name))
+
+
+def open_key(user: User, key: InstanceKey) -> OpenedAgent:
+    """Open the user's own instance of this address; the only way from an address to an instance. Writes nothing.
+
+    What a URL asks for is made a key by `resolving.resolve`, which asks the classes. Errors: `Unauthenticated` for
+    strangers and inactive users; `AgentNotFound` for another's address and for an unknown agent, unless the user has
+    an instance of it from when it existed: that one opens read-only.
+    """
+    owner = require_user(user)
+    if key.owner_id != owner.pk:
+        raise AgentNotFound
+    instance = AgentInstance.objects.select_related("session").filter(**lookup_of(key)).first()
+    known = is_served(key.agent)
+    if not known and instance is None:
+        raise AgentNotFound
+    return OpenedAgent(key=key, instance=instance, is_read_only=not known)
+
+
+def open_key_for(user_id: int, key: InstanceKey) -> OpenedAgent:
+    """Open an address for the holder of a credential, as `open_key`."""
+    return open_key(get_user_model().objects.filter(pk=user_id).first() or AnonymousUser(), key)
+
+
+def open_instance(user: User, instance_id: str) -> AgentInstance:
+    """The user's own instance of this id, its session loaded. Errors: `Unauthenticated`, `InstanceNotFound`."""
+    owner = require_user(user)
+    rows = AgentInstance.objects.select_related("session").filter(owner_id=owner.pk)
+    return _find(rows, instance_id, InstanceNotFound)
+
+
+def open_session(user: User, session_id: str) -> AgentInstance:
+    """The user's own instance that this session belongs to. Errors: `Unauthenticated`, `InstanceNotFound`."""
+    owner = require_user(user)
+    session = _find(Session.objects.filter(owner_id=owner.pk), session_id, InstanceNotFound)
+    return _find(AgentInstance.objects.filter(owner_id=owner.pk), session.scope, InstanceNotFound)
+
+
+def open_turn(user: User, turn_id: str) -> Turn:
+    """A turn of the user's own, its instance and fiber loaded. Errors: `Unauthenticated`, `TurnNotFound`."""
+    owner = require_user(user)
+    rows = Turn.objects.select_related("instance", "fiber").filter(instance__owner_id=owner.pk)
+    return _find(rows, turn_id, TurnNotFound)
+
+
+def open_compaction(user: User, compaction_id: str) -> AgentInstance:
+    """The user's own instance that a compaction belongs to. Errors: `Unauthenticated`, `CompactionNotFound`."""
+    owner = require_user(user)
+    rows = Compaction.objects.select_related("session").filter(session__owner_id=owner.pk)
+    scope = _find(rows, compaction_id, CompactionNotFound).session.scope
+    return _find(AgentInstance.objects.filter(owner_id=owner.pk), scope, CompactionNotFound)
+
+
+def open_attachment(user: User, attachment_id: str) -> Attachment:
+    """A file of the user's own. Errors: `Unauthenticated`, `AttachmentNotFound`."""
+    owner = require_user(user)
+    return _find(Attachment.objects.filter(owner_id=owner.pk), attachment_id, AttachmentNotFound)
+
+
+def authenticate_scope(scope: Scope) -> Credential | None:
+    """Who opens this socket, by bearer header, `?token=`, or session cookie; nothing for nobody.
+
+    A bearer decides alone: when it is wrong a cookie is not tried. Errors: `OriginDenied` when a cookie comes from a
+    page that is not ours or not listed (answer 403 before accepting); anything else is refused after accepting.
+    """
+    headers = _headers(scope)
+    secret = bearer(headers.get("authorization", ""))
+    if secret is None:
+        secret = _query_token(scope)
+    if secret is not None:
+        token = api_tokens.find_token(secret)
+        return None if token is None else token_credential(token)
+    session_key = parse_cookie(headers.get("cookie", "")).get(settings.SESSION_COOKIE_NAME, "")
+    if not session_key:
+        return None
+    if not origin_is_allowed(scope):
+        raise OriginDenied
+    return _session_credential(session_key)
+
+
+def origin_is_allowed(scope: Scope) -> bool:
+    """Whether the page that opens this connection may use a cookie: same scheme, host and port, or listed."""
+    headers = _headers(scope)
+    host = headers.get("host", "")
+    if settings.USE_X_FORWARDED_HOST and "x-forwarded-host" in headers:
+        host = headers["x-forwarded-host"]
+    hosts: Iterable[str] = settings.ALLOWED_HOSTS or (_DEBUG_HOSTS if settings.DEBUG else [])
+    if not validate_host(split_domain_port(host)[0], hosts):
+        return False
+    own = own_origin(_scheme(scope, headers), host)
+    return is_allowed(headers.get("origin"), own=own, listed=_conf.allowed_origins)
+
+
+def page_is_allowed(request: HttpRequest) -> bool:
+    """The same for a request that Django has read, whose Host it has checked."""
+    own = own_origin(str(request.scheme), request.get_host())
+    return is_allowed(request.headers.get("Origin"), own=own, listed=_conf.allowed_origins)
+
+
+def recheck(credential: Credential) -> bool:
+    """Whether the credential still holds: user active, session alive and not rotated, token not revoked. One query.
+
+    For live connections: authority that was right at connect may be gone since.
+    """
+    if credential.kind == "token":
+        token = ApiToken.objects.select_related("user").filter(pk=credential.token_id).first()
+        return token is not None and api_tokens.is_live(token)
+    users = get_user_model().objects.filter(pk=credential.user_id, is_active=True)
+    store = _store_class()
+    if issubclass(store, DatabaseStore):
+        rows = store.get_model_class().objects.filter(
+            session_key=credential.session_key, expire_date__gt=timezone.now()
+        )
+        users = users.filter(Exists(rows))
+    elif not issubclass(store, CookieStore) and not store().exists(credential.session_key):
+        return False
+    user = users.first()
+    return user is not None and _hash_holds(user, credential.session_hash)
+
+
+def bearer(header: str) -> str | None:
+    """Secret of an `Authorization: Bearer` header; nothing without one. An empty secret is a wrong one."""
+    scheme, _, value = header.partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else None
+
+
+def token_credential(token: ApiToken) -> Credential:
+    """Credential of a live token."""
+    return Credential(user_id=token.user_id, kind="token", token_id=token.pk)
+
+
+def session_credential(session: SessionBase, user: AbstractBaseUser) -> Credential:
+    """Credential of an HTTP request that Django's session middleware has authenticated."""
+    return Credential(
+        user_id=user.pk,
+        kind="session",
+        session_key=session.session_key or "",
+        session_hash=str(session.get(HASH_SESSION_KEY, "")),
+    )
+
+
+def _find(rows: QuerySet[Row], key: str, missing: type[ThinkError]) -> Row:
+    # PostgreSQL refuses to look for a NUL; there is nothing of such an id anyway.
+    found = None if "\x00" in key else rows.filter(pk=key).first()
+    if found is None:
+        raise missing
+    return found
+
+
+def _session_credential(session_key: str) -> Credential | None:
+    # Django's own `get_user` may rotate the session, which a socket cannot tell the browser; this only reads.
+    session = _store_class()(session_key)
+    user_id, backend = session.get(SESSION_KEY), session.get(BACKEND_SESSION_KEY)
+    if user_id is None or backend not in settings.AUTHENTICATION_BACKENDS:
+        return None
+    model = get_user_model()
+    user = model.objects.filter(pk=model._meta.pk.to_python(user_id), is_active=True).first()
+    if user is None or not _hash_holds(user, str(session.get(HASH_SESSION_KEY, ""))):
+        return None
+    return session_credential(session, user)
+
+
+def _hash_holds(user: AbstractBaseUser, session_hash: str) -> bool:
+    wanted = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+    return any(hmac.compare_digest(session_hash.encode(), value.encode()) for value in wanted)
+
+
+def _store_class() -> type[SessionBase]:
+    store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
+    return store
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope.get("headers", ()):
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        # Several cookie headers are one header; any other that comes twice is ambiguous: the joined value fails.
+        found[name] = f"{found[name]}{'; ' if name == 'cookie' else ', '}{value}" if name in found else value
+    return found
+
+
+def _scheme(scope: Scope, headers: Mapping[str, str]) -> str:
+    if settings.SECURE_PROXY_SSL_HEADER:
+        name, secure_value = settings.SECURE_PROXY_SSL_HEADER
+        value = headers.get(name.removeprefix("HTTP_").replace("_", "-").lower())
+        if value is not None:
+            return "https" if value.split(",", 1)[0].strip() == secure_value else "http"
+    return str(scope.get("scheme", "ws"))
+
+
+def _query_token(scope: Scope) -> str | None:
+    query = scope.get("query_string", b"").decode("latin-1")
+    values = parse_qs(query, keep_blank_values=True, max_num_fields=100).get("token") if "token=" in query else None
+    return values[0] if values else None

@@ -1,0 +1,219 @@
+"""`Agent`: a class that is served, without a chat. `Think` extends it.
+
+A fresh object is made for each turn, callable or connection and thrown away; nothing about a turn lives on `self`. What
+must outlive it goes to the state, the session or a model of the developer's own. The object reaches the product through
+its `host`, the same protocol in web processes and in workers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+
+from chat.agent import registry
+from chat.agent.verbs import HasPorts
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from sessions_app.context.session_context import SessionContext
+
+ConfigAccess: TypeAlias = Literal["private", "read", "write"]
+"""What clients may do with a configuration."""
+
+StateSource: TypeAlias = Literal["client", "server"]
+"""Who set a state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceKey:
+    """The address of an instance: whose, which class, which name, and below which other instance.
+
+    `instance_id` is empty before the first write. A sub-agent has the owner of its root.
+    """
+
+    owner_id: int | None
+    agent: str
+    name: str
+    instance_id: str = ""
+    parent: "InstanceKey | None" = None
+
+    @property
+    def ancestors(self) -> "tuple[InstanceKey, ...]":
+        """The instances above this one, root first; none for a root."""
+        return () if self.parent is None else (*self.parent.ancestors, self.parent)
+
+    def below(self, agent: str, name: str) -> "InstanceKey":
+        """The address of a sub-agent of this instance."""
+        return InstanceKey(owner_id=self.owner_id, agent=agent, name=name, parent=self)
+
+
+class Host(Protocol):
+    """What an agent object can reach. Implemented by the product; all methods are async and safe to call from hooks."""
+
+    async def load_state(self, default: JSONValue = None) -> JSONValue:
+        """Give the stored state, or the default when none was ever stored."""
+        ...
+
+    async def change_state(self, agent: "Agent", value: JSONValue) -> None:
+        """Have the agent validate a state, store it, tell every connection, run the hook. Errors: `StateRefused`."""
+        ...
+
+    async def load_config(self) -> Any:
+        """Give the stored configuration as its class types it, or `None` when it was never set."""
+        ...
+
+    async def save_config(self, value: Any) -> None:
+        """Check the configuration against its class and store it, as a whole. Errors: `ConfigInvalid`."""
+        ...
+
+    async def messages(self) -> list[JSONObject]:
+        """Read the shown path of the current session, oldest first."""
+        ...
+
+
+class ChatHost(Host, HasPorts, Protocol):
+    """What a chat agent can reach in addition."""
+
+    async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":
+        """Open the context of a session and keep it for this object; without one that one, or the current session's."""
+        ...
+
+
+class Connection(Protocol):
+    """One client's socket, as `on_connect` and `on_message` get it."""
+
+    @property
+    def id(self) -> str:
+        """Label of the connection; never a credential."""
+        ...
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """What the client wrote into its address, less its token and label. Anybody may write anything there."""
+        ...
+
+    async def send(self, text: str) -> None:
+        """Send one text frame."""
+        ...
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close the socket."""
+        ...
+
+
+class Agent:
+    """Base of everything that is served at `/agents/{route name}/{instance name}`.
+
+    Subclasses register themselves under their kebab-cased name; `class Base(Agent, abstract=True)` opts out.
+    """
+
+    is_abstract: ClassVar[bool] = True
+    initial_state: JSONValue = None
+    """The synced state of an instance that has none yet; `None` for agents without state."""
+
+    sub_agents: "ClassVar[Sequence[type[Agent] | str]]" = ()
+    """Classes, or their route names, that clients may open below an instance of this one. None by default."""
+
+    config_model: "ClassVar[type[BaseModel] | None]" = None
+    """A pydantic class that types the configuration: what is stored is checked, what is read is an object of it."""
+
+    config_access: ClassVar[ConfigAccess] = "private"
+    """What the owner of an instance may do with its configuration through the API. Code may always do both."""
+
+    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.is_abstract = abstract
+        if not abstract:
+            registry.register(cls)
+
+    def __init__(self, host: Host, key: InstanceKey) -> None:
+        self.host = host
+        self.key = key
+
+    @classmethod
+    def route_name(cls) -> str:
+        """Segment of the URL: the class name in kebab case."""
+        return registry.kebab(cls.__name__)
+
+    @classmethod
+    def title(cls) -> str:
+        """Name that people see."""
+        return registry.kebab(cls.__name__).replace("-", " ").capitalize()
+
+    @classmethod
+    def description(cls) -> str:
+        """One line that people see: the first of the class's own docstring."""
+        return (cls.__dict__.get("__doc__") or "").strip().partition("\n")[0]
+
+    @classmethod
+    def resolve_name(cls, name: str, owner_id: int) -> Any:
+        """Say which instance answers where a client of this user asks for `name`; the same by default.
+
+        Asked whenever a client connects. When the answer is another one after a reconnect, clients are told so by the
+        identity: `onIdentityChange`. Must give its own answers as they are: an instance that is reached as `today` is
+        also opened under its own name. May be sync or async.
+        """
+        del owner_id
+        return name
+
+    # Decisions of the developer. All may be sync or async.
+
+    def on_start(self) -> Any:
+        """Run when an object of this class was made, before anything else. Must not fail; errors are logged."""
+
+    def on_connect(self, connection: Connection) -> Any:
+        """Run in a web process after a client connected and got its first frames."""
+
+    def on_message(self, connection: Connection, message: str) -> Any:
+        """Run in a web process for a text that is not a frame of the protocol."""
+
+    def on_close(self, connection: Connection, code: int) -> Any:
+        """Run in a web process after a client left."""
+
+    def on_before_sub_agent(self, agent: str, name: str) -> Any:
+        """Decide whether clients may open this sub-agent, whose class is one of `sub_agents`.
+
+        Runs in a web process whenever a client connects below this instance. `False` or raising a `ThinkError` refuses.
+        """
+
+    def is_read_only(self, connection: Connection) -> Any:
+        """Decide whether this client may see the state and not set it. Asked for each change, calls included."""
+        del connection
+        return False
+
+    def validate_state_change(self, state: JSONValue, source: StateSource) -> Any:
+        """Refuse a state by raising; what is raised stays on the server. Also runs for `set_state`."""
+
+    def on_state_changed(self, state: JSONValue, source: StateSource) -> Any:
+        """Run after a state was stored and told. What it raises is logged and undoes nothing."""
+
+    # Verbs that the developer calls.
+
+    async def get_state(self) -> JSONValue:
+        """Read the synced state; `initial_state` when it was never set."""
+        return await self.host.load_state(self.initial_state)
+
+    async def set_state(self, value: JSONValue) -> None:
+        """Replace the synced state; every connected client gets it.
+
+        Durability: stored when this returns. Errors: `StateRefused` when `validate_state_change` raises, when the
+        state is too large or not JSON, and inside a call of a client for which `is_read_only` holds.
+        """
+        await self.host.change_state(self, value)
+
+    async def configure(self, config: Any) -> None:
+        """Store the instance's private configuration, replacing what was there. Survives restarts.
+
+        Shape: any JSON, or an object of `config_model`. Errors: `ConfigInvalid`, whose text says what was expected;
+        then nothing has changed.
+        """
+        await self.host.save_config(config)
+
+    async def get_config(self) -> Any:
+        """Read the private configuration; `None` when it was never set. Usable inside `configure_session`.
+
+        An object of `config_model` where the class has one. What is returned is the caller's own copy. Errors:
+        `ConfigInvalid` when what is stored does not fit a class that has changed since.
+        """
+        return await self.host.load_config()

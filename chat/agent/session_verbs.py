@@ -1,0 +1,140 @@
+"""What code may do with the histories of an instance: make one, choose one, read, rename, empty, remove.
+
+`Think` and `AgentHandle` have the same verbs. Where a class keeps several (`keeps_sessions`), one is current: turns go
+to it, sockets show it, and it is the same one after a restart. A class that keeps one can read and empty it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Protocol
+
+from sessions_app.core.messages.messages import StoredMessage
+from thinkproject.kernel.jsonvalue import JSONObject
+
+if TYPE_CHECKING:
+    from chat.agent.verbs import HasPorts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSession:
+    """A history inside an instance. `is_current`: the one that turns go to."""
+
+    id: str
+    name: str
+    is_current: bool
+    parent_id: str | None
+    message_count: int  # of the shown path
+    summary: str  # what it is about, for people; empty where nobody has written that
+    created_at: datetime
+    updated_at: datetime
+    pinned_at: datetime | None
+    archived_at: datetime | None
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Decimal
+    max_cost: Decimal | None
+    auto_compaction: bool | None  # `None`: the agent and the site decide
+
+
+class SessionsPort(Protocol):
+    """The histories of one instance."""
+
+    async def all(self) -> list[KeptSession]:
+        """Read them, the most recently changed first."""
+        ...
+
+    async def create(self, name: str) -> KeptSession:
+        """Make one and make it current."""
+        ...
+
+    async def switch(self, session_id: str) -> None:
+        """Make one current."""
+        ...
+
+    async def rename(self, session_id: str, name: str) -> None:
+        """Give one a name."""
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Stop its turns and remove it."""
+        ...
+
+
+class HistoryPort(Protocol):
+    """The current history of one instance."""
+
+    async def messages(self, leaf_id: str | None) -> list[StoredMessage]:
+        """Read the path to a message, or the shown one."""
+        ...
+
+    async def count(self) -> int:
+        """Count the messages of all branches."""
+        ...
+
+    async def clear(self) -> None:
+        """Stop its turns and forget its messages."""
+        ...
+
+
+class SessionVerbs:
+    """Several histories in one instance, and what is in the current one."""
+
+    @property
+    def _ports(self) -> "HasPorts":
+        raise NotImplementedError  # the agent and the handle each bring their own
+
+    async def create_session(self, name: str = "") -> KeptSession:
+        """Make an empty history and make it current; every client gets the empty list.
+
+        Errors: `InputInvalid` when the class does not keep several, `QuotaExceeded`.
+        """
+        return await self._ports.sessions.create(name)
+
+    async def switch_session(self, session_id: str) -> list[JSONObject]:
+        """Make another history current and read it; every client gets its list.
+
+        What runs in the former one goes on, and nobody is told of it until it is current again.
+        Errors: `SessionNotFound`, `InputInvalid` when the class does not keep several.
+        """
+        await self._ports.sessions.switch(session_id)
+        return await self.get_history()
+
+    async def get_sessions(self) -> list[KeptSession]:
+        """Read the histories, the most recently changed first; at most 200."""
+        return await self._ports.sessions.all()
+
+    async def get_session(self) -> KeptSession | None:
+        """Read the current history without its messages; `None` when there is none."""
+        return next((kept for kept in await self.get_sessions() if kept.is_current), None)
+
+    async def get_current_session_id(self) -> str | None:
+        """Say which history is current; `None` before the first message, and after the current one was deleted."""
+        current = await self.get_session()
+        return None if current is None else current.id
+
+    async def rename_session(self, session_id: str, name: str) -> None:
+        """Give a history a name. Errors: `SessionNotFound`."""
+        await self._ports.sessions.rename(session_id, name)
+
+    async def delete_session(self, session_id: str) -> None:
+        """Stop the turns of a history and remove it. If it was current, none is, and every client's list is emptied.
+
+        Errors: `SessionNotFound`, `InputInvalid` when the class does not keep several.
+        """
+        await self._ports.sessions.delete(session_id)
+
+    async def clear_messages(self) -> None:
+        """Stop the turns of the current history and forget its messages. Inside a turn this stops it."""
+        await self._ports.history.clear()
+
+    async def get_history(self, leaf_id: str | None = None) -> list[JSONObject]:
+        """Read the path to a message of the current history, or the shown one, root first; its newest stretch."""
+        return [message.to_ui() for message in await self._ports.history.messages(leaf_id)]
+
+    async def get_message_count(self) -> int:
+        """Count the messages of the current history on all its branches; 0 when there is none."""
+        return await self._ports.history.count()

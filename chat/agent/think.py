@@ -1,0 +1,199 @@
+"""The class `Think`. Developers import it, and all that goes with it, from `chat.think`."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from chat.agent.base import Agent, ChatHost
+from chat.agent.context_verbs import ContextVerbs
+from chat.agent.session_verbs import SessionVerbs
+from chat.agent.verbs import HasPorts, SubmissionVerbs, TurnVerbs
+from chat.core.context.compaction_policy import CompactionPolicy
+from chat.core.context.context_policy import ContextPolicy
+from chat.core.context.session_setup import SessionSetup
+from chat.core.loop.hooks import (
+    ChatErrorContext,
+    ChatOptions,
+    ChatResponse,
+    ChunkContext,
+    MetadataContext,
+    RecoveryContext,
+    StepContext,
+    StepRecord,
+    ToolCallContext,
+    ToolOutcome,
+    TurnContext,
+)
+from chat.errors import ModelNotConfigured
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+USE_LOOP = object()
+"""What `on_chat_message` returns to have the agentic loop answer."""
+
+INTERRUPTED_TEXT = "The assistant was interrupted and could not recover. Please try again."
+DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
+
+
+class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
+    """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
+
+    max_steps: ClassVar[int] = 10
+    """Model calls in one turn at most. See `get_max_steps`."""
+
+    send_reasoning: ClassVar[bool] = True
+    """Whether reasoning reaches clients and is stored."""
+
+    message_concurrency: ClassVar[str | Mapping[str, JSONValue]] = "queue"
+    """What a message does that arrives while a turn runs or waits. `queue`: it waits for its turn. `latest`: of those
+    that wait only the newest is answered. `merge`: the same, and the model sees them as one message. `drop`: it is not
+    taken. `{"strategy": "debounce", "debounceMs": 750}`: the newest is answered once nothing came for so long."""
+
+    chat_recovery: ClassVar[bool] = True
+    """Whether turns that a crash cut go on by themselves. Turns are durable either way."""
+
+    max_recoveries: ClassVar[int | None] = None
+    """How often in a row a turn whose worker was lost goes on, with nothing shown or settled in between; then it is
+    given up. `None` asks settings (`THINK_FIBER_MAX_RECOVERIES`)."""
+
+    interrupted_text: ClassVar[str] = INTERRUPTED_TEXT
+    """What people read when a turn is given up after crashes. `on_chat_error` may still reword it."""
+
+    keeps_sessions: ClassVar[bool] = False
+    """Whether an instance keeps several histories, of which one is current. Most agents keep one: a conversation of its
+    own for each matter is another instance."""
+
+    max_persisted_messages: ClassVar[int | None] = None
+    """Archive the oldest messages of the shown path beyond this count. Off by default."""
+
+    context_policy: ClassVar[ContextPolicy | str] = "read-time"
+    """What of the conversation the model is sent: `read-time`, `last-calls`, `coding`, `prune`, `whole`, or a
+    `ContextPolicy` of your own. What is stored stays as it is."""
+
+    auto_compaction: ClassVar[bool | None] = None
+    """Whether a conversation that is too long for its model is summarised within the turn; `None` asks settings."""
+
+    compaction_policy: ClassVar[CompactionPolicy | str | None] = None
+    """When a conversation is too long and what of it is kept: `v1`, `v2`, `v3`, `share`, `files`, or a
+    `CompactionPolicy` of your own; `None` asks settings."""
+
+    compaction_model: ClassVar[Any] = None
+    """The model that summarises, as `get_model` would name it; `None` means the agent's own."""
+
+    stall_timeout_seconds: ClassVar[float | None] = None
+    """A model that is silent for this long is treated as lost; 0 switches the watchdog off, `None` asks settings."""
+
+    approval_seconds: ClassVar[float | None] = None
+    """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
+
+    title_model: ClassVar[Any] = None
+    """Model that writes the titles of conversations: a name or a model object; `""` is the agent's own, `"none"` writes
+    none, `None` asks settings."""
+
+    summary_model: ClassVar[Any] = None
+    """Model that keeps a short summary of each conversation for people: as `title_model`; `"none"` writes one only when
+    a person asks, `None` asks settings."""
+
+    fibers: ClassVar[bool] = False
+    """Reserved for background fibers of an agent, which do not exist yet: it has no effect."""
+
+    host: ChatHost
+
+    @property
+    def _ports(self) -> HasPorts:
+        return self.host
+
+    @property
+    def context(self) -> ContextVerbs:
+        """The context blocks of this conversation, to read and write: see `ContextVerbs`."""
+        return ContextVerbs(lambda: self.host.open_context(self))
+
+    # Getters
+
+    def get_model(self) -> Any:
+        """Say which model answers: `"provider/model"`, `"default"`, or a model object.
+
+        Runs once an attempt. Errors: the default raises `ModelNotConfigured`; the turn ends with its text.
+        """
+        name = type(self).__name__
+        raise ModelNotConfigured(
+            f'{name} has no model. Override get_model() in {name} and return "default" or "provider/model", '
+            f'for example "openai/gpt-5-mini".'
+        )
+
+    def get_system_prompt(self) -> Any:
+        """Give the system prompt. Ignored when the session renders a context prompt of its own."""
+        return DEFAULT_SYSTEM_PROMPT
+
+    def get_tools(self) -> Any:
+        """Give the tools: an iterable of `@tool` functions, or a mapping whose keys name them. Runs every turn."""
+        return ()
+
+    def get_max_steps(self) -> Any:
+        """Give the step limit of this turn; the class attribute by default."""
+        return self.max_steps
+
+    def get_message_metadata(self, context: MetadataContext) -> Any:  # noqa: ARG002 - for those who override it
+        """Give metadata of the answer, an object or `None`. Runs when it starts and again when it is complete.
+
+        It is sent with the `start` and the `finish` chunk (`messageMetadata`) and stored with the message; what the end
+        gives is merged over what the start gave, one level deep. The start is not repeated after a crash.
+        """
+        return None
+
+    def get_workspace(self) -> Any:
+        """Give the workspace that extensions may reach. Reserved: there are no workspaces yet, and nothing calls it."""
+        return None
+
+    def configure_session(self, session: SessionSetup) -> Any:
+        """Configure the session and return it, for instance `session.with_memory().with_cached_prompt()`.
+
+        Runs once an attempt, before the system prompt is made, and where code opens `context` outside of a turn.
+        `get_config()` works inside. Identity by default.
+        """
+        return session
+
+    def assemble_context(self, messages: list[JSONObject]) -> Any:  # noqa: ARG002 - the shape that overriders copy
+        """Choose which stored messages the model sees (oldest first). Runs once an attempt; `None` keeps them all."""
+        return None
+
+    def on_chat_message(self, options: ChatOptions) -> Any:  # noqa: ARG002 - as above
+        """Answer without the loop: return an async iterable of UI message chunks (dicts with `type`).
+
+        Storage, stream, resume and cancel stay ours. The default returns `USE_LOOP`. `None` ends the turn without an
+        answer. Runs again from the start when a crash cut it before anything was shown.
+        """
+        return USE_LOOP
+
+    # Hooks. Each says when it runs; "again" means again when a crashed turn is recovered.
+
+    def before_turn(self, context: TurnContext) -> Any:
+        """Run before the first model call of an attempt; return a `TurnConfig` to override. Runs again."""
+
+    def before_step(self, context: StepContext) -> Any:
+        """Run before each model call; return a `StepConfig` to override. Recorded steps do not run it again."""
+
+    def before_tool_call(self, context: ToolCallContext) -> Any:
+        """Run before a tool; return `Allow`, `Block` or `Substitute`. Raising makes the call fail.
+
+        Runs again for a call that a crash cut.
+        """
+
+    def after_tool_call(self, outcome: ToolOutcome) -> Any:
+        """Run after a tool, blocked and substituted calls included."""
+
+    def on_chunk(self, context: ChunkContext) -> Any:
+        """Run for each chunk; observation only. Costs a call per token, so it is only made when overridden."""
+
+    def on_step_finish(self, record: StepRecord) -> Any:
+        """Run after each step, its calls settled. Steps that ended do not run it again."""
+
+    def on_chat_response(self, response: ChatResponse) -> Any:
+        """Run after the answer is stored and the lane is released, at least once. May start further turns."""
+
+    def on_chat_error(self, error: Exception, context: ChatErrorContext) -> Any:
+        """Reword an error for the client: return a text or an exception; `None` keeps it.
+
+        Runs in a worker, for a request that is refused before it is a turn in the web process that got it.
+        """
+
+    def on_chat_recovery(self, context: RecoveryContext) -> Any:
+        """Run before a turn that a crash cut goes on; return a `RecoveryDecision`."""

@@ -1,0 +1,284 @@
+"""What code may do with a conversation: speak in it, go on, hand work in, add, stop, wait.
+
+`Think` and `AgentHandle` have the same verbs over the same ports, so that a method works alike in a hook, a callable, a
+fiber and a view. Verbs that wait are refused inside a turn of the same conversation, where they would wait for
+themselves; `submit_messages` and `add_messages` work there. Nothing here touches the database.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeAlias
+
+from chat.agent.session_verbs import HistoryPort, SessionsPort
+from chat.errors import InputInvalid
+from sessions_app.core.messages.tree import Leaf
+from thinkproject.kernel.jsonvalue import JSONObject
+
+Words: TypeAlias = str | JSONObject | Sequence[str | JSONObject]
+"""A text, a UI message, or several of them."""
+
+WordsFunction: TypeAlias = Callable[[list[JSONObject]], Words | Awaitable[Words]]
+"""Gets the messages of now, oldest first; gives what is to be said. Sync or async."""
+
+Mode: TypeAlias = Literal["wait", "stream", "submit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedTurn:
+    """How a turn that code started ended. `status`: completed, aborted, skipped or error.
+
+    `request_id` is empty where no turn was needed.
+    """
+
+    request_id: str
+    status: str
+    error: str | None = None
+
+
+SKIPPED = SavedTurn(request_id="", status="skipped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """Work that was handed in. `accepted`: false when the same key had been handed in before.
+
+    `status`: pending, running, completed, aborted, skipped or error.
+    """
+
+    id: str
+    request_id: str
+    idempotency_key: str
+    accepted: bool
+    status: str
+    metadata: JSONObject
+    error: str | None
+    accepted_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class TurnsPort(Protocol):
+    """Turns of one conversation. `run` without words goes on from the last answer."""
+
+    async def run(
+        self,
+        words: list[JSONObject] | WordsFunction | None,
+        *,
+        body: JSONObject | None = None,
+        callback: Any = None,
+        signal: asyncio.Event | None = None,
+    ) -> SavedTurn:
+        """Run a turn and wait for its end."""
+        ...
+
+    async def add(self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool) -> list[str]:
+        """Store messages without a turn."""
+        ...
+
+    async def stop(self, request_id: str | None, reason: str | None) -> bool:
+        """Stop one turn, or all of them."""
+        ...
+
+    async def has_pending_interaction(self) -> bool:
+        """Whether a call waits for a person or a client."""
+        ...
+
+    async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
+        """Wait until nothing runs, waits or is pending."""
+        ...
+
+    async def compact(self, instructions: str) -> str:
+        """Ask for a compaction, behind the turns that wait."""
+        ...
+
+
+class SubmissionsPort(Protocol):
+    """Work that is handed in and not waited for."""
+
+    async def submit(self, messages: list[JSONObject], *, key: str | None, metadata: JSONObject) -> Submission:
+        """Accept, or find what was accepted under this key."""
+        ...
+
+    async def find(self, submission_id: str) -> Submission | None:
+        """Read one."""
+        ...
+
+    async def newest(self, limit: int) -> list[Submission]:
+        """Read the newest."""
+        ...
+
+    async def cancel(self, submission_id: str) -> bool:
+        """Stop one."""
+        ...
+
+
+class HasPorts(Protocol):
+    """What the verbs need of a host."""
+
+    @property
+    def sessions(self) -> SessionsPort:
+        """Histories of this instance."""
+        ...
+
+    @property
+    def history(self) -> HistoryPort:
+        """The current one of them."""
+        ...
+
+    @property
+    def turns(self) -> TurnsPort:
+        """Turns of this conversation."""
+        ...
+
+    @property
+    def submissions(self) -> SubmissionsPort:
+        """Work that was handed in."""
+        ...
+
+
+class TurnVerbs:
+    """Speaking, adding, stopping, waiting."""
+
+    @property
+    def _ports(self) -> HasPorts:
+        raise NotImplementedError  # the agent and the handle each bring their own
+
+    async def save_messages(self, messages: Words | WordsFunction, *, signal: asyncio.Event | None = None) -> SavedTurn:
+        """Say something in this conversation as a person would, and wait for the answer. Clients see it.
+
+        Several messages are placed together and answered once. A function is called when the turn starts, with the
+        messages of then, and gives what is to be said; messages that are there already are left out of it. Setting
+        `signal` stops the turn; one that is set before stores the messages and asks no model.
+        Durability: accepted messages are answered whatever becomes of the caller. A function lives in this process
+        alone: until it has given its words nothing is stored, and if the process dies its turn is skipped.
+        Errors: `NestedTurn` from inside a turn of this conversation; what the function raises. A failed turn is a
+        status.
+        """
+        if callable(messages):
+            return await self._ports.turns.run(messages, signal=signal)
+        words = to_messages(messages)
+        return await self._ports.turns.run(words, signal=signal) if words else SKIPPED
+
+    async def continue_last_turn(
+        self, body: JSONObject | None = None, *, signal: asyncio.Event | None = None
+    ) -> SavedTurn:
+        """Have the model go on after its last answer, in a new message of its own, and wait for it.
+
+        Skipped, without a request id, when the conversation does not end with an answer. `body` is what hooks see as
+        the request's custom fields; the last request's by default. Errors: `NestedTurn`.
+        """
+        return await self._ports.turns.run(None, body=body, signal=signal)
+
+    async def run_turn(
+        self,
+        messages: Words | WordsFunction | None = None,
+        *,
+        mode: Mode = "wait",
+        continuation: bool = False,
+        callback: Any = None,
+        signal: asyncio.Event | None = None,
+    ) -> SavedTurn | Submission:
+        """Run a turn in one of three ways: one entry for all of the above.
+
+        `wait` for its end; `stream` its chunks to a callback as well (`StreamCallback`); `submit` it, which returns a
+        `Submission` at once. With `continuation` there are no messages. Errors: as the single verbs; `InputInvalid`
+        for a combination that does not exist, for instance a function with `submit`.
+        """
+        if continuation == (messages is not None):
+            raise InputInvalid("Give messages, or continuation=True; not both.")
+        if (mode == "stream") != (callback is not None):
+            raise InputInvalid("A callback belongs to the mode 'stream', and 'stream' needs one.")
+        if mode == "submit":
+            if messages is None or callable(messages):
+                raise InputInvalid("Only messages can be submitted: functions and continuations cannot be stored.")
+            words = to_messages(messages)
+            return await self._ports.submissions.submit(words, key=None, metadata={})
+        if messages is None or callable(messages):
+            return await self._ports.turns.run(messages, callback=callback, signal=signal)
+        words = to_messages(messages)
+        return await self._ports.turns.run(words, callback=callback, signal=signal) if words else SKIPPED
+
+    async def add_messages(
+        self, messages: Words, *, parent: str | Leaf | None = Leaf.ACTIVE, mode: Literal["append", "upsert"] = "append"
+    ) -> list[str]:
+        """Store messages of any role, in one chain, without asking a model; returns their ids. Clients are told.
+
+        They go to the end of the shown path, below the message `parent`, or with `None` to a new beginning. Those that
+        are there already stay as they are; with `upsert` their content is replaced, their place never. Works inside a
+        turn: what is added there comes before the turn's answer. Errors: `MessageNotFound` for an unknown parent,
+        `MessageInvalid`; then nothing is stored.
+        """
+        return await self._ports.turns.add(to_messages(messages), parent=parent, is_upsert=mode == "upsert")
+
+    async def abort_request(self, request_id: str, reason: str | None = None) -> bool:
+        """Stop a turn by its request id; `False` when there is none that runs or waits. The reason is logged."""
+        return await self._ports.turns.stop(request_id, reason)
+
+    async def abort_all_requests(self) -> bool:
+        """Stop every turn that runs or waits; `False` when there is none. What was said is kept."""
+        return await self._ports.turns.stop(None, None)
+
+    async def has_pending_interaction(self) -> bool:
+        """Whether a tool call of the shown path waits for a client's result or a person's approval."""
+        return await self._ports.turns.has_pending_interaction()
+
+    async def wait_until_stable(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - an answer, no error
+        """Wait until no turn runs or waits and no interaction is pending; `False` when the time is over first.
+
+        Units: seconds; `None` waits for ever. Errors: `NestedTurn`.
+        """
+        return await self._ports.turns.wait_until_stable(timeout)
+
+    async def compact(self, instructions: str = "") -> str:
+        """Have the middle of this conversation summarised for the model, behind the turns that wait; nothing is lost.
+
+        Returns the id of the fiber that does it. Works inside a turn. `instructions` say what matters in the summary.
+        Errors: `QuotaExceeded`. That it failed is told to `on_compaction_error` and to clients.
+        """
+        return await self._ports.turns.compact(instructions)
+
+
+class SubmissionVerbs:
+    """Handing work in: it is accepted now and done in its turn, whatever becomes of the caller."""
+
+    @property
+    def _ports(self) -> HasPorts:
+        raise NotImplementedError  # the agent and the handle each bring their own
+
+    async def submit_messages(
+        self, messages: Words, *, idempotency_key: str | None = None, metadata: JSONObject | None = None
+    ) -> Submission:
+        """Hand messages in for an answer and return at once. Works inside a turn.
+
+        Durability: accepted means stored. They enter the conversation when their turn starts, all of them or none. The
+        same key again returns what was accepted before. Errors: `InputInvalid` without messages; `TurnConflict` when
+        the key belongs to a request that is no submission.
+        """
+        words = to_messages(messages)
+        return await self._ports.submissions.submit(words, key=idempotency_key, metadata=metadata or {})
+
+    async def inspect_submission(self, submission_id: str) -> Submission | None:
+        """Read a submission of this conversation; `None` for an unknown one."""
+        return await self._ports.submissions.find(submission_id)
+
+    async def list_submissions(self, limit: int = 50) -> list[Submission]:
+        """Read the newest submissions of this conversation, newest first."""
+        return await self._ports.submissions.newest(limit)
+
+    async def cancel_submission(self, submission_id: str) -> bool:
+        """Stop a submission; `False` when it has ended or is unknown. One that has not started leaves no message."""
+        return await self._ports.submissions.cancel(submission_id)
+
+
+def to_messages(words: Words) -> list[JSONObject]:
+    """UI messages of whatever the caller gave; a text is a user's message."""
+    if isinstance(words, str | dict):
+        words = [words]
+    return [to_message(word) for word in words]
+
+
+def to_message(word: str | JSONObject) -> JSONObject:
+    """A UI message of a text."""
+    return {"role": "user", "parts": [{"type": "text", "text": word}]} if isinstance(word, str) else word

@@ -1,0 +1,71 @@
+"""What happens when a turn ends: the rest of it is fetched if this client was away, then its calls are answered."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+
+from chat.client.answering import Answering
+from chat.client.conversation_state import Room
+from chat.client.errors import ClientError
+from chat.client.http import Web
+from chat.client.options import Options
+from chat.client.turn import Turn
+
+ATTEMPTS = 5
+
+
+class Endings:
+    """Works in the background, until `close`."""
+
+    def __init__(self, web: Web, options: Options) -> None:
+        self._web = web
+        self._options = options
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.room: Room | None = None
+        self.answering: Answering | None = None
+
+    def ended(self, turn: Turn) -> None:
+        """A turn has ended and everything of it is here."""
+        if self.answering is not None and turn.is_own and self.answering.concerns(turn):
+            turn.finish("completed", is_final=False)
+            self._start(self.answering.run(turn))
+
+    def fetch_rest(self, turn: Turn, outcome: str) -> None:
+        """A turn has ended and this client may lack a piece of it."""
+        self._start(self._finish(turn, outcome))
+
+    async def close(self) -> None:
+        """Stop what is at work."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _finish(self, turn: Turn, outcome: str) -> None:
+        """Fetch what a turn said meanwhile, then end it. Without the chunks the answer is at least the stored one."""
+        assert self.room is not None
+        found = await self._rest(turn)
+        if found is None:
+            with suppress(ClientError):
+                self.room.messages = await self._web.messages()
+        self.room.finish(turn, found or outcome)
+
+    async def _rest(self, turn: Turn) -> str | None:
+        """Fetch the chunks; returns how the turn ended (empty: not known), or nothing when they cannot be had."""
+        assert self.room is not None
+        for attempt in range(ATTEMPTS):
+            try:
+                bodies, outcome = await self._web.rest(turn.request_id, turn.next_seq)
+            except ClientError as error:
+                if not error.retryable:
+                    return None
+                await asyncio.sleep(self._options.delay(attempt))
+            else:
+                self.room.take_rest(turn, bodies)
+                return outcome
+        return None
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,207 @@
+"""What a client knows of its conversation: messages, state, turns; and what it answers to each frame. No I/O.
+
+Resuming is decided here: an offered stream is acknowledged once a connection, replayed chunks are told from new ones by
+`seq`, and a turn of which this client may have missed a piece is not over before the piece was fetched.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from chat.client.inbox import Gate
+from chat.client.turn import FAILED, Turn
+from chat.client.turn_registry import Register
+from chat.core.wire import server_frames as sf
+from chat.core.wire.chunks import validate
+from chat.core.wire.extension_frames import McpServers, McpState
+from chat.core.wire.frames import ClientFrame, ResumeAck
+from chat.errors import ChunkInvalid
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+
+logger = logging.getLogger(__name__)
+
+
+class Room:
+    """`take` each frame of the server; send what it returns. `fetch_rest` is called for a turn that lacks a piece."""
+
+    def __init__(
+        self, gate: Gate, *, fetch_rest: Callable[[Turn, str], None], on_ended: Callable[[Turn], None]
+    ) -> None:
+        self.messages: list[JSONObject] = []
+        self.state: JSONValue = None
+        self.identity: tuple[str, str] | None = None
+        self.recovering: str | None = None
+        self.mcp = McpState()
+        self.state_error: str | None = None
+        self.register = Register(gate)
+        self._fetch_rest = fetch_rest
+        self._on_ended = on_ended
+        self._line = 0
+        self._acked: set[str] = set()
+        self._told: set[str] = set()  # requests of which something came over this connection
+        self._probes: dict[str, asyncio.Future[str | None]] = {}
+
+    # Connections
+
+    def connected(self, line: int) -> None:
+        """A connection begins: nothing was acknowledged over it yet."""
+        self._line = line
+        self._acked.clear()
+        self._told.clear()
+
+    def unfinished(self) -> list[ClientFrame]:
+        """What to ask when the server has introduced itself: the fate of own turns that it has not spoken of."""
+        mine = (turn for turn in self.register.running.values() if turn.is_own and turn.is_accepted)
+        waiting = [turn for turn in mine if turn.request_id not in self._acked]
+        return [ResumeAck(id=turn.request_id) for turn in waiting if turn.line != self._line]
+
+    def lost(self, error: Exception) -> None:
+        """There will be no other connection."""
+        self.register.lose(error)
+        self.disconnected(error)
+
+    def disconnected(self, error: Exception) -> None:
+        """This connection has ended; what asked over it has no answer."""
+        for probe in self._probes.values():
+            if not probe.done():
+                probe.set_exception(error)
+        self._probes.clear()
+
+    # Questions
+
+    def probe(self, probe_id: str) -> "asyncio.Future[str | None]":
+        """Note a question for a stream to join; the answer is the id of a request, or nothing."""
+        future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._probes[probe_id] = future
+        return future
+
+    def state_is(self, value: JSONValue) -> None:
+        """The server has handled what this client set."""
+        if self.state_error is None:
+            self.state = value
+
+    # Frames
+
+    def take(self, frame: sf.ServerFrame) -> list[ClientFrame]:
+        """Take one frame; returns what to answer."""
+        match frame:
+            case sf.Response():
+                return self._response(frame)
+            case sf.Resuming():
+                return self._resuming(frame)
+            case sf.Pending(probe_id=probe_id, id=request_id):
+                self._answer_probe(probe_id, request_id)
+            case sf.ResumeNone(probe_id=probe_id):
+                self._answer_probe(probe_id, None)
+            case _:
+                self._learn(frame)
+        return []
+
+    def _learn(self, frame: sf.ServerFrame) -> None:
+        match frame:
+            case sf.Transcript(messages=messages):
+                self.messages = messages
+            case sf.MessageUpdated(message=message):
+                self._updated(message)
+            case sf.Cleared():
+                self.messages = []
+            case sf.State(state=state):
+                self.state = state
+            case sf.StateError(error=text):
+                self.state_error = text
+            case sf.Identity(name=name, agent=agent):
+                self.identity = (agent, name)
+            case McpServers(mcp=mcp):
+                self.mcp = mcp
+            case sf.Recovering(recovering=recovering, id=request_id):
+                self.recovering = request_id if recovering else None
+            case _:
+                pass  # answers of calls are the calls' business
+
+    def _answer_probe(self, probe_id: str | None, request_id: str | None) -> None:
+        future = self._probes.pop(probe_id, None) if probe_id else None
+        if future is not None and not future.done():
+            future.set_result(request_id)
+
+    def _resuming(self, frame: sf.Resuming) -> list[ClientFrame]:
+        self._answer_probe(frame.probe_id, frame.id)
+        if self.register.has_ended(frame.id) or (frame.id in self._acked and frame.id in self._told):
+            return []
+        self._acked.add(frame.id)
+        return [ResumeAck(id=frame.id)]
+
+    def _updated(self, message: JSONObject) -> None:
+        self.messages = [message if known.get("id") == message.get("id") else known for known in self.messages]
+
+    def _response(self, frame: sf.Response) -> list[ClientFrame]:
+        if self.register.has_ended(frame.id):
+            return []
+        turn = self.register.running.get(frame.id)
+        if turn is None:
+            if frame.done or frame.error:
+                return []  # the end of what this client was never told of
+            turn = self.register.observe(frame.id)
+        self._told.add(frame.id)
+        if frame.done:
+            self._done(turn, frame)
+        elif frame.error:
+            turn.error_text = frame.body
+        elif frame.seq is not None:
+            return self._chunk(turn, frame, frame.seq)
+        elif not frame.replay:
+            self._apply(turn, frame.body)  # not stored, so never told again
+        return []
+
+    def _chunk(self, turn: Turn, frame: sf.Response, seq: int) -> list[ClientFrame]:
+        if seq in (0, turn.next_seq):
+            turn.line = self._line
+        if seq > turn.next_seq:
+            if turn.is_behind:
+                return []
+            turn.is_behind = True  # one was lost on the way: have all told again
+            return [ResumeAck(id=turn.request_id)]
+        if seq == turn.next_seq:
+            turn.next_seq += 1
+            turn.is_behind = False
+            self._apply(turn, frame.body)
+        return []
+
+    def _apply(self, turn: Turn, body: str) -> None:
+        try:
+            chunk = validate(load(body))
+        except (ValueError, ChunkInvalid):
+            logger.info("chunk ignored", extra={"action": "client_chunk_ignored", "request_id": turn.request_id})
+            return
+        turn.take(chunk, len(body))
+
+    def _done(self, turn: Turn, frame: sf.Response) -> None:
+        if turn.is_own and not turn.is_accepted and frame.error and frame.message_ids is None:
+            turn.refusal = frame.body
+            return
+        if frame.error:
+            turn.error_text = frame.body
+        outcome = frame.outcome or (FAILED if turn.error_text else "completed")
+        is_bare = frame.replay and frame.outcome is None  # the answer to an acknowledgement that came too late
+        is_whole = turn.line == self._line and not turn.is_behind and not is_bare
+        if is_whole or outcome == "skipped":
+            self.finish(turn, outcome)
+        else:
+            self.register.end(turn)
+            self._fetch_rest(turn, outcome)
+
+    def take_rest(self, turn: Turn, bodies: Iterable[str]) -> None:
+        """Take the chunks that follow the last one taken."""
+        for body in bodies:
+            turn.next_seq += 1
+            self._apply(turn, body)
+
+    def finish(self, turn: Turn, outcome: str) -> None:
+        """The turn has ended and everything of it is here."""
+        self.register.end(turn)
+        stored = next((message for message in self.messages if message.get("id") == turn.message_id), None)
+        if stored is not None:
+            turn.take_stored(stored)
+        if outcome == "completed":
+            self._on_ended(turn)
+        if not turn.is_over:
+            turn.finish(outcome, is_final=True)

@@ -1,0 +1,158 @@
+"""Frames out, answers back: what was delivered was handled, and what must be delivered is sent until it was.
+
+The protocol acknowledges little. But a server handles the frames of a connection one after another, so the answer to a
+call that is sent last says that everything before it was handled. Each delivery ends with such a call, of no method.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from chat.client.calls import Calls
+from chat.client.connection import TOO_LARGE, Line
+from chat.client.conversation_state import Room
+from chat.client.errors import CallFailed, ClientError, Disconnected, RequestRefused
+from chat.client.inbox import Gate
+from chat.client.options import Options
+from chat.core.wire.frames import ClientFrame, ResumeRequest, encode
+from chat.core.wire.server_frames import Identity, RpcAnswer, State, parse_server
+from thinkproject.kernel.jsonvalue import JSONValue
+
+NO_METHOD = ""
+SURELY_SMALL = 65_536
+"""No server refuses a frame of so many characters for its size."""
+
+
+class Exchange:
+    """The line, the room and the calls of one client."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: dict[str, str],
+        options: Options,
+        gate: Gate,
+        room: Room,
+    ) -> None:
+        self.gate = gate
+        self.room = room
+        self.calls = Calls(gate)
+        self._options = options
+        self._state_follows = False
+        self._opened = 0
+        self.line = Line(url, headers=headers, options=options, gate=gate, on_text=self._on_text, on_lost=self._on_lost)
+
+    async def deliver(
+        self,
+        frame: ClientFrame,
+        *,
+        repeats: bool,
+        on_try: Callable[[int, bool], None] | None = None,
+        on_handled: Callable[[], None] | None = None,
+    ) -> None:
+        """Send a frame and return when the server has handled it; after a lost connection again if `repeats`.
+
+        `on_handled` runs before anything that the server says later is read.
+        Errors: `Disconnected` when it may not be repeated, `RequestRefused` when it is too large, `Refused`.
+        """
+        text = encode(frame)
+        if len(text.encode()) > self._options.message_max_bytes:
+            raise RequestRefused(f"More than {self._options.message_max_bytes} bytes.")
+        is_first = True
+        with self.gate.awaiting():
+            while True:
+                number = await self.line.ready()
+                if on_try is not None:
+                    on_try(number, is_first)
+                is_first = False
+                try:
+                    await self.line.send(text, number)
+                    await self._barrier(number, on_handled)
+                except Disconnected as error:
+                    if error.data.get("close_code") == TOO_LARGE and len(text) > SURELY_SMALL:
+                        raise RequestRefused("The server says that this is too large.") from error
+                    if not repeats:
+                        raise
+                else:
+                    return
+
+    async def _barrier(self, number: int, on_handled: Callable[[], None] | None) -> None:
+        frame, inbox = self.calls.begin(NO_METHOD, (), on_answer=on_handled)
+        try:
+            await self.line.send(encode(frame), number)
+            async with aclosing(inbox.read()) as answers:
+                async for _ in answers:
+                    pass
+        except CallFailed:
+            pass  # there is no such method: the answer that was wanted
+        finally:
+            self.calls.forget(frame)
+
+    async def call(self, method: str, args: tuple[Any, ...]) -> AsyncGenerator[JSONValue, None]:
+        """Call a method and give its answers. Errors: `CallFailed`, `Disconnected`, `Refused`."""
+        number = await self.line.ready()
+        frame, inbox = self.calls.begin(method, args)
+        try:
+            await self.line.send(encode(frame), number)
+            async with aclosing(inbox.read()) as answers:
+                async for answer in answers:
+                    yield answer
+        finally:
+            self.calls.forget(frame)
+
+    async def probe(self) -> str | None:
+        """Ask which stream there is to join: the id of its request, or nothing."""
+        with self.gate.awaiting():
+            while True:
+                number = await self.line.ready()
+                probe_id = secrets.token_hex(8)
+                answer = self.room.probe(probe_id)
+                try:
+                    await self.line.send(encode(ResumeRequest(probe_id=probe_id)), number)
+                    return await answer
+                except Disconnected:
+                    answer.cancel()
+
+    async def _on_text(self, text: str) -> None:
+        frame = parse_server(text)
+        if frame is None:
+            return
+        number = self.line.number
+        if number != self._opened:
+            self._opened = number
+            self._state_follows = False
+            self.room.connected(number)
+        if isinstance(frame, RpcAnswer):
+            self.calls.take(frame)
+            return
+        replies = self.room.take(frame)
+        if isinstance(frame, Identity):
+            self._state_follows = frame.state_follows
+        is_introduced = isinstance(frame, State) if self._state_follows else isinstance(frame, Identity)
+        if is_introduced and not self.line.is_ready:
+            replies = [*replies, *self.room.unfinished()]
+            self.line.introduced()
+        for reply in replies:
+            await self.line.send(encode(reply), number)
+        self.room.register.announce()
+
+    def _on_lost(self, close_code: int | None) -> None:
+        self.calls.lost(Disconnected(close_code=close_code))
+        self.room.disconnected(Disconnected(close_code=close_code))
+        if self.line.failure is not None:
+            self.end(self.line.failure)
+
+    def end(self, error: ClientError) -> None:
+        """There will be no other connection: whoever waits gets this error."""
+        self.calls.lost(error)
+        self.room.lost(error)
+
+    async def close(self) -> None:
+        """Close for good."""
+        await self.line.close()
+        assert self.line.failure is not None
+        self.end(self.line.failure)
+        await asyncio.sleep(0)  # whoever waited hears it before what they use is gone

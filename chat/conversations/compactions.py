@@ -1,0 +1,42 @@
+"""Summaries of a conversation as people handle them: list, read, reword, undo. Every change tells the open pages.
+
+Whether the user may do it was decided in `auth.py`.
+"""
+
+from typing import Any
+
+from django.db import transaction
+
+from chat.conf import chat_settings
+from chat.instances.notifications import ring_fullness
+from chat.instances.rows import key_of
+from chat.models import AgentInstance
+from sessions_app.compactions.services import Author, CompactionView, edit_compaction, undo_compaction
+from sessions_app.core.compaction.tokens import counter_named, estimate_messages
+from sessions_app.messages.selectors import model_history
+
+
+@transaction.atomic
+def reword(
+    instance: AgentInstance, compaction_id: str, summary: str, *, user_id: Any, via: str = "api"
+) -> CompactionView:
+    """Replace the text of a summary. Errors: `CompactionInvalid`, `CompactionNotFound`."""
+    view = edit_compaction(compaction_id, summary, author=Author(user_id=user_id, via=via))
+    _tell(instance, view)
+    return view
+
+
+@transaction.atomic
+def undo(instance: AgentInstance, compaction_id: str, *, user_id: Any, via: str = "api") -> CompactionView:
+    """Have the model read the messages again. Twice is once. Errors: `CompactionNotFound`."""
+    view = undo_compaction(compaction_id, author=Author(user_id=user_id, via=via))
+    _tell(instance, view)
+    return view
+
+
+def _tell(instance: AgentInstance, view: CompactionView) -> None:
+    history = model_history(
+        view.session_id, max_messages=chat_settings.history_messages, max_bytes=chat_settings.history_bytes
+    )
+    tokens = estimate_messages((message.to_ui() for message in history), counter_named(chat_settings.token_counter))
+    ring_fullness(key_of(instance), view.session_id, tokens, None)

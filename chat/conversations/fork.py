@@ -1,0 +1,45 @@
+"""A conversation that goes on from a message of another one, as an instance of its own: both run side by side."""
+
+from django.db import transaction
+
+from chat.agent.base import InstanceKey
+from chat.agent.registry import is_served
+from chat.errors import AgentNotFound, InputInvalid
+from chat.files import attachments
+from chat.instances.rows import ensure_instance, hold_instance, key_of
+from chat.models import AgentInstance
+from sessions_app.messages.services import delete_session, fork_session
+from sessions_app.models import Session
+from thinkproject.kernel.ids import new_id
+
+
+@transaction.atomic
+def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str = "", title: str = "") -> AgentInstance:
+    """Make a conversation that shares the path up to a message and goes on alone; returns the new one.
+
+    The message is one of the current session, or of `session_id`. Configuration and state come along, turns that run do
+    not. Files become shared, so that neither conversation takes them along when it is deleted.
+    Errors: `MessageNotFound`, `InputInvalid` without messages, `QuotaExceeded`, `AgentNotFound` when the class is gone.
+    """
+    if not is_served(instance.agent):
+        raise AgentNotFound
+    parent = key_of(instance).parent
+    made = ensure_instance(
+        InstanceKey(owner_id=instance.owner_id, agent=instance.agent, name=new_id("chat"), parent=parent),
+        title=title or instance.title,
+    )
+    for row in sorted((instance, made), key=lambda row: row.pk):  # rows of one kind in one order
+        hold_instance(row)
+    source_id = session_id or instance.session_id
+    if source_id is None or not Session.objects.filter(pk=source_id, scope=instance.pk).exists():
+        raise InputInvalid("This conversation has no such messages.")
+    former_id = made.session_id
+    fork = fork_session(source_id, message_id, scope=made.pk)
+    AgentInstance.objects.filter(pk=made.pk).update(
+        session=fork, state=instance.state, state_version=instance.state_version, config=instance.config
+    )
+    if former_id is not None:
+        delete_session(former_id)  # the empty one that a new instance begins with
+    attachments.share_files_of(instance.pk)
+    made.refresh_from_db()
+    return made

@@ -1,0 +1,111 @@
+"""Conversations that come from elsewhere: an exported history becomes one of an instance's, or an instance of its own.
+
+What a person uploads is checked like what a client sends. Messages of role system are refused: those are the
+developer's to say. Blocks are filled by the policy that the API follows, and by no other (`BlockPolicy`).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.db import transaction
+
+from chat.access.auth import OpenedAgent
+from chat.conf_access import AccessSettings
+from chat.conversations.services import create_instance, delete_instance, rename_instance
+from chat.errors import InputInvalid, QuotaExceeded
+from chat.instances.quota import count_messages, lock_owner, recount_if_due
+from chat.instances.rows import hold_instance, key_of
+from chat.models import AgentInstance
+from chat.runtime.context import block_policy
+from chat.runtime.sessions import check_session_quota, choose, has_room_for_sessions, keeps_sessions, too_many_sessions
+from sessions_app.messages.services import delete_session
+from sessions_app.models import Session
+from sessions_app.transfer.import_session import Imported, ImportRules, import_session, is_importing, lines_of
+from thinkproject.kernel.errors import ThinkError
+
+_conf = AccessSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What came of it. `left_out`: labels of blocks that people may not write in this agent."""
+
+    instance_id: str
+    session_id: str
+    message_count: int
+    left_out: tuple[str, ...]
+
+
+def bring_instance(opened: OpenedAgent, file: Any, *, title: str = "") -> Brought:
+    """Make a conversation of its own. `opened` has no instance yet.
+
+    Errors: `ExportInvalid`, `QuotaExceeded`, `AgentNotFound`; then there is no new conversation.
+    """
+    instance = create_instance(opened, title=title)
+    try:
+        imported = _import(instance, file)
+    except ThinkError:
+        delete_instance(instance)
+        raise
+    with transaction.atomic():
+        hold_instance(instance)
+        former_id = instance.session_id
+        choose(instance, imported.session_id)
+        if former_id is not None:
+            delete_session(former_id)  # the empty one that a new instance begins with
+        name = Session.objects.values_list("name", flat=True).get(pk=imported.session_id)
+        if not title and name:
+            rename_instance(instance, name[:100])
+    return _brought(instance, imported)
+
+
+def bring_session(instance: AgentInstance, file: Any) -> Brought:
+    """Add a history to a conversation; the current one stays current.
+
+    Errors: `InputInvalid` when the agent does not keep several, `ExportInvalid`, `QuotaExceeded`.
+    """
+    if not keeps_sessions(instance.agent):
+        raise InputInvalid(f"Agent {instance.agent!r} keeps one history; import it as a conversation of its own.")
+    check_session_quota(instance)
+    imported = _import(instance, file)
+    with transaction.atomic():
+        hold_instance(instance)
+        is_kept = has_room_for_sessions(instance, spare=0)  # others may have been imported meanwhile
+        if not is_kept:
+            delete_session(imported.session_id)
+    if not is_kept:
+        raise too_many_sessions()
+    return _brought(instance, imported)
+
+
+def _import(instance: AgentInstance, file: Any) -> Imported:
+    key = key_of(instance)
+    policy = async_to_sync(block_policy)(key)
+    recount_if_due(key.owner_id)
+    needs = 1  # room in the minute for the first message; the others fill it
+
+    def begin() -> None:
+        if key.owner_id is None:
+            return
+        lock_owner(key.owner_id)
+        if is_importing(key.owner_id):
+            raise QuotaExceeded("Another import of yours is still running.", retry_after_seconds=10)
+
+    def admit(count: int, byte_count: int) -> None:
+        nonlocal needs
+        if key.owner_id is not None:
+            count_messages(key.owner_id, count, byte_count, paced=needs)
+        needs = 0
+
+    rules = ImportRules(blocks=policy, max_messages=_conf.import_max_messages, begin=begin, admit=admit)
+    return import_session(lines_of(file), owner_id=key.owner_id, scope=instance.pk, rules=rules)
+
+
+def _brought(instance: AgentInstance, imported: Imported) -> Brought:
+    return Brought(
+        instance_id=instance.pk,
+        session_id=imported.session_id,
+        message_count=imported.message_count,
+        left_out=imported.left_out,
+    )

@@ -1,0 +1,306 @@
+"""Instances: made on the first write, listed newest first, renamed, seen, deleted with everything that is theirs.
+
+Whether the user may do it was decided in `auth.py`; these functions take what it opened.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from chat.access.auth import OpenedAgent
+from chat.agent.registry import is_served
+from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
+from chat.files import attachments
+from chat.instances.notifications import group_of, ring_on_commit
+from chat.instances.rows import ensure_instance, key_of, path_of
+from chat.models import AgentInstance, Turn
+from chat.runtime.sessions import keeps_sessions
+from chat.turns.admission.admission import cancel_all, stopping
+from chat.turns.background.titles import tell_conversation
+from chat.turns.state.deletion import BATCH, delete_turns
+from sessions_app.messages.services import delete_session, select_leaf
+from sessions_app.models import Session
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONValue, dump, load
+from tools_app.services import forget_calls
+
+MAX_TITLE = 100
+RECENT_TURNS = 50
+LIVE = ("pending", "running")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a fork began: a message of another conversation, which is still there."""
+
+    instance_id: str
+    message_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceSummary:
+    """One line of the list of conversations."""
+
+    id: str
+    agent: str
+    name: str
+    path: str  # behind `/agents/`, encoded
+    title: str
+    active_at: datetime
+    created_at: datetime
+    pinned_at: datetime | None
+    archived_at: datetime | None
+    session_id: str | None  # the current history
+    keeps_sessions: bool  # its agent keeps several
+    is_running: bool
+    is_unread: bool  # an answer ended after the owner last looked
+    is_read_only: bool  # its agent is not served any more
+    forked_from: Origin | None  # of the current history
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstancePage:
+    """A page of the list. `next_cursor`: nothing at the end."""
+
+    items: list[InstanceSummary]
+    next_cursor: str | None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is another page."""
+        return self.next_cursor is not None
+
+
+def create_instance(opened: OpenedAgent, *, title: str = "", title_is_provisional: bool = False) -> AgentInstance:
+    """Make the instance of this address with its session, or return the present one unchanged.
+
+    A provisional title is only the first words that came to hand: a better one may take its place.
+    Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`.
+    """
+    if opened.instance is not None:
+        return opened.instance
+    if opened.is_read_only:
+        raise AgentNotFound
+    return ensure_instance(opened.key, title=_clean_title(title), title_is_provisional=title_is_provisional)
+
+
+def new_instance_name() -> str:
+    """Generated name of a conversation that was given none."""
+    return new_id("chat")
+
+
+def rename_instance(instance: AgentInstance, title: str) -> None:
+    """Give the conversation a title, and tell the owner's open pages. Errors: `InputInvalid` when it is too long."""
+    with transaction.atomic():
+        AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title), title_is_provisional=False)
+        if instance.owner_id is not None:
+            tell_conversation(instance.owner_id, instance.pk)
+
+
+def title_of(instance_id: str, owner_id: int) -> str | None:
+    """The title of one of the user's own conversations; `None` when it is gone or somebody else's."""
+    rows = AgentInstance.objects.filter(pk=instance_id, owner_id=owner_id)
+    return rows.values_list("title", flat=True).first()
+
+
+def pin_instance(instance: AgentInstance, *, is_pinned: bool) -> None:
+    """Keep the conversation at hand, or no longer. Recency stays as it is."""
+    AgentInstance.objects.filter(pk=instance.pk).update(pinned_at=timezone.now() if is_pinned else None)
+
+
+def archive_instance(instance: AgentInstance, *, is_archived: bool) -> None:
+    """Put the conversation away, or restore it. It can be read, found by its id, and continued all the same."""
+    AgentInstance.objects.filter(pk=instance.pk).update(archived_at=timezone.now() if is_archived else None)
+
+
+def mark_seen(instance: AgentInstance) -> None:
+    """Note that the owner looks at the conversation now."""
+    AgentInstance.objects.filter(pk=instance.pk).update(seen_at=timezone.now())
+
+
+def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | None = None) -> bool:
+    """Remove the conversation: running turns are cancelled, then turns, sessions, logs, files go.
+
+    `only_if` is asked while no turn can begin or end; when it says no, nothing has happened and the answer is false.
+    Durability: rows in one transaction, file objects after the commit. A runner that is still writing finds its rows
+    gone and stops; the segments it may leave are pruned.
+    """
+    with stopping(key_of(instance), queued_reason="deleted"):
+        if only_if is not None and not only_if():
+            transaction.set_rollback(True)
+            return False
+        _remove(instance)
+    return True
+
+
+def _remove(instance: AgentInstance) -> None:
+    family = _family(instance.pk)
+    for begin in range(0, len(family), BATCH):
+        _empty(family[begin : begin + BATCH], root_id=instance.pk)
+    AgentInstance.objects.filter(pk=instance.pk).delete()
+
+
+def _empty(family: list[str], *, root_id: str) -> None:
+    """Remove what these conversations hold, in a transaction of the caller's, which has stopped the root's turns."""
+    for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=root_id):
+        cancel_all(child)
+    attachments.forget_files_of(family)
+    AgentInstance.objects.filter(pk__in=family).update(session=None)
+    forget_calls(scopes=family)
+    delete_turns(Turn.objects.filter(instance_id__in=family))
+    for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
+        delete_session(session_id)
+
+
+def show_message(instance: AgentInstance, message_id: str) -> str:
+    """Show the newest path below a message of the current session; returns its end. Errors: `MessageNotFound`."""
+    if instance.session_id is None:
+        raise InputInvalid("This conversation has no messages.")
+    with transaction.atomic():
+        leaf_id = select_leaf(instance.session_id, message_id)
+        ring_on_commit(group_of(key_of(instance)), {"type": "transcript.changed"})
+    return leaf_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceFilter:
+    """Which conversations a list shows. Without `parent_id` the roots, with it what lies right below that instance."""
+
+    agent: str = ""
+    search: str = ""
+    parent_id: str | None = None
+    is_archived: bool = False
+    is_pinned: bool | None = None  # None: whether or not
+
+    def rows_of(self, owner_id: int) -> QuerySet[AgentInstance]:
+        """The user's rows that it lets through."""
+        rows = AgentInstance.objects.filter(owner_id=owner_id, parent_id=self.parent_id)
+        rows = rows.filter(archived_at__isnull=not self.is_archived)
+        if self.is_pinned is not None:
+            rows = rows.filter(pinned_at__isnull=not self.is_pinned)
+        if self.agent:
+            rows = rows.filter(agent=self.agent)
+        if self.search:
+            rows = rows.filter(Q(title__icontains=self.search) | Q(name__icontains=self.search))
+        return rows
+
+
+_EVERYTHING = InstanceFilter()
+
+
+def instance_page(
+    owner_id: int, wanted: InstanceFilter = _EVERYTHING, *, cursor: str = "", limit: int = 50
+) -> InstancePage:
+    """The user's conversations, newest activity first, with what a list shows. One query, no count.
+
+    Shape: `cursor` is the former page's `next_cursor`. Errors: `InputInvalid` for a cursor that is none.
+    """
+    rows = wanted.rows_of(owner_id)
+    if cursor:
+        active_at, last_id = _decode_cursor(cursor)
+        rows = rows.filter(active_at__lte=active_at).filter(Q(active_at__lt=active_at) | Q(id__gt=last_id))
+    found = list(_with_flags(rows).order_by("-active_at", "id")[: limit + 1])
+    page = found[:limit]
+    return InstancePage(
+        items=[_summary(row) for row in page], next_cursor=_encode_cursor(page[-1]) if len(found) > limit else None
+    )
+
+
+def instance_summary(instance_id: str) -> InstanceSummary:
+    """One instance as the list shows it. One query. Errors: `InstanceNotFound`."""
+    row = _with_flags(AgentInstance.objects.filter(pk=instance_id)).first()
+    if row is None:
+        raise InstanceNotFound
+    return _summary(row)
+
+
+def _with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
+    # Only the newest turns can run or be unread, found along the index of positions: whatever the history, a few
+    # probes a row. An EXISTS here lets PostgreSQL start from all fibers instead.
+    turns = Turn.objects.filter(instance=OuterRef("pk"), position__gt=OuterRef("turn_count") - RECENT_TURNS)
+    newest = turns.order_by("-position")
+    origin = AgentInstance.objects.filter(pk=OuterRef("session__forked_from__session__scope"), owner=OuterRef("owner"))
+    return rows.annotate(
+        origin_id=Subquery(origin.values("pk")[:1]),
+        origin_title=Subquery(origin.values("title")[:1]),
+        origin_message_id=F("session__forked_from__message_id"),
+        live_status=Subquery(newest.filter(finished_at=None, fiber__status__in=LIVE).values("fiber__status")[:1]),
+        last_finished_at=Subquery(newest.filter(finished_at__isnull=False).values("finished_at")[:1]),
+    )
+
+
+def _summary(row: AgentInstance) -> InstanceSummary:
+    last_finished_at: datetime | None = getattr(row, "last_finished_at", None)
+    is_unread = last_finished_at is not None and (row.seen_at is None or last_finished_at > row.seen_at)
+    return InstanceSummary(
+        id=row.id,
+        agent=row.agent,
+        name=row.name,
+        path=path_of(key_of(row)),
+        title=row.title,
+        active_at=row.active_at,
+        created_at=row.created_at,
+        pinned_at=row.pinned_at,
+        archived_at=row.archived_at,
+        session_id=row.session_id,
+        keeps_sessions=keeps_sessions(row.agent),
+        is_running=getattr(row, "live_status", None) is not None,
+        is_unread=is_unread,
+        is_read_only=not is_served(row.agent),
+        forked_from=_origin(row),
+    )
+
+
+def _origin(row: AgentInstance) -> Origin | None:
+    origin_id: str | None = getattr(row, "origin_id", None)
+    if origin_id is None:
+        return None
+    return Origin(
+        instance_id=origin_id,
+        message_id=str(getattr(row, "origin_message_id", "")),
+        title=str(getattr(row, "origin_title", "")),
+    )
+
+
+def _family(instance_id: str) -> list[str]:
+    family, edge = [instance_id], [instance_id]
+    while edge:
+        below = [
+            AgentInstance.objects.filter(parent_id__in=edge[begin : begin + BATCH]).values_list("id", flat=True)
+            for begin in range(0, len(edge), BATCH)
+        ]
+        edge = [child_id for children in below for child_id in children]
+        family += edge
+    return family
+
+
+def _clean_title(title: str) -> str:
+    cleaned = " ".join(title.split())
+    if len(cleaned) > MAX_TITLE:
+        raise InputInvalid(f"A title has at most {MAX_TITLE} characters.", max_length=MAX_TITLE)
+    return cleaned
+
+
+def _encode_cursor(row: AgentInstance) -> str:
+    return base64.urlsafe_b64encode(dump([row.active_at.isoformat(), row.id]).encode()).decode()
+
+
+def _decode_cursor(cursor: str) -> tuple[datetime, str]:
+    try:
+        value: JSONValue = load(base64.urlsafe_b64decode(cursor.encode()))
+    except (ValueError, binascii.Error):
+        raise InputInvalid("The cursor is not one of ours.") from None
+    match value:
+        case [str(text), str(last_id)]:
+            active_at = parse_datetime(text)
+            if active_at is not None and timezone.is_aware(active_at):
+                return active_at, last_id
+    raise InputInvalid("The cursor is not one of ours.")

@@ -1,0 +1,140 @@
+"""What of a conversation the model is sent: one policy, with a named preset for each of the four documented rules.
+
+It works on what was read, for one request; nothing that is stored is ever changed by it. Pruning is the one rule with a
+memory: at the end of a turn it notes which outputs are not sent any more, beside the messages.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from chat.core.model.language_model import ModelMessage, ToolMessage, UserMessage
+from chat.core.wire.accumulator import SETTLED
+from chat.errors import TurnConfigInvalid
+from sessions_app.core.compaction.pruning import Prune
+from sessions_app.core.messages.parts import is_tool
+from sessions_app.core.messages.shortening import shorten
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextPolicy:
+    """What the model sees of a conversation. Units: messages and characters; `None` leaves a rule out.
+
+    The newest `keep_messages` are whole; in older ones outputs are cut to `max_output_chars` and texts to
+    `max_text_chars`. An output that is an object or a list stays one: it is shortened inside. `keep_calls_of`: tool
+    calls are sent only where the last so many messages of the request's history have them. Beyond `max_messages` the
+    first message of the user and the last `kept_messages` are sent, more where a call would be parted from its result.
+    `prune` lets go of old outputs at the end of turns.
+    """
+
+    keep_messages: int = 4
+    max_output_chars: int | None = 500
+    max_text_chars: int | None = 10_000
+    keep_calls_of: int | None = None
+    max_messages: int | None = None
+    kept_messages: int = 25
+    prune: Prune | None = None
+
+
+PRUNING: Final = ContextPolicy(max_output_chars=None, max_text_chars=None, prune=Prune())
+"""`"prune"`: nothing is cut, old outputs beyond a budget are let go for good."""
+
+READ_TIME: Final = ContextPolicy(prune=Prune())
+"""`"read-time"`, the default: the last four messages whole, older outputs 500 characters, older texts 10,000."""
+
+LAST_CALLS: Final = ContextPolicy(max_output_chars=None, max_text_chars=None, keep_calls_of=2)
+"""`"last-calls"`: tool calls only in the last two messages."""
+
+CODING: Final = ContextPolicy(
+    keep_messages=0, max_output_chars=8_000, max_text_chars=None, max_messages=40, kept_messages=25
+)
+"""`"coding"`: outputs 8,000 characters; of more than 40 messages the first of the user's and the last 25."""
+
+WHOLE: Final = ContextPolicy(max_output_chars=None, max_text_chars=None)
+"""`"whole"`: everything as it is stored."""
+
+PRESETS: Final[dict[str, ContextPolicy]] = {
+    "read-time": READ_TIME,
+    "last-calls": LAST_CALLS,
+    "coding": CODING,
+    "prune": PRUNING,
+    "whole": WHOLE,
+}
+
+
+def context_policy(choice: ContextPolicy | str) -> ContextPolicy:
+    """Give the policy that was chosen, itself or by its name. **Errors:** `TurnConfigInvalid` for an unknown name."""
+    if isinstance(choice, ContextPolicy):
+        return choice
+    if not isinstance(choice, str) or choice not in PRESETS:  # type: ignore[redundant-expr]  # a developer's value
+        known = ", ".join(repr(name) for name in PRESETS)
+        raise TurnConfigInvalid(f"context_policy must be a ContextPolicy or one of {known}, not {choice!r}.")
+    return PRESETS[choice]
+
+
+def cut_text(text: str, max_chars: int) -> str:
+    """Shorten a text and say how long it was."""
+    return text if len(text) <= max_chars else f"{text[:max_chars]}... [truncated {len(text)} chars]"
+
+
+def truncate(messages: Sequence[JSONObject], policy: ContextPolicy = READ_TIME) -> list[JSONObject]:
+    """Shorten what is old, for the model only. Returns new messages where something changed; never fewer messages."""
+    border = max(0, len(messages) - policy.keep_messages)
+    return [_cut_message(message, policy) for message in messages[:border]] + list(messages[border:])
+
+
+def _cut_message(message: JSONObject, policy: ContextPolicy) -> JSONObject:
+    return {**message, "parts": [_cut_part(part, policy) for part in message.get("parts", [])]}
+
+
+def _cut_part(part: JSONValue, policy: ContextPolicy) -> JSONValue:
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") == "text" and policy.max_text_chars is not None:
+        return {**part, "text": cut_text(str(part.get("text", "")), policy.max_text_chars)}
+    if part.get("state") in SETTLED and policy.max_output_chars is not None:
+        return {**part, **_cut_result(part, policy.max_output_chars)}
+    return part
+
+
+def _cut_result(part: JSONObject, max_chars: int) -> JSONObject:
+    if "errorText" in part:
+        return {"errorText": cut_text(str(part["errorText"]), max_chars)}
+    output = part.get("output")
+    if isinstance(output, str):
+        return {"output": cut_text(output, max_chars)}
+    return {"output": shorten(output, max_chars)}
+
+
+def without_calls(messages: Sequence[JSONObject], kept_ids: Collection[str]) -> list[JSONObject]:
+    """Take out every tool call, with its result, that is not among these; and what is empty then."""
+    made = []
+    for message in messages:
+        parts = [p for p in message.get("parts") or [] if not _is_other_call(p, kept_ids)]
+        if any(isinstance(part, dict) and part.get("type") != "step-start" for part in parts):
+            made.append(message if len(parts) == len(message["parts"]) else {**message, "parts": parts})
+    return made
+
+
+def _is_other_call(part: JSONValue, kept_ids: Collection[str]) -> bool:
+    return isinstance(part, dict) and is_tool(part) and part.get("toolCallId") not in kept_ids
+
+
+def keep_ends(messages: tuple[ModelMessage, ...], policy: ContextPolicy) -> tuple[ModelMessage, ...]:
+    """The first message of the user and the last ones, where there are too many.
+
+    **Shape:** messages of a request, in which roles alternate and each result follows its call; both hold afterwards.
+    """
+    if policy.max_messages is None or len(messages) <= policy.max_messages:
+        return messages
+    start = len(messages) - policy.kept_messages
+    while start > 0 and isinstance(messages[start], ToolMessage):
+        start -= 1  # back to the message that made the calls
+    first = next((i for i, message in enumerate(messages[:start]) if isinstance(message, UserMessage)), None)
+    if first is None:
+        return messages[start:]
+    head, following = messages[first], messages[start]
+    if isinstance(head, UserMessage) and isinstance(following, UserMessage):
+        return (replace(head, content=(*head.content, *following.content)), *messages[start + 1 :])
+    return (head, *messages[start:])

@@ -1,0 +1,262 @@
+"""From what is stored to what a model is asked: UI messages become a valid list of model messages.
+
+Whatever the history holds (cut turns, calls without results, denied approvals, odd inputs, ids used twice), the list is
+one that every provider accepts: each call has exactly one result, directly after the message that made it; no text is
+empty; the last message is never the assistant's. Nothing here changes what is stored.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from chat.core.context.context_policy import READ_TIME, ContextPolicy, keep_ends, truncate, without_calls
+from chat.core.model.language_model import (
+    AssistantMessage,
+    FileContent,
+    ModelMessage,
+    ReasoningContent,
+    TextContent,
+    ToolCallContent,
+    ToolMessage,
+    UserMessage,
+)
+from chat.core.wire.accumulator import to_input_object, tool_name
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
+"""What the model is told when the history ends with its own words. Never stored."""
+
+NOTHING_TEXT: Final = "(The message is empty.)"
+INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
+NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
+DENIED_TEXT: Final = "Tool execution denied by user"
+
+_GO_ON: Final = UserMessage(content=(TextContent(text=GO_ON_TEXT),))
+
+PDF: Final = "application/pdf"
+LoadFile: TypeAlias = Callable[[str], FileContent | None]
+UserContent: TypeAlias = TextContent | FileContent
+AssistantContent: TypeAlias = TextContent | ReasoningContent | ToolCallContent
+
+
+def to_model_messages(
+    messages: Sequence[JSONObject],
+    *,
+    accepts_images: bool = False,
+    accepts_documents: bool = False,
+    load_file: LoadFile | None = None,
+    policy: ContextPolicy | None = READ_TIME,
+    sends_media: bool = True,
+) -> tuple[ModelMessage, ...]:
+    """Make the model's messages of UI messages.
+
+    Shape: oldest first in and out; never empty, never ends with an `AssistantMessage`, each call is followed by its
+    one result before anything else is said. `load_file` gets the URL of a file part; `None` means it is gone. Without
+    `sends_media` a line names each picture and the like; files of text are sent all the same.
+    """
+    if policy is not None:
+        messages = truncate(messages, policy)
+    builder = _Builder(
+        accepts_images=accepts_images,
+        accepts_documents=accepts_documents,
+        load_file=load_file or (lambda _url: None),
+        sends_media=sends_media,
+    )
+    for message in messages:
+        builder.add(message)
+    made = builder.finish()
+    return made if policy is None else keep_ends(made, policy)
+
+
+def with_last_calls(history: Sequence[JSONObject], policy: ContextPolicy) -> list[JSONObject]:
+    """A history without the tool calls that its policy does not send; those of the answer under way are none of it."""
+    if policy.keep_calls_of is None:
+        return list(history)
+    # Each message of the model's stands for one of ours at most, so the last ones come of no more than as many.
+    last = [message for message in history if message.get("parts")][-policy.keep_calls_of :]
+    tail = [message for message in to_model_messages(last, policy=None) if message != _GO_ON]
+    kept = [item for message in tail[-policy.keep_calls_of :] for item in _call_ids(message)]
+    return without_calls(history, set(kept))
+
+
+def _call_ids(message: ModelMessage) -> list[str]:
+    if isinstance(message, ToolMessage):
+        return [message.call_id]
+    return [item.call_id for item in message.content if isinstance(item, ToolCallContent)]
+
+
+def with_checkpoint(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+    """The same messages, ended by a line of the user's where they end with the assistant's. For what hooks put in."""
+    if messages and not isinstance(messages[-1], AssistantMessage):
+        return tuple(messages)
+    return (*messages, UserMessage(content=(TextContent(text=GO_ON_TEXT if messages else NOTHING_TEXT),)))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Builder:
+    """The list under construction. `said` and `results` are the assistant's current step, not yet in the list."""
+
+    accepts_images: bool
+    accepts_documents: bool
+    load_file: LoadFile
+    sends_media: bool = True
+    made: list[ModelMessage] = field(default_factory=list)
+    said: list[AssistantContent] = field(default_factory=list)
+    results: list[ToolMessage] = field(default_factory=list)
+    call_ids: set[str] = field(default_factory=set)
+    repeats: dict[str, int] = field(default_factory=dict)  # how often a call id was met
+
+    def add(self, message: JSONObject) -> None:
+        parts = [part for part in message.get("parts") or [] if isinstance(part, dict)]
+        if message.get("role") == "assistant":
+            for part in parts:
+                self._add_assistant_part(part)
+            self._end_step()
+        else:
+            self._extend_user([content for part in parts for content in self._user_content(part)])
+
+    def finish(self) -> tuple[ModelMessage, ...]:
+        if not self.made:
+            self._extend_user([TextContent(text=NOTHING_TEXT)])
+        if isinstance(self.made[-1], AssistantMessage):
+            self._extend_user([TextContent(text=GO_ON_TEXT)])
+        return tuple(self.made)
+
+    # The user's side
+
+    def _extend_user(self, content: Sequence[UserContent]) -> None:
+        """Add to the user's message that is last, so that roles alternate."""
+        if not content:
+            return
+        last = self.made[-1] if self.made else None
+        if isinstance(last, UserMessage):
+            self.made.pop()
+            content = [*last.content, *content]
+        self.made.append(UserMessage(content=tuple(content)))
+
+    def _user_content(self, part: JSONObject) -> Iterable[UserContent]:
+        if part.get("type") == "text":
+            yield from _texts(part)
+        elif part.get("type") == "file":
+            yield self._file(part)
+
+    def _file(self, part: JSONObject) -> UserContent:
+        loaded = self.load_file(str(part.get("url") or ""))
+        media_type = (loaded.media_type if loaded else "") or str(part.get("mediaType") or "unknown type")
+        name = (loaded.filename if loaded else "") or str(part.get("filename") or "a file")
+        is_pdf = media_type == PDF
+        title = clean_text(f'"{name}" ({media_type})')
+        if not self.sends_media and not _is_text(media_type):
+            return TextContent(text=clean_text(f"[Attached {media_type}: {name}]"))
+        if loaded is None:
+            return TextContent(text=f"[The user attached {title}. It is no longer available.]")
+        if (media_type.startswith("image/") and self.accepts_images) or (is_pdf and self.accepts_documents):
+            return loaded
+        if _is_text(media_type):
+            return TextContent(text=f"[The user attached {title}:]\n{loaded.data.decode('utf-8', 'replace')}")
+        return TextContent(text=f"[The user attached {title}. You cannot see its content.]")
+
+    # The assistant's side
+
+    def _add_assistant_part(self, part: JSONObject) -> None:
+        kind = part.get("type")
+        if kind == "step-start":
+            self._end_step()
+        elif kind == "text":
+            self.said.extend(_texts(part))
+        elif kind == "reasoning":
+            self.said.extend(_reasoning(part))
+        elif kind == "file":
+            name, media_type = part.get("filename") or "a file", part.get("mediaType") or "unknown type"
+            self.said.append(TextContent(text=clean_text(f'[You made "{name}" ({media_type}).]')))
+        elif tool_name(part) and isinstance(part.get("toolCallId"), str) and isinstance(part.get("state"), str):
+            self._add_call(part)
+
+    def _add_call(self, part: JSONObject) -> None:
+        call_id = self._unused_id(part["toolCallId"])
+        name = _safe_name(tool_name(part))
+        given = part["input"] if part.get("input") is not None else part.get("rawInput")
+        self.said.append(ToolCallContent(call_id=call_id, tool_name=name, input=to_input_object(given)))
+        output, is_error = _result(part)
+        self.results.append(ToolMessage(call_id=call_id, tool_name=name, output=output, is_error=is_error))
+
+    def _unused_id(self, call_id: str) -> str:
+        """Give a call an id that no other call of the request has; weak models repeat theirs."""
+        call_id = unused = clean_text(call_id) or "call"
+        while unused in self.call_ids:
+            self.repeats[call_id] = self.repeats.get(call_id, 1) + 1
+            unused = f"{call_id}-{self.repeats[call_id]}"
+        self.call_ids.add(unused)
+        return unused
+
+    def _end_step(self) -> None:
+        while self.said and isinstance(self.said[-1], ReasoningContent):
+            self.said.pop()  # reasoning that led to nothing is refused by the providers that want reasoning back
+        if self.said:
+            last = self.made[-1] if self.made else None
+            if isinstance(last, AssistantMessage):
+                self.made.pop()
+                self.said = [*last.content, *self.said]
+            self.made.append(AssistantMessage(content=tuple(self.said)))
+            self.made.extend(self.results)
+        self.said, self.results = [], []
+
+
+def clean_text(text: str) -> str:
+    """Replace lone surrogates, which no provider's encoding can carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _texts(part: JSONObject) -> Iterable[TextContent]:
+    text = part.get("text")
+    if isinstance(text, str) and text.strip():
+        yield TextContent(text=clean_text(text))
+
+
+def _reasoning(part: JSONObject) -> Iterable[ReasoningContent]:
+    """Give back what a provider signed; reasoning that was cut has no valid signature and stays out."""
+    metadata = part.get("providerMetadata")
+    if isinstance(metadata, dict) and metadata and part.get("state") != "streaming":
+        yield ReasoningContent(text=clean_text(str(part.get("text") or "")), provider_metadata=metadata)
+
+
+def _result(part: JSONObject) -> tuple[JSONValue, bool]:
+    approval = part.get("approval")
+    is_denied = isinstance(approval, dict) and approval.get("approved") is False
+    match part["state"]:
+        case "output-available":
+            output = part.get("output")
+            return (clean_text(output) if isinstance(output, str) else output), False
+        case "output-error":
+            return clean_text(str(part.get("errorText") or INTERRUPTED_TEXT)), True
+        case "output-denied":
+            return _denial(approval), True
+        case "approval-responded":
+            return (_denial(approval) if is_denied else NOT_RUN_TEXT), True
+        case _:
+            return INTERRUPTED_TEXT, True
+
+
+def _denial(approval: JSONValue) -> str:
+    reason = approval.get("reason") if isinstance(approval, dict) else None
+    return clean_text(reason) if isinstance(reason, str) and reason.strip() else DENIED_TEXT
+
+
+def _safe_name(name: str) -> str:
+    """Keep to the characters that providers allow: a model may have called a tool that never existed."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
+
+
+_TEXT_TYPES: Final = frozenset(
+    {"application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml"}
+)
+
+
+def _is_text(media_type: str) -> bool:
+    kind = media_type.partition(";")[0].strip().lower()
+    return kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml"))

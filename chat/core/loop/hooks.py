@@ -1,0 +1,301 @@
+"""What hooks are given and what they may answer.
+
+Hooks never mutate their argument; they return a value or `None`, which means "no opinion". All values are frozen.
+The order for one turn: `before_turn`, then per step `before_step`, `on_chunk` per chunk, per tool call
+`before_tool_call` and `after_tool_call`, `on_step_finish`; then the message is stored, the lane released, and
+`on_chat_response` runs. It is the same for every way into a turn. How to use them: docs/howto/hooks.md.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings, Usage
+from chat.core.model.output_schema import Output
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.tool import Tool
+
+ModelChoice: TypeAlias = str | LanguageModel
+"""`"provider/model"`, the reserved name `"default"`, or a model object."""
+
+ToolChoice: TypeAlias = str | Mapping[str, str]
+"""`"auto"`, `"none"`, `"required"`, a tool's name, or `{"type": "tool", "toolName": name}`."""
+
+StopCondition: TypeAlias = Callable[[Sequence["StepRecord"]], bool]
+"""Gets the finished steps, oldest first; true ends the turn before the next model call. Sync and quick."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContext:
+    """What the turn is about to do. Runs once an attempt: again when a crashed turn is recovered."""
+
+    request_id: str
+    turn_id: str
+    system: str
+    messages: tuple[ModelMessage, ...]
+    tools: Mapping[str, Tool]
+    model: LanguageModel
+    continuation: bool
+    body: JSONObject
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnConfig:
+    """Overrides for one turn; `None` leaves a value as it is. What does not fit together ends the turn with a reason.
+
+    `instructions` is another word for `system`. `tools` are added on top, `active_tools` limits what may be called.
+    `output`: a pydantic model, a JSON Schema or an `Output`; the answer is JSON of that shape, or the turn fails.
+    `settings` are sampling and limits, `provider_options` come on top of theirs. `stop_when`: conditions that end the
+    turn besides `max_steps`. `timeout_seconds` bounds an attempt of the turn, `stall_timeout_seconds` the silence
+    between two pieces of the answer. `shared` is handed to `before_step` and to tools that ask for their context.
+    """
+
+    model: ModelChoice | None = None
+    system: str | None = None
+    instructions: str | None = None
+    messages: Sequence[ModelMessage] | None = None
+    tools: Sequence[Tool] | Mapping[str, Tool] = ()
+    active_tools: Sequence[str] | None = None
+    tool_choice: ToolChoice | None = None
+    max_steps: int | None = None
+    stop_when: StopCondition | Sequence[StopCondition] = ()
+    send_reasoning: bool | None = None
+    output: Output | type[BaseModel] | JSONObject | None = None
+    settings: ModelSettings | None = None
+    provider_options: Mapping[str, JSONObject] | None = None
+    timeout_seconds: float | None = None
+    stall_timeout_seconds: float | None = None
+    shared: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatOptions:
+    """What `on_chat_message` may use to answer by itself. Cancelling the turn cancels the task that runs it."""
+
+    request_id: str
+    turn_id: str
+    system: str
+    messages: tuple[ModelMessage, ...]
+    tools: Mapping[str, Tool]
+    body: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepContext:
+    """One model call that is about to be made.
+
+    `step_number` counts from 0; a call that goes on after a broken connection has the number of the broken one.
+    `steps` are the finished ones, those of an earlier attempt included.
+    """
+
+    request_id: str
+    step_number: int
+    system: str
+    messages: tuple[ModelMessage, ...]
+    model: LanguageModel
+    steps: tuple["StepRecord", ...] = ()
+    shared: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepConfig:
+    """Overrides for one step; `None` leaves what the turn has. `shared` holds from here on, also for later steps."""
+
+    model: ModelChoice | None = None
+    system: str | None = None
+    messages: Sequence[ModelMessage] | None = None
+    active_tools: Sequence[str] | None = None
+    tool_choice: ToolChoice | None = None
+    provider_options: Mapping[str, JSONObject] | None = None
+    shared: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """A finished step: what the model said, called and cost.
+
+    Shape: `finish_reason` is the AI SDK's word. `files` and `sources` are parts of the message. `warnings`: what of the
+    settings this provider cannot be told. `request` is the body that was sent, without credentials; `response` has the
+    provider's `id` and `model`. `output` is the structured answer, if the turn asked for one and this step gave it. A
+    step whose model call broke in the middle of a tool call has the reason "error" and neither request nor response.
+    """
+
+    request_id: str
+    step_number: int
+    text: str
+    reasoning: str
+    tool_calls: tuple[JSONObject, ...]
+    tool_results: tuple[JSONObject, ...]
+    finish_reason: str
+    usage: Usage
+    model_name: str
+    files: tuple[JSONObject, ...] = ()
+    sources: tuple[JSONObject, ...] = ()
+    warnings: tuple[str, ...] = ()
+    request: JSONObject = field(default_factory=dict)
+    response: JSONObject = field(default_factory=dict)
+    provider_metadata: JSONObject = field(default_factory=dict)
+    output: JSONValue = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallContext:
+    """A server tool's call that is about to run.
+
+    `messages` are those that the model was sent when it made the call. Stopping the turn cancels the task in which the
+    hook and the tool run.
+    """
+
+    request_id: str
+    call_id: str
+    tool_name: str
+    input: JSONObject
+    attempt: int = 1
+    step_number: int = 0
+    messages: tuple[ModelMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allow:
+    """Run the tool, with another input if one is given; a given input is validated again."""
+
+    input: JSONObject | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Do not run the tool; the reason becomes its output."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Substitute:
+    """Do not run the tool; use this output."""
+
+    output: JSONValue
+
+
+ToolDecision: TypeAlias = Allow | Block | Substitute
+"""What `before_tool_call` returns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutcome:
+    """How a call ended. `input` is what the model gave; blocked and substituted calls count as success.
+
+    `output` is what the model sees; of a call that failed that is the text in `error` too.
+    """
+
+    request_id: str
+    call_id: str
+    tool_name: str
+    input: JSONObject
+    success: bool
+    output: JSONValue
+    duration_ms: int
+    error: str | None = None
+    step_number: int = 0
+    messages: tuple[ModelMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkContext:
+    """One chunk on its way to the reader. Observation only."""
+
+    request_id: str
+    chunk: JSONObject
+
+
+Moment = Literal["start", "finish"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataContext:
+    """An answer that begins or ends, for `get_message_metadata`.
+
+    `finish_reason` and the counts are those of the end; at the start they are empty. Units: tokens of all steps so far.
+    """
+
+    moment: Moment
+    request_id: str
+    message_id: str
+    continuation: bool
+    finish_reason: str = ""
+    model_name: str = ""
+    steps: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class ResponseStatus(StrEnum):
+    """How a turn ended, for `on_chat_response`."""
+
+    COMPLETED = "completed"
+    ERROR = "error"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatResponse:
+    """A finished turn. `message` is the stored assistant message, with no parts when nothing was said.
+
+    `output` is the structured answer of a turn that asked for one, as JSON.
+    """
+
+    message: JSONObject
+    request_id: str
+    continuation: bool
+    status: ResponseStatus
+    error: str | None = None
+    output: JSONValue = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatErrorContext:
+    """Where an error came from and whether what was shown is kept.
+
+    `stage`: "parse" and "persist" for a request that was refused before it was a turn, in the web process that got it;
+    "turn" before anything was streamed, "stream" after; "recovery" for a turn that a crash cut and that does not go on.
+    """
+
+    request_id: str
+    stage: Literal["parse", "persist", "turn", "stream", "recovery"]
+    messages_persisted: bool
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryContext:
+    """A turn that a crash cut, before it goes on. `kind` says whether anything of the cut step had been shown.
+
+    `recovery_data` is what the turn kept with `stash`; `messages` the conversation that it answers, without its own
+    partial answer; `client_tools` what clients brought, as they sent it.
+    """
+
+    request_id: str
+    turn_id: str
+    kind: Literal["retry", "continue"]
+    partial_text: str
+    partial_parts: tuple[JSONObject, ...]
+    created_at: str
+    attempt: int
+    body: JSONObject = field(default_factory=dict)
+    recovery_data: JSONValue = None
+    messages: tuple[JSONObject, ...] = ()
+    client_tools: tuple[JSONObject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryDecision:
+    """Whether to go on; if not, whether to keep the partial answer (settled tool results are always kept).
+
+    A turn that goes on keeps its partial answer: people have seen it.
+    """
+
+    persist: bool = True
+    continue_turn: bool = True

@@ -1,0 +1,478 @@
+"""The agent loop: ask the model, run what it called, repeat; yield chunks.
+
+It does no I/O of its own: the model, the tools, the hooks and the journal are ports. There is one loop for fresh and
+for recovered turns: recorded steps are skipped and emit nothing, framing that the log already holds is not repeated,
+and a step that was cut after something of it had been shown is sealed, so that the model is asked to go on from there.
+What does not fit into the model's context is asked for again once there is room (`chat.core.loop.context_window`).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from typing import Any, Protocol, TypeAlias
+
+from chat.core.context.prompt import with_checkpoint
+from chat.core.loop.context_window import Room, RoomMaker
+from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
+from chat.core.loop.step_history import StepHistory
+from chat.core.loop.turn_state import EventTranslator, TurnFold
+from chat.core.model.language_model import (
+    Finish,
+    FinishReason,
+    LanguageModel,
+    ModelMessage,
+    ModelRequest,
+    ModelSettings,
+    ToolSpec,
+    Usage,
+)
+from chat.core.model.output_schema import Output
+from chat.core.model.prices import NOTHING
+from chat.core.model.tool_choice import read_tool_choice
+from chat.core.wire import chunks
+from chat.core.wire.chunks import Chunk
+from chat.errors import ContextOverflow, ModelError, NetworkLost
+from fibers.errors import Parked
+from fibers.waits import Wait
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
+from tools_app.core.execution import CheckedCall
+
+Check: TypeAlias = Callable[[str, str], CheckedCall]
+CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
+"""The cost of one call of a model that goes by these names, the most exact one first."""
+
+CALL_PREFIX = "call:"
+MODEL_PREFIX = "model:"
+MAX_SEALS = 5
+"""How often one turn may go on after the model's stream broke in the middle."""
+
+
+class Journal(Protocol):
+    """Settled steps. A record is durable together with every chunk yielded before it."""
+
+    async def recorded(self, key: str) -> JSONObject | None:
+        """Give the record of a settled step, or `None`. No query per key."""
+        ...
+
+    async def record(self, key: str, value: JSONObject) -> None:
+        """Settle a step. Errors: a lost lease."""
+        ...
+
+
+class ToolRunner(Protocol):
+    """Checks and runs the calls of one turn."""
+
+    def check(self, tool_name: str, arguments: str) -> CheckedCall:
+        """Parse and validate without running."""
+        ...
+
+    def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
+        """Run: any number of `ToolProgress`, then one `ToolResult`; or one `ToolPause` alone.
+
+        Never raises for what a tool does.
+        """
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class StepView:
+    """What the present step sees. The loop keeps it up to date; who runs tools for the loop reads it."""
+
+    number: int = 0
+    messages: tuple[ModelMessage, ...] = ()
+    shared: Any = None
+
+
+class StepHooks(Protocol):
+    """The hooks that run inside the loop."""
+
+    async def before_step(self, context: StepContext) -> StepConfig | None:
+        """Run before each model call."""
+        ...
+
+    async def on_step_finish(self, record: StepRecord) -> None:
+        """Run after each finished step."""
+        ...
+
+    async def message_metadata(self, moment: Moment, totals: "TurnTotals") -> JSONObject | None:
+        """Metadata that the answer gets at its start and at its end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPlan:
+    """What one turn does. `prompt` turns the assistant message so far into the whole list of messages to send."""
+
+    request_id: str
+    assistant_id: str
+    model: LanguageModel
+    resolve_model: Callable[[ModelChoice], LanguageModel]
+    system: str
+    prompt: Callable[[JSONObject], tuple[ModelMessage, ...]]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str = "auto"
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    max_steps: int = 10
+    stop_when: tuple[StopCondition, ...] = ()
+    output: Output | None = None
+    shared: Any = None
+    send_reasoning: bool = True
+    room: RoomMaker | None = None  # without one a conversation that is too long ends the turn
+    cost_of: CostOf = lambda _names, _usage: NOTHING
+    cut_was_shown: bool = False  # a former attempt showed something of the step that is not recorded
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnTotals:
+    """What the turn cost so far, recorded steps included. The loop updates it; its caller reads it."""
+
+    usage: Usage = field(default_factory=Usage)
+    cost: Decimal = NOTHING
+    steps: int = 0
+    model_name: str = ""
+    finish_reason: str = ""
+    output: JSONValue = None  # the structured answer, once it is there
+
+    def count(self, record: JSONObject) -> None:
+        """Add the record of a settled model call."""
+        self.usage += Usage(**record.get("usage", {}))
+        self.cost += Decimal(record.get("cost", 0))
+        self.model_name = record.get("model_name") or self.model_name
+        if record["ends_step"]:
+            self.steps += 1
+            self.finish_reason = str(record.get("finish", ""))
+
+
+class TurnLoop:
+    """One run of the loop. Iterate `run()` once; each yielded chunk is to be logged before the next is asked for."""
+
+    def __init__(
+        self,
+        plan: TurnPlan,
+        fold: TurnFold,
+        *,
+        journal: Journal,
+        tools: ToolRunner,
+        hooks: StepHooks,
+        view: StepView | None = None,
+    ) -> None:
+        self.plan = plan
+        self.fold = fold
+        self.totals = TurnTotals()
+        self._view = view or StepView()
+        self._view.shared = plan.shared
+        self._journal = journal
+        self._tools = tools
+        self._hooks = hooks
+        self._number = 0  # of the next model call
+        self._seals = 0
+        self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
+        self._steps = StepHistory(fold, plan.request_id, plan.output)
+        self._room = Room(plan.room, journal)
+
+    async def run(self) -> AsyncGenerator[Chunk, None]:
+        """Yield the chunks of the turn that the log does not hold yet.
+
+        Errors: `ModelError` when the model cannot answer; whatever the journal raises when the lease is lost.
+        """
+        if not self.fold.started:
+            metadata = await self._hooks.message_metadata("start", self.totals)
+            yield self._put(chunks.start(self.plan.assistant_id, metadata=metadata))
+        await self._skip_recorded()
+        if self.plan.cut_was_shown:
+            async for chunk in self._seal():
+                yield chunk
+        while not self._is_over():
+            async with aclosing(self._step()) as step:
+                async for chunk in step:
+                    yield chunk
+        self._read_output()
+        if not self.fold.finished:
+            metadata = await self._hooks.message_metadata("finish", self.totals)
+            yield self._put(chunks.finish(self.totals.finish_reason or FinishReason.STOP, metadata=metadata))
+
+    def _put(self, chunk: Chunk) -> Chunk:
+        self.fold.apply(chunk)
+        return chunk
+
+    async def _skip_recorded(self) -> None:
+        while (record := await self._journal.recorded(f"{MODEL_PREFIX}{self._number}")) is not None:
+            self._count(record)
+            self._number += 1
+        await self._room.restore()
+
+    def _count(self, record: JSONObject) -> None:
+        self.totals.count(record)
+        self._room.count(self._number, Usage(**record.get("usage", {})))
+        if record.get("sealed"):
+            self._seals += 1
+        if record["ends_step"]:
+            self._steps.settled(record)
+            self._answered_steps += 1
+
+    @property
+    def _is_answered(self) -> bool:
+        """Whether the model call of the present step is settled."""
+        return self._answered_steps > 0 and self._answered_steps == self.fold.steps_started
+
+    def _is_over(self) -> bool:
+        """Whether the model has nothing more to do."""
+        if not self._is_answered or self.fold.step_is_open:
+            return False
+        if not self.fold.last_step_called_tools or self.fold.waits_for_answers:
+            return True
+        is_far = self.totals.steps >= self.plan.max_steps
+        return is_far or any(condition(self._steps.records()) for condition in self.plan.stop_when)
+
+    def _read_output(self) -> None:
+        """Read the structured answer. Errors: `OutputInvalid`; a turn that waits for answers has none yet."""
+        if self.plan.output is not None and not self.fold.waits_for_answers:
+            self.totals.output = self.plan.output.read(self.fold.step_text())
+
+    async def _step(self) -> AsyncGenerator[Chunk, None]:
+        """Settle what the last model call left open; otherwise make the next model call."""
+        if self._is_answered and self.fold.step_is_open:
+            if not self._view.messages:  # a call of an earlier attempt: what its hook overrode is not known any more
+                self._view.number = self._answered_steps - 1
+                self._view.messages = self.plan.prompt(self.fold.message_before_step())
+            async with aclosing(self._settle_calls(self.fold.unsettled_calls())) as outputs:
+                async for chunk in outputs:
+                    yield chunk
+            yield self._put(chunks.finish_step())
+            return
+        if not self.fold.step_is_open:
+            yield self._put(chunks.start_step())
+        async with aclosing(self._ask()) as answer:
+            async for chunk in answer:
+                yield chunk
+
+    async def _ask(self) -> AsyncGenerator[Chunk, None]:
+        """One model call, recorded when it ended; sealed when it broke off after something was shown.
+
+        Ends without either when nothing was shown and the same call is to be made again, with more room.
+        """
+        model, request = await self._fitting_request()
+        check = _only(self._tools.check, self.plan.tools, request.tools)
+        translate = EventTranslator(self.fold, check, send_reasoning=self.plan.send_reasoning)
+        finish: Finish | None = None
+        try:
+            async with aclosing(model.stream(request)) as events:
+                async for event in events:
+                    if isinstance(event, Finish):
+                        finish = event
+                        break
+                    for chunk in translate(event):
+                        yield self._put(chunk)
+            if finish is None:
+                raise NetworkLost("The model's answer ended in the middle.")
+        except ModelError as error:
+            if not await self._goes_on(error, model, is_shown=translate.shown):
+                raise
+        if finish is None:
+            async for chunk in self._seal(is_shown=translate.shown):
+                yield chunk
+            return
+        for chunk in translate.close():
+            yield self._put(chunk)
+        await self._record(model, request, finish)
+
+    async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
+        """Whether a call that failed is made again: from where it broke off, or with more room."""
+        if isinstance(error, ContextOverflow):
+            return await self._room.made_after_refusal(self._number, model)
+        return is_shown and error.retryable and self._seals < MAX_SEALS
+
+    async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
+        """The next request; built anew when it would not have fitted and room was made."""
+        model, request = await self._request()
+        if await self._room.made_before(self._number, model, request):
+            return await self._request()
+        return model, request
+
+    async def _request(self) -> tuple[LanguageModel, ModelRequest]:
+        context = StepContext(
+            request_id=self.plan.request_id,
+            step_number=self._answered_steps,
+            system=self.plan.system,
+            messages=self._room.with_line(self._number, self.plan.prompt(self.fold.message)),
+            model=self.plan.model,
+            steps=self._steps.records(),
+            shared=self._view.shared,
+        )
+        config = await self._hooks.before_step(context) or StepConfig()
+        tools = self.plan.tools
+        if config.active_tools is not None:
+            tools = tuple(tool for tool in tools if tool.name in config.active_tools)
+        settings = self.plan.settings
+        if config.provider_options is not None:
+            settings = settings.with_options(config.provider_options)
+        choice = self.plan.tool_choice
+        if config.tool_choice is not None:
+            choice = read_tool_choice(config.tool_choice, [tool.name for tool in tools])
+        elif choice not in {"auto", "none", *(tool.name for tool in tools)}:
+            choice = "required" if choice == "required" and tools else "auto"  # the step has not the tool of the turn
+        request = ModelRequest(
+            system=context.system if config.system is None else config.system,
+            messages=with_checkpoint(context.messages if config.messages is None else config.messages),
+            tools=tools,
+            tool_choice=choice,
+            settings=settings,
+        )
+        self._view.number, self._view.messages = context.step_number, request.messages
+        self._view.shared = context.shared if config.shared is None else config.shared
+        model = context.model if config.model is None else self.plan.resolve_model(config.model)
+        return model, request
+
+    async def _record(self, model: LanguageModel, request: ModelRequest, finish: Finish) -> None:
+        record: JSONObject = {
+            "finish": finish.reason.value,
+            "ends_step": True,
+            "usage": asdict(finish.usage),
+            "cost": str(self.plan.cost_of((model.name, finish.model_name), finish.usage)),
+            "model_name": finish.model_name or model.name,
+            "response_id": finish.response_id,
+            "request": self._steps.describe(model.describe(request)),
+        }
+        if finish.warnings:
+            record["warnings"] = list(finish.warnings)
+        if finish.provider_metadata:
+            record["provider_metadata"] = finish.provider_metadata
+        await self._settle_model_call(record)
+
+    async def _settle_model_call(self, record: JSONObject) -> None:
+        await self._journal.record(f"{MODEL_PREFIX}{self._number}", record)
+        self._count(record)
+        self._number += 1
+
+    async def _seal(self, *, is_shown: bool = True) -> AsyncGenerator[Chunk, None]:
+        """Keep what a broken model call showed and settle it, so that the next call goes on from there.
+
+        Text stays open (the next text goes into the same part); half a tool call becomes an input error; half
+        reasoning is closed and kept for people. Of a call that showed nothing there is nothing to keep.
+        """
+        if not is_shown:
+            return
+        for chunk in self.fold.sealing_chunks():
+            yield self._put(chunk)
+        # Results follow calls, so a step with calls ends; only a step of text goes on in place.
+        await self._settle_model_call({"sealed": True, "ends_step": self.fold.last_step_called_tools})
+
+    async def _settle_calls(self, calls: list[ToolCall]) -> AsyncGenerator[Chunk, None]:
+        """Run calls side by side, each a recorded step of its own; yield their outputs as they come."""
+        arrivals: asyncio.Queue[Chunk | BaseException | None] = asyncio.Queue()
+        waits: list[Wait] = []
+        tasks = [asyncio.create_task(self._settle_call(call, arrivals)) for call in calls]
+        try:
+            remaining = len(tasks)
+            while remaining:
+                match await arrivals.get():
+                    case None:
+                        remaining -= 1
+                    case Parked() as parked:  # the other calls end first; then the turn waits for all that wait
+                        waits.extend(parked.waits)
+                        remaining -= 1
+                    case BaseException() as error:
+                        raise error
+                    case chunk:
+                        yield self._put(chunk)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if waits:
+            raise Parked(waits[0].kind, waits)
+        await self._hooks.on_step_finish(self._steps.records()[-1])
+
+    async def _settle_call(self, call: ToolCall, arrivals: "asyncio.Queue[Chunk | BaseException | None]") -> None:
+        try:
+            key = f"{CALL_PREFIX}{call.call_id}"
+            record = await self._journal.recorded(key)
+            if record is None:
+                async for item in self._tools.run(call):
+                    if isinstance(item, ToolProgress):
+                        arrivals.put_nowait(chunks.tool_output_available(call.call_id, item.output, preliminary=True))
+                    else:
+                        record = call_record(call, item)
+                assert record is not None, "a tool runner ends with a result"
+                await self._journal.record(key, record)
+            chunk = settling_chunk(call.call_id, record)
+            if chunk is not None:
+                arrivals.put_nowait(chunk)
+            arrivals.put_nowait(None)
+        except Parked as parked:
+            arrivals.put_nowait(parked)
+        except BaseException as error:
+            arrivals.put_nowait(error)
+            raise
+
+
+def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
+    """What the settled model calls of a turn cost, from its journal: for a turn that does not go on."""
+    totals = TurnTotals()
+    for key, record in records.items():
+        if key.startswith(MODEL_PREFIX):
+            totals.count(record)
+    return totals
+
+
+def recorded_outputs(fold: TurnFold, records: Mapping[str, JSONValue]) -> list[Chunk]:
+    """Outputs of calls that were settled and not yet logged, for a turn that does not go on. Folds them."""
+    outputs: list[Chunk] = []
+    for call in fold.unsettled_calls():
+        record = records.get(f"{CALL_PREFIX}{call.call_id}")
+        chunk = settling_chunk(call.call_id, record) if isinstance(record, dict) else None
+        if chunk is not None:
+            outputs.append(chunk)
+            fold.apply(chunk)
+    return outputs
+
+
+def cut_outputs(fold: TurnFold, call_ids: Collection[str], text: str) -> list[Chunk]:
+    """Outputs of calls that ran when their turn ended and will have no result: an error that says so. Folds them."""
+    cut = [call for call in fold.unsettled_calls() if call.call_id in call_ids]
+    outputs = [chunks.tool_output_error(call.call_id, text) for call in cut]
+    for chunk in outputs:
+        fold.apply(chunk)
+    return outputs
+
+
+def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
+    """What the journal keeps of a settled call, or of one that somebody else is to answer."""
+    if isinstance(item, ToolResult):
+        return {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
+    return {
+        "waits": item.status.value,
+        "tool_name": call.tool_name,
+        "input": call.input,
+        "approval_id": item.approval_id,
+        "expires_seconds": item.expires_seconds,
+    }
+
+
+def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
+    """The chunk that shows how a call stands: its result, or the question to a person. A client's call needs none."""
+    if record.get("waits") == CallStatus.ASKED:
+        return chunks.tool_approval_request(record["approval_id"], call_id)
+    if "waits" in record:
+        return None
+    if record["is_error"]:
+        return chunks.tool_output_error(call_id, str(record["output"]))
+    return chunks.tool_output_available(call_id, record["output"])
+
+
+def _only(check: Check, known: tuple[ToolSpec, ...], offered: tuple[ToolSpec, ...]) -> Check:
+    """The check of calls, for a step that offers fewer tools than the turn has: the others are not there for it."""
+    hidden = {tool.name for tool in known} - {tool.name for tool in offered}
+    if not hidden:
+        return check
+
+    def checked(name: str, arguments: str) -> CheckedCall:
+        found = check(name, arguments)
+        if name not in hidden:
+            return found
+        return CheckedCall(input=found.input, error=f"Tool {name!r} is not available in this step.")
+
+    return checked

@@ -1,0 +1,69 @@
+"""The steps of a turn as hooks get them: made of the journal's records and the folded chunks.
+
+A recovered turn has the steps of its earlier attempts, with what they were asked and answered.
+"""
+
+from dataclasses import replace
+
+from chat.core.loop.hooks import StepRecord
+from chat.core.loop.turn_state import TurnFold
+from chat.core.model.output_schema import Output
+from chat.errors import OutputInvalid
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+
+
+class StepHistory:
+    """Finished steps, oldest first; and what each request repeats of the one before."""
+
+    def __init__(self, fold: TurnFold, request_id: str, output: Output | None) -> None:
+        self._fold = fold
+        self._request_id = request_id
+        self._output = output
+        self._settled: list[JSONObject] = []
+        self._records: list[StepRecord] = []
+        self._sent: list[JSONValue] = []  # the messages of the last request
+
+    def __len__(self) -> int:
+        return len(self._settled)
+
+    def settled(self, record: JSONObject) -> None:
+        """Note the record of a model call that ends its step."""
+        stored = record.get("request")
+        whole: JSONObject = {}
+        if isinstance(stored, dict):
+            key = stored["messages_key"]
+            self._sent = [*self._sent[: stored["shared_messages"]], *stored["body"][key]]
+            whole = {**stored["body"], key: self._sent}
+        self._settled.append({**record, "request": whole})
+
+    def describe(self, body: JSONObject) -> JSONObject:
+        """A request as it is recorded, without what the one before had already: its pieces and a hash of the whole."""
+        body = dict(body)
+        key = "messages" if "messages" in body else "input"
+        sent: list[JSONValue] = list(body.get(key) or [])
+        same = 0
+        for mine, before in zip(sent, self._sent, strict=False):
+            if mine != before:
+                break
+            same += 1
+        digest = fingerprint(body)
+        body[key] = sent[same:]
+        return {"hash": digest, "shared_messages": same, "messages_key": key, "body": body}
+
+    def records(self) -> tuple[StepRecord, ...]:
+        """The steps, each made once. Ask when the calls of the last one are settled, or they are missing from it."""
+        self._records += [self._make(number) for number in range(len(self._records), len(self._settled))]
+        return tuple(self._records)
+
+    def _make(self, number: int) -> StepRecord:
+        settled = self._settled[number]
+        record = self._fold.step_record(request_id=self._request_id, number=number, settled=settled)
+        return replace(record, request=settled["request"], output=self._read(record))
+
+    def _read(self, record: StepRecord) -> JSONValue:
+        if self._output is None or record.tool_calls:
+            return None
+        try:
+            return self._output.read(record.text)
+        except OutputInvalid:
+            return None

@@ -1,0 +1,263 @@
+"""The assistant message of a running turn: the one accumulator, and what the loop asks of it.
+
+Everything the loop decides on (is a step open, which calls wait for a result, which text part is open) is read off the
+folded chunks. A recovered turn feeds the log in first and is then exactly where the lost worker was.
+"""
+
+from collections.abc import Callable, Iterator
+
+from chat.core.loop.hooks import StepRecord
+from chat.core.model.language_model import (
+    Finish,
+    FinishReason,
+    ModelEvent,
+    ReasoningDelta,
+    RetryNotice,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Usage,
+)
+from chat.core.wire import chunks
+from chat.core.wire.accumulator import Accumulator
+from chat.core.wire.chunks import Chunk
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import ToolCall
+from tools_app.core.execution import CheckedCall
+
+BROKEN_CALL = "The tool call was interrupted before its arguments were complete."
+_PENDING_STATES = {"input-available"}
+_OPEN_STATES = {*_PENDING_STATES, "approval-requested"}
+
+
+class TurnFold:
+    """Fold chunks one by one; read the message and the framing at any time."""
+
+    def __init__(self, assistant_id: str) -> None:
+        self._accumulator = Accumulator({"id": assistant_id, "role": "assistant", "parts": []})
+        self.started = False
+        self.finished = False
+        self.step_is_open = False
+        self.steps_started = 0
+        self.open_text_id: str | None = None
+        self.open_reasoning_id: str | None = None
+        self._ids = 0
+
+    def apply(self, chunk: Chunk) -> None:
+        """Take the next chunk of the log. Constant cost per chunk."""
+        self._accumulator.apply(chunk)
+        kind = chunk["type"]
+        if kind == "text-start":
+            self.open_text_id = chunk["id"]
+            self._ids += 1
+        elif kind == "text-end":
+            self.open_text_id = None
+        elif kind == "reasoning-start":
+            self.open_reasoning_id = chunk["id"]
+            self._ids += 1
+        elif kind == "reasoning-end":
+            self.open_reasoning_id = None
+        elif kind == "start":
+            self.started = True
+        elif kind == "finish":
+            self.finished = True
+        elif kind == "start-step":
+            self.step_is_open = True
+            self.steps_started += 1
+        elif kind == "finish-step":
+            self.step_is_open = False
+
+    @property
+    def message(self) -> JSONObject:
+        """The message so far."""
+        message: JSONObject = self._accumulator.message
+        return message
+
+    def new_part_id(self) -> str:
+        """Id for the next text or reasoning part: the same after a replay of the same chunks."""
+        return f"p{self._ids}"
+
+    def _step_parts(self, index: int = -1) -> list[JSONObject]:
+        """Parts of one step, the last one by default."""
+        parts: list[JSONObject] = self.message["parts"]
+        starts = [i for i, part in enumerate(parts) if part["type"] == "step-start"]
+        if not starts:
+            return parts
+        begin = starts[index]
+        return parts[begin + 1 : next((start for start in starts if start > begin), None)]
+
+    def message_before_step(self) -> JSONObject:
+        """The message as it was when the last step began."""
+        parts: list[JSONObject] = self.message["parts"]
+        begin = max((i for i, part in enumerate(parts) if part["type"] == "step-start"), default=0)
+        return {**self.message, "parts": parts[:begin]}
+
+    def step_text(self, index: int = -1) -> str:
+        """The text of a step."""
+        return "".join(part["text"] for part in self._step_parts(index) if part["type"] == "text")
+
+    @property
+    def last_step_called_tools(self) -> bool:
+        """Whether the last step made any tool call, broken ones included."""
+        return any("toolCallId" in part for part in self._step_parts())
+
+    @property
+    def waits_for_answers(self) -> bool:
+        """Whether calls of the last step are somebody else's to answer: a client's, or a person's to decide."""
+        return any(
+            part.get("state") in _OPEN_STATES and not part.get("providerExecuted") for part in self._step_parts()
+        )
+
+    def unsettled_calls(self) -> list[ToolCall]:
+        """Calls with a complete input and no result yet, in the order the model made them."""
+        return [
+            ToolCall(call_id=part["toolCallId"], tool_name=_tool_name(part), input=part["input"])
+            for part in self._step_parts()
+            if part.get("state") in _PENDING_STATES and not part.get("providerExecuted")
+        ]
+
+    def sealing_chunks(self) -> list[Chunk]:
+        """What closes a step that broke off: reasoning ends, half calls become input errors, text stays open."""
+        sealing: list[Chunk] = []
+        if self.open_reasoning_id is not None:
+            sealing.append(chunks.reasoning_end(self.open_reasoning_id))
+        sealing.extend(
+            chunks.tool_input_error(part["toolCallId"], _tool_name(part), part.get("input") or {}, BROKEN_CALL)
+            for part in self._step_parts()
+            if part.get("state") == "input-streaming"
+        )
+        if self.open_text_id is not None and self.last_step_called_tools:
+            sealing.append(chunks.text_end(self.open_text_id))
+        return sealing
+
+    def step_record(self, *, request_id: str, number: int, settled: JSONObject) -> StepRecord:
+        """Describe a step whose model call is settled, for hooks. `settled` is its record in the journal."""
+        parts = self._step_parts(number)
+        return StepRecord(
+            request_id=request_id,
+            step_number=number,
+            text=self.step_text(number),
+            reasoning="".join(part["text"] for part in parts if part["type"] == "reasoning"),
+            tool_calls=tuple(
+                {"toolCallId": part["toolCallId"], "toolName": _tool_name(part), "input": part.get("input")}
+                for part in parts
+                if "toolCallId" in part
+            ),
+            tool_results=self.step_results(number),
+            files=tuple(part for part in parts if part["type"] in {"file", "reasoning-file"}),
+            sources=tuple(part for part in parts if part["type"].startswith("source-")),
+            finish_reason=settled.get("finish") or FinishReason.ERROR.value,
+            usage=Usage(**settled.get("usage") or {}),
+            model_name=settled.get("model_name") or "",
+            warnings=tuple(settled.get("warnings") or ()),
+            response={"id": settled["response_id"], "model": settled["model_name"]} if "response_id" in settled else {},
+            provider_metadata=settled.get("provider_metadata") or {},
+        )
+
+    def step_results(self, index: int = -1) -> tuple[JSONObject, ...]:
+        """Settled results of a step, the last one by default."""
+        return tuple(
+            {
+                "toolCallId": part["toolCallId"],
+                "toolName": _tool_name(part),
+                "output": part.get("output", part.get("errorText")),
+                "isError": part["state"] == "output-error",
+            }
+            for part in self._step_parts(index)
+            if part.get("state") in {"output-available", "output-error"}
+        )
+
+
+def _tool_name(part: JSONObject) -> str:
+    return str(part.get("toolName") or part["type"].removeprefix("tool-"))
+
+
+class EventTranslator:
+    """A model's events as chunks: opens and closes parts, checks calls. One per model call."""
+
+    def __init__(self, fold: TurnFold, check: Callable[[str, str], CheckedCall], *, send_reasoning: bool) -> None:
+        self.shown = False  # whether anything a reader can see was emitted
+        self._fold = fold
+        self._check = check
+        self._send_reasoning = send_reasoning
+        # Text left open by a sealed step: the continued answer goes on in the same part.
+        self._inherited_text_id = fold.open_text_id
+
+    def __call__(self, event: ModelEvent) -> Iterator[Chunk]:
+        """Chunks for one event. The caller folds each before it asks for the next."""
+        match event:
+            case TextDelta(text=text):
+                return self._text(text)
+            case ReasoningDelta():
+                return self._reasoning(event)
+            case ToolCallStart(call_id=call_id, tool_name=name):
+                return self._call_start(call_id, name)
+            case ToolCallDelta(call_id=call_id, text=text):
+                return self._call_delta(call_id, text)
+            case ToolCallEnd():
+                return self._call_end(event)
+            case RetryNotice():
+                return iter((_retry_status(event),))
+            case Finish():
+                return iter(())
+
+    def close(self) -> Iterator[Chunk]:
+        """End what is open once the model call ended."""
+        if self._fold.open_reasoning_id is not None:
+            yield chunks.reasoning_end(self._fold.open_reasoning_id)
+        if self._fold.open_text_id is not None:
+            yield chunks.text_end(self._fold.open_text_id)
+
+    def _text(self, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        if self._fold.open_reasoning_id is not None:
+            yield chunks.reasoning_end(self._fold.open_reasoning_id)
+        if self._fold.open_text_id is None:
+            yield chunks.text_start(self._fold.new_part_id())
+        self.shown = True
+        assert self._fold.open_text_id is not None
+        yield chunks.text_delta(self._fold.open_text_id, text)
+
+    def _reasoning(self, event: ReasoningDelta) -> Iterator[Chunk]:
+        if not self._send_reasoning or not (event.text or event.provider_metadata):
+            return
+        text_id = self._fold.open_text_id
+        if text_id is not None and text_id != self._inherited_text_id:
+            yield chunks.text_end(text_id)
+        metadata = event.provider_metadata or None
+        if self._fold.open_reasoning_id is None:
+            yield chunks.reasoning_start(self._fold.new_part_id())
+        self.shown = True
+        assert self._fold.open_reasoning_id is not None
+        yield chunks.reasoning_delta(self._fold.open_reasoning_id, event.text, provider_metadata=metadata)
+
+    def _call_start(self, call_id: str, name: str) -> Iterator[Chunk]:
+        yield from self.close()
+        self.shown = True
+        yield chunks.tool_input_start(call_id, name)
+
+    def _call_delta(self, call_id: str, text: str) -> Iterator[Chunk]:
+        if text:
+            yield chunks.tool_input_delta(call_id, text)
+
+    def _call_end(self, event: ToolCallEnd) -> Iterator[Chunk]:
+        checked = self._check(event.tool_name, event.arguments)
+        if checked.error is None:
+            yield chunks.tool_input_available(event.call_id, event.tool_name, checked.input)
+        else:
+            yield chunks.tool_input_error(
+                event.call_id, event.tool_name, checked.input, checked.error, dynamic=checked.is_unknown
+            )
+
+
+def _retry_status(notice: RetryNotice) -> Chunk:
+    facts: JSONObject = {
+        "code": notice.code,
+        "attempt": notice.attempt,
+        "attempts": notice.attempts,
+        "delaySeconds": round(notice.delay_seconds, 3),
+        "retryAt": notice.retry_at.isoformat(timespec="milliseconds"),
+    }
+    return chunks.status("retry", facts)

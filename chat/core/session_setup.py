@@ -1,8 +1,0 @@
-"""What `configure_session` is given."""
-
-from chat.core.compaction_setup import CompactionSetup
-from sessions_app.core.context_setup import ContextSetup
-
-
-class SessionSetup(ContextSetup, CompactionSetup):
-    """Choices about the session of a turn; every method returns the setup, so that calls chain."""

@@ -1,0 +1,421 @@
+"""The one fold: chunks become a message.
+
+What is persisted, what a late reader sees and what recovery starts from are all this fold of the log. Its rules are
+those of the protocol's builder (`docs/reference/protocol.md`, folding), which differ from the browser's reducer in
+small ways: a text delta goes to the *last* text part whatever its id, and the first write of a tool call wins. It
+never raises on a chunk that makes no sense where it stands; it ignores it, as clients do.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from chat.core.wire.chunks import DATA_PREFIX, Chunk, is_shown
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+
+SETTLED: Final = ("output-available", "output-error", "output-denied")
+"""States of a tool part that hold a result."""
+
+_STEP_START: Final = "step-start"
+_TEXTS: Final = ("text", "reasoning")
+_APPROVAL_FIELDS: Final[Mapping[str, str]] = {
+    "approvalDescriptor": "descriptor",
+    "inputSchemaInput": "inputSchemaInput",
+    "signature": "signature",
+    "reason": "requestReason",
+    "isAutomatic": "isAutomatic",
+}
+
+
+def fold(chunks: Iterable[Chunk], message: JSONObject | None = None) -> JSONObject:
+    """Fold chunks into a message, on top of `message` when one is given. Neither argument is changed."""
+    accumulator = Accumulator(message)
+    for chunk in chunks:
+        accumulator.apply(chunk)
+    return accumulator.message
+
+
+def tool_name(part: JSONObject) -> str:
+    """Name of the tool that a tool part calls, or `""` when the part is not of a tool."""
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        return ""
+    if kind == "dynamic-tool":
+        return str(part.get("toolName") or "")
+    return str(part.get("toolName") or kind[5:]) if kind.startswith("tool-") else ""
+
+
+def to_input_object(value: JSONValue) -> JSONObject:
+    """Normalise a call's input: an object stays, a text that holds one is parsed, anything else is `{}`."""
+    if isinstance(value, str):
+        try:
+            value = load(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+class Accumulator:
+    """A message under construction.
+
+    Shape: seeded with a stored message it goes on with it and keeps its id and parts; else the first `start` names it.
+    Durability: `message` after any prefix of the chunks can seed another one that goes on with the rest.
+    """
+
+    def __init__(self, message: JSONObject | None = None) -> None:
+        self._draft = _Draft(message or {})
+        self.last_chunk_type: str | None = None
+
+    @property
+    def message(self) -> JSONObject:
+        """The message so far, JSON-ready; later chunks do not change what was returned."""
+        self._draft.join()
+        return {**self._draft.head, "parts": [dict(part) for part in self._draft.parts]}
+
+    @property
+    def message_id(self) -> str:
+        """Id of the message, `""` before one is known."""
+        return str(self._draft.head["id"])
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether there is anything to store: a part that is more than the beginning of a step."""
+        return len(self._draft.parts) > self._draft.step_count
+
+    @property
+    def open_text_id(self) -> str | None:
+        """Id of the text part that is still open; a continued answer goes on with a delta of this id."""
+        return self._draft.open_ids["text"]
+
+    @property
+    def open_reasoning_id(self) -> str | None:
+        """Id of the reasoning part that is still open."""
+        return self._draft.open_ids["reasoning"]
+
+    @property
+    def open_calls(self) -> dict[str, str]:
+        """State by call id of the tool calls without a result, in order of their calls."""
+        states = (
+            (call_id, str(self._draft.parts[index].get("state", ""))) for call_id, index in self._draft.calls.items()
+        )
+        return {call_id: state for call_id, state in states if state not in SETTLED}
+
+    @property
+    def step_count(self) -> int:
+        """How many steps have begun."""
+        return self._draft.step_count
+
+    @property
+    def has_shown_in_step(self) -> bool:
+        """Whether content of the model was shown since the last step began."""
+        return self._draft.has_shown_in_step
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why the message ended, once it did."""
+        return self._draft.finish_reason
+
+    @property
+    def error_text(self) -> str | None:
+        """What the last error chunk said."""
+        return self._draft.error_text
+
+    def accepts(self, chunk: Chunk) -> bool:
+        """Whether the chunk does something; others (a provider repeating a settled call) are not to be forwarded."""
+        blocked = _BLOCKED.get(chunk["type"])
+        if blocked is None:
+            return True
+        part = self._draft.call(chunk)
+        return part is None or not blocked(str(part.get("state", "")))
+
+    def apply(self, chunk: Chunk) -> None:
+        """Fold one chunk; its cost does not depend on what was folded before. Never raises on a valid chunk."""
+        kind = chunk["type"]
+        handler = _HANDLERS.get(kind)
+        if handler is not None:
+            if self.accepts(chunk):
+                handler(self._draft, chunk)
+        elif kind.startswith(DATA_PREFIX):
+            _data(self._draft, chunk)
+        self.last_chunk_type = kind
+        if is_shown(chunk):
+            self._draft.has_shown_in_step = True
+
+
+class _Draft:
+    """What the handlers below work on: the parts, and where to find them without looking through all."""
+
+    def __init__(self, seed: JSONObject) -> None:
+        self.head: JSONObject = {"id": "", "role": "assistant"}
+        self.head.update((key, value) for key, value in seed.items() if key != "parts")
+        self.parts: list[JSONObject] = [dict(part) for part in seed.get("parts", [])]
+        self.pieces: dict[int, list[str]] = {}  # index of a part -> deltas not yet joined into it
+        self.open_ids: dict[str, str | None] = dict.fromkeys(_TEXTS)
+        self.finish_reason: str | None = None
+        self.error_text: str | None = None
+        self.has_shown_in_step = False
+        self.index_parts()
+
+    def index_parts(self) -> None:
+        self.calls: dict[str, int] = {}
+        self.data_parts: dict[tuple[str, str], int] = {}
+        self.last: dict[str, int] = {}
+        self.step_count = 0
+        for index, part in enumerate(self.parts):
+            self.index_part(index, part)
+
+    def index_part(self, index: int, part: JSONObject) -> None:
+        kind = part.get("type")
+        if kind == _STEP_START:
+            self.step_count += 1
+        elif kind in _TEXTS:
+            self.last[kind] = index
+        elif isinstance(part.get("toolCallId"), str):
+            self.calls[part["toolCallId"]] = index
+        elif isinstance(kind, str) and kind.startswith(DATA_PREFIX):
+            self.data_parts[kind, str(part.get("id", ""))] = index
+
+    def append(self, part: JSONObject) -> JSONObject:
+        self.parts.append(part)
+        self.index_part(len(self.parts) - 1, part)
+        return part
+
+    def join(self) -> None:
+        for index, pieces in self.pieces.items():
+            part = self.parts[index]
+            key = "text" if part["type"] in _TEXTS else "rawInput"
+            part[key] = "".join([part.get(key) or "", *pieces])
+        self.pieces.clear()
+
+    def call(self, chunk: Chunk) -> JSONObject | None:
+        index = self.calls.get(chunk.get("toolCallId", ""))
+        return None if index is None else self.parts[index]
+
+    def open_call(self, chunk: Chunk) -> JSONObject:
+        part = self.call(chunk)
+        if part is None:
+            name = chunk["toolName"]
+            kind = "dynamic-tool" if chunk.get("dynamic") else f"tool-{name}"
+            part = self.append({"type": kind, "toolCallId": chunk["toolCallId"], "toolName": name})
+            part["state"] = "input-streaming"
+        _merge_metadata(part, "callProviderMetadata", chunk)
+        _take(part, chunk, "title", "toolMetadata", "inputEncoding")
+        if chunk.get("providerExecuted"):
+            part["providerExecuted"] = True
+        return part
+
+    def settle_input(self, part: JSONObject) -> None:
+        """Give the part its final input and forget the raw text it was written in."""
+        pieces = self.pieces.pop(self.calls[part["toolCallId"]], [])
+        raw = "".join([part.pop("rawInput", None) or "", *pieces])
+        if "input" not in part:
+            part["input"] = to_input_object(raw)
+
+
+def _metadata(draft: _Draft, chunk: Chunk) -> None:
+    added = chunk.get("messageMetadata")
+    if isinstance(added, dict):
+        draft.head["metadata"] = _merged(draft.head.get("metadata"), added)
+
+
+def _start(draft: _Draft, chunk: Chunk) -> None:
+    if not draft.head["id"]:
+        draft.head["id"] = chunk.get("messageId") or ""
+    _metadata(draft, chunk)
+
+
+def _finish(draft: _Draft, chunk: Chunk) -> None:
+    draft.finish_reason = chunk.get("finishReason") or draft.finish_reason
+    _metadata(draft, chunk)
+
+
+def _error(draft: _Draft, chunk: Chunk) -> None:
+    draft.error_text = chunk["errorText"]
+
+
+def _start_step(draft: _Draft, _chunk: Chunk) -> None:
+    draft.append({"type": _STEP_START})
+    draft.has_shown_in_step = False
+
+
+def _reset_step(draft: _Draft, _chunk: Chunk) -> None:
+    draft.join()
+    starts = [index for index, part in enumerate(draft.parts) if part.get("type") == _STEP_START]
+    if starts:
+        del draft.parts[starts[-1] + 1 :]
+        draft.open_ids = dict.fromkeys(_TEXTS)
+        draft.index_parts()
+
+
+def _text_start(draft: _Draft, chunk: Chunk) -> None:
+    kind = chunk["type"].partition("-")[0]
+    part = draft.append({"type": kind, "text": "", "state": "streaming"})
+    _merge_metadata(part, "providerMetadata", chunk)
+    draft.open_ids[kind] = chunk["id"]
+
+
+def _text_delta(draft: _Draft, chunk: Chunk) -> None:
+    kind = chunk["type"].partition("-")[0]
+    if kind not in draft.last:
+        _text_start(draft, {"type": kind, "id": chunk["id"]})
+    index = draft.last[kind]
+    draft.pieces.setdefault(index, []).append(chunk["delta"])
+    _merge_metadata(draft.parts[index], "providerMetadata", chunk)
+
+
+def _text_end(draft: _Draft, chunk: Chunk) -> None:
+    kind = chunk["type"].partition("-")[0]
+    draft.open_ids[kind] = None
+    if kind in draft.last:
+        part = draft.parts[draft.last[kind]]
+        part["state"] = "done"
+        _merge_metadata(part, "providerMetadata", chunk)
+        if "citations" in chunk:
+            part["citations"] = chunk["citations"]
+
+
+def _copy(draft: _Draft, chunk: Chunk) -> None:
+    draft.append(dict(chunk))
+
+
+def _data(draft: _Draft, chunk: Chunk) -> None:
+    if chunk.get("transient"):
+        return
+    key = (chunk["type"], chunk.get("id", ""))
+    if "id" in chunk and key in draft.data_parts:
+        draft.parts[draft.data_parts[key]]["data"] = chunk["data"]
+    else:
+        draft.append({name: value for name, value in chunk.items() if name != "transient"})
+
+
+def _input_start(draft: _Draft, chunk: Chunk) -> None:
+    draft.open_call(chunk)
+
+
+def _input_delta(draft: _Draft, chunk: Chunk) -> None:
+    part = draft.call(chunk)
+    if part is not None:
+        draft.pieces.setdefault(draft.calls[chunk["toolCallId"]], []).append(chunk["inputTextDelta"])
+        _take(part, chunk, "input")
+
+
+def _input_available(draft: _Draft, chunk: Chunk) -> None:
+    part = draft.open_call(chunk)
+    part["input"] = to_input_object(chunk["input"])
+    if part.get("state") == "input-streaming":
+        part["state"] = "input-available"
+    draft.settle_input(part)
+
+
+def _input_error(draft: _Draft, chunk: Chunk) -> None:
+    part = draft.open_call(chunk)
+    part["state"] = "output-error"
+    if chunk["input"] is not None:
+        part["input"] = chunk["input"]
+    part["errorText"] = chunk["errorText"]
+    draft.settle_input(part)
+
+
+def _approval_request(draft: _Draft, chunk: Chunk) -> None:
+    part = draft.call(chunk)
+    if part is not None:
+        draft.settle_input(part)
+        part["state"] = "approval-requested"
+        part["approval"] = {"id": chunk["approvalId"]}
+        part["approval"].update((to, chunk[key]) for key, to in _APPROVAL_FIELDS.items() if key in chunk)
+
+
+def _approval_response(draft: _Draft, chunk: Chunk) -> None:
+    for index in draft.calls.values():
+        part = draft.parts[index]
+        approval = part.get("approval")
+        if part.get("state") == "approval-requested" and approval and approval.get("id") == chunk["approvalId"]:
+            part["state"] = "approval-responded"
+            part["approval"] = {**approval, "approved": chunk["approved"]}
+            _take(part["approval"], chunk, "reason")
+
+
+def _output(draft: _Draft, chunk: Chunk) -> None:
+    part = draft.call(chunk)
+    if part is None:
+        return
+    draft.settle_input(part)
+    for key in ("output", "errorText", "preliminary"):
+        part.pop(key, None)
+    if chunk["type"] == "tool-output-available":
+        part["state"] = "output-available"
+        part["output"] = chunk["output"]
+        if chunk.get("preliminary"):
+            part["preliminary"] = True
+    else:
+        part["state"] = "output-error"
+        part["errorText"] = chunk["errorText"]
+    _merge_metadata(part, "resultProviderMetadata", chunk)
+    _take(part, chunk, "toolMetadata")
+    if chunk.get("providerExecuted"):
+        part["providerExecuted"] = True
+
+
+def _denied(draft: _Draft, chunk: Chunk) -> None:
+    part = draft.call(chunk)
+    if part is not None:
+        draft.settle_input(part)
+        part["state"] = "output-denied"
+        part["approval"] = {"id": part["toolCallId"], **(part.get("approval") or {}), "approved": False}
+
+
+def _merge_metadata(part: JSONObject, key: str, chunk: Chunk) -> None:
+    added = chunk.get("providerMetadata")
+    if isinstance(added, dict):
+        part[key] = _merged(part.get(key), added)
+
+
+def _merged(known: JSONValue, added: JSONObject) -> JSONObject:
+    return {**known, **added} if isinstance(known, dict) else dict(added)
+
+
+def _take(target: JSONObject, chunk: Chunk, *keys: str) -> None:
+    for key in keys:
+        if key in chunk:
+            target[key] = chunk[key]
+
+
+_BLOCKED: Final[Mapping[str, Callable[[str], bool]]] = {
+    "tool-input-start": lambda _state: True,
+    "tool-input-delta": lambda state: state != "input-streaming",
+    "tool-input-available": lambda state: state not in ("input-streaming", "approval-requested"),
+    "tool-input-error": lambda state: state in SETTLED,
+    "tool-approval-request": lambda state: state in SETTLED or state == "approval-responded",
+    "tool-output-denied": lambda state: state in SETTLED or state == "approval-responded",
+}
+"""States of a known call in which a chunk is dropped: the first write wins."""
+
+_HANDLERS: Final[Mapping[str, Callable[[_Draft, Chunk], None]]] = {
+    "start": _start,
+    "start-step": _start_step,
+    _STEP_START: _start_step,
+    "reset-step": _reset_step,
+    "finish": _finish,
+    "message-metadata": _metadata,
+    "text-start": _text_start,
+    "text-delta": _text_delta,
+    "text-end": _text_end,
+    "reasoning-start": _text_start,
+    "reasoning-delta": _text_delta,
+    "reasoning-end": _text_end,
+    "tool-input-start": _input_start,
+    "tool-input-delta": _input_delta,
+    "tool-input-available": _input_available,
+    "tool-input-error": _input_error,
+    "tool-approval-request": _approval_request,
+    "tool-approval-response": _approval_response,
+    "tool-output-available": _output,
+    "tool-output-error": _output,
+    "tool-output-denied": _denied,
+    "source-url": _copy,
+    "source-document": _copy,
+    "file": _copy,
+    "reasoning-file": _copy,
+    "custom": _copy,
+    "steering-message": _copy,
+    "error": _error,
+}

@@ -1,0 +1,70 @@
+"""A stored message as chunks again: for readers who must get it without its log.
+
+The AI SDK's reader makes the same message of them. A call that is settled comes as streamed input and its result, never
+as `tool-input-available`: pages run their own tools on that chunk, and would run them twice.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from chat.core.wire import chunks
+from chat.core.wire.accumulator import tool_name
+from chat.core.wire.chunks import Chunk
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+
+_KEPT_AS_THEY_ARE: Final = frozenset({"file", "reasoning-file", "source-url", "source-document", "custom"})
+
+
+def rebuild(message: JSONObject) -> Iterator[Chunk]:
+    """Chunks that fold to this message, `start` first; what no chunk can say is left out."""
+    yield chunks.start(message["id"], metadata=message.get("metadata"))
+    for number, part in enumerate(message["parts"]):
+        yield from _part(part, f"r{number}")
+
+
+def settlement(part: JSONObject) -> Chunk | None:
+    """The chunk that settles this tool part where it is pending; nothing when the part is pending itself."""
+    call_id, dynamic = part["toolCallId"], part["type"] == "dynamic-tool"
+    match part.get("state"):
+        case "output-available":
+            preliminary = bool(part.get("preliminary"))
+            return chunks.tool_output_available(call_id, part.get("output"), preliminary=preliminary, dynamic=dynamic)
+        case "output-error":
+            return chunks.tool_output_error(call_id, str(part.get("errorText") or ""), dynamic=dynamic)
+        case "output-denied":
+            return chunks.tool_output_denied(call_id)
+    return None
+
+
+def _part(part: JSONObject, part_id: str) -> Iterator[Chunk]:
+    kind, metadata = part["type"], part.get("providerMetadata")
+    if kind == "text":
+        yield chunks.text_start(part_id, provider_metadata=metadata)
+        yield chunks.text_delta(part_id, part["text"])
+        yield chunks.text_end(part_id)
+    elif kind == "reasoning":
+        yield chunks.reasoning_start(part_id, provider_metadata=metadata)
+        yield chunks.reasoning_delta(part_id, part["text"])
+        yield chunks.reasoning_end(part_id)
+    elif kind == "step-start":
+        yield chunks.start_step()
+    elif tool_name(part):
+        yield from _call(part)
+    elif kind in _KEPT_AS_THEY_ARE or kind.startswith(chunks.DATA_PREFIX):
+        yield dict(part)
+
+
+def _call(part: JSONObject) -> Iterator[Chunk]:
+    call_id, name, dynamic = part["toolCallId"], tool_name(part), part["type"] == "dynamic-tool"
+    tool_input, approval = part.get("input"), part.get("approval")
+    if part.get("state") == "input-available" and not approval:
+        yield chunks.tool_input_available(call_id, name, tool_input, dynamic=dynamic, title=part.get("title"))
+        return
+    yield chunks.tool_input_start(call_id, name, dynamic=dynamic, title=part.get("title"))
+    if tool_input is not None:
+        yield chunks.tool_input_delta(call_id, dump(tool_input))
+    if isinstance(approval, dict) and approval.get("id"):
+        yield chunks.tool_approval_request(str(approval["id"]), call_id)
+    settled = settlement(part)
+    if settled is not None:
+        yield settled

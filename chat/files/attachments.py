@@ -1,0 +1,341 @@
+"""Files that people attach: taken in, claimed by a message, read by the model, removed.
+
+The object goes to storage first and the row after it; a row goes first and its object after the commit. What a crash
+leaves in between, and what no message claims, `sweep_orphans` removes. Storage is Django's: the alias `think` when
+`STORAGES` has one, else the default; it must not be served by the web server, as access is decided here.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import unquote_to_bytes
+
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import Storage, default_storage, storages
+from django.db import DatabaseError, transaction
+from django.db.models import Count, Q, Sum
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from chat.conf_access import AccessSettings
+from chat.core.model.language_model import FileContent
+from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
+from chat.files.media_types import sniff
+from chat.instances.quota import lock_owner
+from chat.models import AgentInstance, Attachment, new_attachment_id
+from thinkproject.kernel.jsonvalue import JSONObject
+
+FOLDER = "think/attachments"
+API_NAMESPACE = "think-api"
+_URL = re.compile(r"(?:/[^/?#:]+)*/files/(att_[0-9a-z]{24})")  # at whatever prefix the API is mounted
+_DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.ASCII)
+_conf = AccessSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a user keeps."""
+
+    files: int
+    byte_count: int
+
+
+def store_upload(owner_id: int, upload: "File[bytes]") -> Attachment:
+    """Take in an uploaded file. Errors: `AttachmentInvalid` (type, size, empty), `QuotaExceeded`."""
+    if (upload.size or 0) > _conf.file_max_bytes:
+        raise _too_large()
+    return store_bytes(owner_id, upload.read(), name=upload.name or "")
+
+
+def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
+    """Take in bytes under a name: checks, object, then row. Not inside a transaction of the caller's.
+
+    Errors: `AttachmentInvalid` (type, size, empty), `QuotaExceeded`.
+    """
+    if not data:
+        raise AttachmentInvalid("The file is empty.")
+    if len(data) > _conf.file_max_bytes:
+        raise _too_large()
+    label = _clean_name(name)
+    media_type = sniff(data, label)
+    if media_type not in _conf.file_types:
+        raise AttachmentInvalid(
+            f"Files of type {media_type} cannot be attached.", media_type=media_type, allowed=sorted(_conf.file_types)
+        )
+    return _store(owner_id, data, label, media_type, is_paced=True)
+
+
+def store_original(owner_id: int, data: bytes, *, name: str) -> Attachment:
+    """Keep what a message loses because it is too large for its row, as JSON. Not inside a transaction.
+
+    It is no upload: no limit of size, type or pace holds, the user's room does. Errors: `QuotaExceeded`.
+    """
+    return _store(owner_id, data, name, "application/json", is_paced=False)
+
+
+def _store(owner_id: int, data: bytes, label: str, media_type: str, *, is_paced: bool) -> Attachment:
+    _check_limits(owner_id, len(data), is_paced=is_paced)  # early, so that a refused file is not written at all
+    attachment_id = new_attachment_id()
+    store = storage()
+    storage_name = store.save(f"{FOLDER}/{attachment_id}", ContentFile(data))
+    try:
+        with transaction.atomic():
+            lock_owner(owner_id)
+            _check_limits(owner_id, len(data), is_paced=is_paced)
+            return Attachment.objects.create(
+                id=attachment_id,
+                owner_id=owner_id,
+                name=label,
+                media_type=media_type,
+                byte_size=len(data),
+                sha256=hashlib.sha256(data).hexdigest(),
+                storage_name=storage_name,
+            )
+    except (DatabaseError, QuotaExceeded):
+        store.delete(storage_name)
+        raise
+
+
+def store_data_url(owner_id: int, url: str, *, name: str) -> Attachment:
+    """Take in the bytes of a `data:` URL. Errors: as `store_bytes`; `AttachmentInvalid` for a malformed one."""
+    match = _DATA_URL.match(url)
+    if match is None:
+        raise AttachmentInvalid("The data URL is malformed.")
+    body = url[match.end() :]
+    if len(body) > _conf.file_max_bytes * 3 + 4:
+        raise _too_large()
+    try:
+        raw = unquote_to_bytes(body)
+        data = base64.b64decode(raw, validate=True) if ";base64" in match.group(2).lower() else raw
+    except (binascii.Error, ValueError):
+        raise AttachmentInvalid("The data URL is malformed.") from None
+    return store_bytes(owner_id, data, name=name)
+
+
+def adopt_files(owner_id: int, message: JSONObject) -> tuple[JSONObject, list[str]]:
+    """Make a message's file parts references: data URLs go to storage, other people's and foreign URLs are refused.
+
+    Call it before the transaction that admits the message, then `claim` the returned ids inside it.
+    Shape: the message with `…/files/…` URLs of the API and true media types; ids of its attachments in order.
+    Errors: `AttachmentInvalid`, `QuotaExceeded`.
+    """
+    parts = message.get("parts")
+    files = [part for part in parts if _is_file(part)] if isinstance(parts, list) else []
+    if not isinstance(parts, list) or not files:
+        return message, []
+    if len(files) > _conf.files_per_message:
+        raise AttachmentInvalid(f"A message has at most {_conf.files_per_message} files.")
+    known = {row.id: row for row in _owned(owner_id, [attachment_id(part.get("url")) for part in files])}
+    ids: list[str] = []
+    adopted: list[object] = []
+    for part in parts:
+        if not _is_file(part):
+            adopted.append(part)
+            continue
+        row = _adopt(owner_id, part, known)
+        ids.append(row.id)
+        adopted.append({**part, "url": url_of(row.id, like=part.get("url")), "mediaType": row.media_type})
+    return {**message, "parts": adopted}, ids
+
+
+_SHARED = Q(instance=None, claimed_at__isnull=False)
+
+
+def claim(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) -> None:
+    """Bind files to a conversation, inside the transaction that admits the message. Safe to call twice.
+
+    Errors: `AttachmentInvalid` when one is unknown, another's, or bound to another conversation.
+    """
+    if len(set(attachment_ids)) > _conf.files_per_message:
+        raise AttachmentInvalid(f"A message has at most {_conf.files_per_message} files.")
+    bind(owner_id, attachment_ids, instance)
+
+
+def bind(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) -> None:
+    """Do as `claim` for files that nobody attached: the originals of large messages. Shared files stay shared."""
+    wanted = set(attachment_ids)
+    if not wanted:
+        return
+    rows = Attachment.objects.filter(pk__in=wanted, owner_id=owner_id)
+    free = Q(instance=None, claimed_at=None) | Q(instance=instance)
+    count = rows.filter(free).update(instance=instance, claimed_at=timezone.now())
+    if count != len(wanted):
+        count += rows.filter(_SHARED).count()
+    if count != len(wanted):
+        raise AttachmentInvalid("A file of this message does not exist or belongs to another conversation.")
+
+
+def share_files_of(instance_id: str) -> None:
+    """Let the files of a conversation outlive it: a fork of it shows them too. They stay their owner's."""
+    Attachment.objects.filter(instance_id=instance_id).update(instance=None)
+
+
+def load_for_model(url: str, owner_id: int | None) -> FileContent:
+    """Bytes of an attached file for the model. Reads storage: not inside a transaction.
+
+    Errors: `AttachmentNotFound` for a foreign URL, another owner, a file that is gone. Never fetches from the network.
+    """
+    found = attachment_id(url)
+    row = None if found is None else Attachment.objects.filter(pk=found, owner_id=owner_id).first()
+    if row is None:
+        raise AttachmentNotFound
+    return FileContent(media_type=row.media_type, data=read_bytes(row), filename=row.name)
+
+
+def read_bytes(row: Attachment) -> bytes:
+    """Bytes of the file. Errors: `AttachmentNotFound` when the object is gone."""
+    with open_file(row) as file:
+        data: bytes = file.read(row.byte_size)
+        return data
+
+
+def open_file(row: Attachment) -> "File[bytes]":
+    """Open the file for reading. Errors: `AttachmentNotFound` when the object is gone."""
+    try:
+        return storage().open(row.storage_name, "rb")
+    except FileNotFoundError:
+        raise AttachmentNotFound from None
+
+
+def attachment_id(url: object) -> str | None:
+    """Id in a URL of ours; nothing for any other URL."""
+    match = _URL.fullmatch(url) if isinstance(url, str) else None
+    return match.group(1) if match else None
+
+
+def url_of(attachment: str, *, like: object = None) -> str:
+    """URL by which messages refer to a file. `like`: a URL of ours whose mount prefix is kept."""
+    return str(like) if attachment_id(like) == attachment else _mounted_url(attachment)
+
+
+def _mounted_url(attachment: str) -> str:
+    try:
+        return reverse(f"{API_NAMESPACE}:file_get", kwargs={"file_id": attachment})
+    except NoReverseMatch:  # the project mounts the API under a namespace of its own
+        return f"/api/v1/files/{attachment}"
+
+
+def delete_attachment(row: Attachment) -> None:
+    """Remove a file: the row now, its object after the commit. Messages keep a reference that answers 404."""
+    with transaction.atomic():
+        Attachment.objects.filter(pk=row.pk).delete()
+        _delete_objects([row.storage_name])
+
+
+def forget_files_of(instance_ids: Iterable[str]) -> None:
+    """Remove all files of these conversations; inside the transaction that removes them."""
+    rows = Attachment.objects.filter(instance_id__in=list(instance_ids))
+    names = list(rows.values_list("storage_name", flat=True))
+    rows.delete()
+    _delete_objects(names)
+
+
+def usage(owner_id: int) -> Usage:
+    """How many files and bytes the user keeps."""
+    row = Attachment.objects.filter(owner_id=owner_id).aggregate(files=Count("id"), total=Sum("byte_size"))
+    return Usage(files=row["files"], byte_count=row["total"] or 0)
+
+
+def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
+    """Remove files that no message claimed in time, and objects without a row. Returns how many (or would be).
+
+    Safe to run at any time and twice: what is younger than `THINK_FILE_ORPHAN_HOURS` is left alone.
+    """
+    before = timezone.now() - timedelta(hours=_conf.file_orphan_hours)
+    stale = Attachment.objects.filter(claimed_at=None, created_at__lt=before)
+    ids = list(stale.values_list("id", flat=True)[:limit])
+    if not dry_run:
+        for row_id in ids:
+            with transaction.atomic():
+                row = stale.select_for_update().filter(pk=row_id).first()
+                if row is not None and stale.filter(pk=row_id).delete()[0]:
+                    _delete_objects([row.storage_name])
+    return len(ids) + _sweep_objects(before.timestamp(), dry_run=dry_run, limit=limit)
+
+
+def storage() -> Storage:
+    """Where the bytes are."""
+    return storages["think"] if "think" in storages.backends else default_storage
+
+
+def _sweep_objects(before: float, *, dry_run: bool, limit: int) -> int:
+    store = storage()
+    try:
+        names = [f"{FOLDER}/{name}" for name in store.listdir(FOLDER)[1]]
+    except FileNotFoundError:
+        return 0
+    count = 0
+    for start in range(0, len(names), 500):
+        batch = names[start : start + 500]
+        present = set(Attachment.objects.filter(storage_name__in=batch).values_list("storage_name", flat=True))
+        for name in batch:
+            if name not in present and count < limit and store.get_modified_time(name).timestamp() < before:
+                count += 1
+                if not dry_run:
+                    store.delete(name)
+    return count
+
+
+def _delete_objects(names: Sequence[str]) -> None:
+    def remove() -> None:
+        for name in names:
+            storage().delete(name)
+
+    transaction.on_commit(remove, robust=True)
+
+
+def _adopt(owner_id: int, part: JSONObject, known: dict[str, Attachment]) -> Attachment:
+    url = part.get("url")
+    found = attachment_id(url)
+    if found is not None and found in known:
+        return known[found]
+    if isinstance(url, str) and url.startswith("data:"):
+        name = part.get("filename")
+        return store_data_url(owner_id, url, name=name if isinstance(name, str) else "")
+    raise AttachmentInvalid("A file part has to refer to one of your uploaded files or be a data URL.")
+
+
+def _owned(owner_id: int, ids: Iterable[str | None]) -> list[Attachment]:
+    wanted = [value for value in ids if value is not None]
+    return list(Attachment.objects.filter(pk__in=wanted, owner_id=owner_id)) if wanted else []
+
+
+def _is_file(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") == "file"
+
+
+def _check_limits(owner_id: int, byte_count: int, *, is_paced: bool) -> None:
+    if is_paced:
+        _check_pace(owner_id)
+    _check_quota(owner_id, byte_count)
+
+
+def _check_pace(owner_id: int) -> None:
+    if _conf.files_per_minute:
+        since = timezone.now() - timedelta(minutes=1)
+        if Attachment.objects.filter(owner_id=owner_id, created_at__gte=since).count() >= _conf.files_per_minute:
+            raise QuotaExceeded("You are uploading too fast; wait a minute.", retry_after_seconds=60)
+
+
+def _check_quota(owner_id: int, byte_count: int) -> None:
+    kept = usage(owner_id)
+    if _conf.files_per_user and kept.files >= _conf.files_per_user:
+        raise QuotaExceeded(f"You can keep {_conf.files_per_user} files; delete some first.")
+    if _conf.files_quota_bytes and kept.byte_count + byte_count > _conf.files_quota_bytes:
+        raise QuotaExceeded("You have no room for this file; delete some first.", quota_bytes=_conf.files_quota_bytes)
+
+
+def _clean_name(name: str) -> str:
+    base = name.replace("\\", "/").rsplit("/", 1)[-1]
+    printable = "".join(c for c in base if c.isprintable()).strip().strip(".")
+    return printable[-255:] or "file"
+
+
+def _too_large() -> AttachmentInvalid:
+    return AttachmentInvalid(
+        f"A file has at most {_conf.file_max_bytes // (1024 * 1024)} MiB.", max_bytes=_conf.file_max_bytes
+    )

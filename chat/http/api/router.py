@@ -1,0 +1,128 @@
+"""The routers of the JSON API, and `build_api` that puts them together.
+
+A project that has its own `NinjaAPI` adds `router` to it and calls `install_problems`; ours mounts `build_api()`.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from ninja import NinjaAPI, Router
+from ninja.openapi.schema import OpenAPISchema
+from ninja.parser import Parser
+
+from chat.errors import Unauthenticated
+from chat.http.api import (
+    calls,
+    compactions,
+    context,
+    files,
+    instances,
+    memory,
+    preview,
+    search,
+    sessions,
+    settings,
+    stream,
+    submissions,
+    summaries,
+    turns,
+)
+from chat.http.api.authentication import SessionAuth, TokenAuth, caller_by_token
+from chat.http.api.error_responses import add_error_responses
+from chat.http.api.problems import install_problems, problem_of
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+
+VERSION = "1.0.0"
+MAX_DEPTH = 100
+
+__all__ = ["build_api", "build_router"]
+
+
+class StrictParser(Parser):
+    """JSON as the standard has it: no NaN, no infinities, bounded nesting."""
+
+    def parse_body(self, request: HttpRequest) -> JSONObject:
+        """Decode the body. Errors: `ValueError`, which the framework answers with 400."""
+        value: JSONObject = load(request.body)
+        _refuse_depth(value)
+        return value
+
+
+def _refuse_depth(value: JSONValue) -> None:
+    """Refuse nesting that would exhaust the stack of whatever walks the value later. Walks without recursion."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[JSONValue] = []
+        for node in level:
+            below += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        level = [node for node in below if isinstance(node, dict | list)]
+        if not level:
+            return
+    raise ValueError(f"JSON is nested deeper than {MAX_DEPTH} levels")
+
+
+def build_router() -> Router:
+    """All operations below `/api/v1/`."""
+    router = Router(auth=[TokenAuth(), SessionAuth()])
+    router.add_router("", instances.router)
+    router.add_router("", sessions.router)
+    router.add_router("", turns.router)
+    router.add_router("", calls.router)
+    router.add_router("", stream.router)
+    router.add_router("", submissions.router)
+    router.add_router("", files.router)
+    router.add_router("", context.router)
+    router.add_router("", memory.router)
+    router.add_router("", preview.router)
+    router.add_router("", compactions.router)
+    router.add_router("", search.router)
+    router.add_router("", settings.router)
+    router.add_router("", summaries.router)
+    return router
+
+
+class ThinkAPI(NinjaAPI):
+    """The API of the framework, whose document names the errors too."""
+
+    def get_openapi_schema(
+        self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
+    ) -> OpenAPISchema:
+        """Build the OpenAPI document."""
+        document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
+        add_error_responses(document)
+        return document
+
+
+def _for_callers(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Show the documentation to callers: by the bearer token of the request, else to signed-in browsers."""
+    for_browsers = login_required(view)
+
+    @wraps(view, assigned=())
+    def guarded(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
+        try:
+            caller = caller_by_token(request)
+        except Unauthenticated as error:
+            return problem_of(error)
+        return view(request, **parameters) if caller else for_browsers(request, **parameters)
+
+    return guarded
+
+
+def build_api(urls_namespace: str = "think-api") -> NinjaAPI:
+    """A complete API: operations, documentation, problems."""
+    api = ThinkAPI(
+        title="Think for Django",
+        version=VERSION,
+        description="Conversations with agents: instances, messages, turns and their streams, files.",
+        urls_namespace=urls_namespace,
+        auth=[TokenAuth(), SessionAuth()],
+        parser=StrictParser(),
+        docs_decorator=_for_callers,
+    )
+    api.add_router("", build_router())
+    install_problems(api)
+    return api

@@ -1,0 +1,107 @@
+"""The API's search over one's own conversations."""
+
+from datetime import datetime
+from typing import Annotated
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+from pydantic import StringConstraints
+
+from chat.access.auth import open_instance, open_session
+from chat.http.api.authentication import caller_of
+from chat.http.api.error_responses import declares
+from chat.reads.search import ConversationHit, search_conversations
+from sessions_app.core.messages.shortening import text_length
+
+router = Router(tags=["search"])
+Limit = Annotated[int, Query(ge=1, le=100)]
+Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+Typed = Annotated[str, StringConstraints(max_length=5_000)]
+
+
+class SearchHitOut(Schema):
+    """A message that matches.
+
+    `highlights`: ranges of the snippet, in UTF-16 units as browsers count. `is_on_path`: null where that would cost too
+    much to say. Open it with `around` of `list_session_messages`.
+    """
+
+    message_id: str
+    session_id: str
+    role: str
+    created_at: datetime
+    snippet: str
+    highlights: list[tuple[int, int]]
+    is_on_path: bool | None
+    leaf_id: str | None
+    is_current_session: bool
+    instance_id: str | None
+    agent: str | None
+    title: str | None
+    path: str | None
+
+
+class SearchPageOut(Schema):
+    """Hits, best first. `is_partial`: only the newest matches were ranked. `problem`: why nothing was looked for."""
+
+    items: list[SearchHitOut]
+    has_more: bool
+    next_cursor: str | None
+    is_partial: bool
+    problem: str
+
+
+@router.get("/search", response=SearchPageOut, operation_id="search_messages", openapi_extra=declares(404))
+def message_search(  # noqa: PLR0913 - the framework takes one argument for each parameter
+    request: HttpRequest,
+    q: Typed = "",
+    *,
+    instance: Text = "",
+    session: Text = "",
+    agent: Text = "",
+    limit: Limit = 20,
+    cursor: Text = "",
+) -> SearchPageOut:
+    """Search what you wrote and were answered: words, "a phrase", -without, OR.
+
+    A query that cannot be understood finds nothing and says why.
+    """
+    user = caller_of(request).user
+    instance_id = open_instance(user, instance).pk if instance else None
+    if session:
+        open_session(user, session)
+    found = search_conversations(
+        user.pk,
+        q,
+        instance_id=instance_id,
+        session_id=session or None,
+        agent=agent,
+        limit=limit,
+        cursor=cursor,
+    )
+    return SearchPageOut.model_construct(
+        items=[_encode(item) for item in found.items],
+        has_more=found.has_more,
+        next_cursor=found.next_cursor,
+        is_partial=found.is_partial,
+        problem=found.problem,
+    )
+
+
+def _encode(item: ConversationHit) -> SearchHitOut:
+    hit, instance = item.hit, item.instance
+    return SearchHitOut.model_construct(
+        message_id=hit.message_id,
+        session_id=hit.session_id,
+        role=hit.role,
+        created_at=hit.created_at,
+        snippet=hit.snippet,
+        highlights=[(text_length(hit.snippet[:low]), text_length(hit.snippet[:high])) for low, high in hit.highlights],
+        is_on_path=hit.is_on_path,
+        leaf_id=hit.leaf_id,
+        is_current_session=instance is not None and instance.session_id == hit.session_id,
+        instance_id=None if instance is None else instance.pk,
+        agent=None if instance is None else instance.agent,
+        title=None if instance is None else instance.title,
+        path=item.path,
+    )

@@ -1,0 +1,54 @@
+"""The API operation that streams a turn: async, because it is open as long as the turn runs."""
+
+from typing import Annotated
+
+from django.http import HttpRequest, StreamingHttpResponse
+from ninja import Header, Query, Router
+
+from chat.access.auth import open_turn, recheck
+from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.http.sse import CONTENT_TYPE, HEADERS, MAX_OFFSET, event_body, start_offset, turn_events
+from chat.reads.snapshots import is_final
+from chat.reads.transcripts import turn_end
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+
+router = Router(tags=["turns"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
+_DESCRIPTION = (
+    "Server-sent events. Each has a chunk as JSON in `data` and its offset as `id`; reconnecting with `Last-Event-ID` "
+    "(or `offset`) goes on there. Comments keep an idle stream open. The last event has the type `end`: "
+    '`{"turn_id", "request_id", "outcome", "message_id", "error"}`.'
+)
+
+
+@router.get(
+    "/turns/{turn_id}/stream",
+    operation_id="stream_turn",
+    summary="Stream a turn",
+    description=_DESCRIPTION,
+    openapi_extra={"responses": {200: {"description": "Events", "content": {"text/event-stream": {}}}}},
+)
+async def turn_stream(
+    request: HttpRequest,
+    turn_id: str,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
+    last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+) -> StreamingHttpResponse:
+    """Follow a turn from an offset until it is final."""
+    caller = caller_of(request)
+    turn = await db(open_turn, caller.user, turn_id)
+
+    async def is_over() -> bool:
+        return await db(is_final, turn.id)
+
+    async def still_allowed() -> bool:
+        return await db(recheck, caller.credential)
+
+    async def describe_end() -> JSONObject:
+        return await db(turn_end, turn.id)
+
+    events = turn_events(
+        turn.id, offset=start_offset(last_event_id, offset), is_over=is_over, describe_end=describe_end
+    )
+    body = event_body(events, still_allowed=still_allowed)
+    return StreamingHttpResponse(body, content_type=CONTENT_TYPE, headers=HEADERS)

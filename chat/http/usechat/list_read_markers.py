@@ -1,0 +1,69 @@
+"""Lists that pages without a socket load before they ask what runs: a turn that ends in between is in neither answer.
+
+So it is kept, for half a minute in Django's cache, which turns the list was read without, and a page that asks then
+follows these too, to their ends. Nothing in a request names the page: what is kept is of the user's last list of the
+conversation. With an entry that is lost the answer comes with the next list.
+"""
+
+import logging
+from typing import Final
+
+from django.core.cache import cache
+from redis.exceptions import RedisError
+
+from chat.models import AgentInstance, Turn
+from chat.reads.snapshots import transcript
+from chat.turns.state.active import turns_here
+from thinkproject.kernel.jsonvalue import JSONObject
+
+logger = logging.getLogger(__name__)
+
+KEEP_SECONDS: Final = 30
+AGAIN_SECONDS: Final = 2
+"""For how long after the first question: React asks twice in development, and a cut line may ask again."""
+
+
+def list_for_page(instance: AgentInstance, user_id: int) -> list[JSONObject]:
+    """The transcript as a page loads it; the answers of turns under way are not in it yet."""
+    waiting = turns_here(instance)  # first: what ends while the list is read is in the list
+    messages = transcript(instance.session_id)
+    listed = {message["id"] for message in messages}
+    _note(instance, user_id, [turn.pk for turn in waiting if turn.assistant_id not in listed])
+    return messages
+
+
+def _note(instance: AgentInstance, user_id: int, left_out: list[str]) -> None:
+    try:
+        if left_out:
+            cache.set(_name(instance, user_id), left_out, KEEP_SECONDS)
+        else:
+            cache.delete(_name(instance, user_id))
+    except (RedisError, OSError):
+        logger.warning("not noted", extra={"action": "list_not_noted"})
+
+
+def turns_for_page(instance: AgentInstance, user_id: int) -> list[Turn]:
+    """What a page that has its list follows, in order: turns under way, and those that ended since it was read."""
+    turns = {turn.pk: turn for turn in turns_here(instance)}
+    ended = _left_out(instance, user_id) - turns.keys()
+    if ended:
+        rows = Turn.objects.filter(pk__in=ended, instance=instance, session_id=instance.session_id)
+        rows = rows.filter(generation=instance.generation).select_related("fiber")  # a clear takes back what was said
+        turns |= {turn.pk: turn for turn in rows}
+    return sorted(turns.values(), key=lambda turn: turn.position)
+
+
+def _left_out(instance: AgentInstance, user_id: int) -> set[str]:
+    name = _name(instance, user_id)
+    try:
+        found = cache.get(name)
+        if found:
+            cache.touch(name, AGAIN_SECONDS)
+    except (RedisError, OSError):
+        logger.warning("not known", extra={"action": "list_not_known"})
+        return set()
+    return set(found or ())
+
+
+def _name(instance: AgentInstance, user_id: int) -> str:
+    return f"think.list.{instance.pk}.{user_id}"

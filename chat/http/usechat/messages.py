@@ -1,0 +1,57 @@
+"""`GET /agents/{agent}/{name}/get-messages`: the transcript that published clients load before they open a socket.
+
+Answers at any path below an instance that ends so, by cookie, bearer header or `?token=`; an instance that does not
+exist yet has no messages and is not made. Other origins are the CORS middleware's business. Source: wire protocol 1.6.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+
+from chat.access.auth import open_key
+from chat.errors import AgentNotFound
+from chat.http.api.authentication import caller_of_page
+from chat.http.api.problems import problem_of
+from chat.http.usechat.list_read_markers import list_for_page
+from chat.instances.addresses import Address, parse_address
+from chat.runtime.resolve import resolve
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONValue, dump
+
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+
+
+@csrf_exempt  # it only reads, whatever the method
+@never_cache
+def get_messages(request: HttpRequest) -> HttpResponse:
+    """Answer with the bounded window of the shown path as a JSON array, queued messages last."""
+    if request.method not in METHODS:
+        return HttpResponseNotAllowed(METHODS)
+    if request.method == "OPTIONS":
+        return HttpResponse(status=204, headers={"Allow": ", ".join(METHODS)})
+    try:
+        return HttpResponse(dump(_messages(request)), content_type="application/json")
+    except ThinkError as error:
+        return problem_of(error)
+
+
+def address_of(request: HttpRequest) -> Address:
+    """Where the request's raw path points; the decoded one where the server does not tell. Errors: `AgentNotFound`."""
+    scope: Mapping[str, Any] = getattr(request, "scope", {})
+    raw: bytes | str = scope.get("raw_path") or quote(request.path)
+    return parse_address(raw)
+
+
+def _messages(request: HttpRequest) -> list[JSONValue]:
+    user = caller_of_page(request).user
+    address = address_of(request)
+    if address.tail[-1:] != ("get-messages",):
+        raise AgentNotFound
+    key = async_to_sync(resolve)(user.pk, address)
+    instance = open_key(user, key).instance
+    return [] if instance is None else list(list_for_page(instance, user.pk))

@@ -1,0 +1,156 @@
+"""Turns as the AI SDK's UI message stream over HTTP: `data:` lines of chunks, and `[DONE]` once the turn is stored.
+
+The chunks are those of the log. What differs is what a page without a socket needs:
+
+- framing waits for the first content, since the SDK shows an empty message on `start` and nobody would take it away;
+- a continuation goes on in the message that the page has, with the outputs that its calls have got since;
+- to a page that comes back, what a continuation goes on from is said first, each message under its own id;
+- how the turn ended is said as a chunk: `error` with the text for people, or `abort`.
+"""
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from chat.agent.base import InstanceKey
+from chat.core.wire import chunks
+from chat.core.wire.chunks import Chunk
+from chat.core.wire.rebuild import rebuild, settlement
+from chat.reads import snapshots
+from chat.reads.snapshots import TurnRef
+from chat.streams.reader import follow
+from chat.streams.records import CaughtUp, End, Record, Reset
+from chat.turns.state.status import TurnStatus
+from sessions_app.messages import selectors
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+
+DONE = b"data: [DONE]\n\n"
+LOST = "The connection to the answer was lost. Please load the page again."
+_FRAMING = frozenset({"start", "start-step", "finish-step", "finish", "message-metadata"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extended:
+    """The page's message that a continuation goes on in.
+
+    Shape: `pending` are its calls that have no result on the page, `stored_in` the messages where they may have one.
+    """
+
+    message_id: str
+    session_id: str
+    stored_in: tuple[str, ...] = ()
+    pending: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playback:
+    """A turn and how one page gets it. `before`: what the answer goes on from, for a page that may not have it."""
+
+    turn: TurnRef
+    extends: Extended | None = None
+    before: tuple[JSONObject, ...] = ()
+
+
+async def play(playbacks: Sequence[Playback], *, key: InstanceKey) -> AsyncGenerator[bytes, None]:
+    """Play turns one after another. Ends without `[DONE]` after an error."""
+    for playback in playbacks:
+        player = _Player(playback, key)
+        async with aclosing(player.play()) as lines:
+            async for line in lines:
+                yield line
+        if not player.has_ended:
+            return
+    yield DONE
+
+
+class _Player:
+    """One turn of one response."""
+
+    def __init__(self, playback: Playback, key: InstanceKey) -> None:
+        self.has_ended = False
+        self._playback = playback
+        self._turn = playback.turn
+        self._key = key
+        self._pending = set(playback.extends.pending) if playback.extends else set()
+        self._framing: list[Chunk] = []
+        self._has_shown = False
+
+    async def play(self) -> AsyncGenerator[bytes, None]:
+        for message in self._playback.before:
+            yield _lines(rebuild(message))
+        async with aclosing(follow(self._turn.turn_id, is_over=self._is_over)) as events:
+            async for event in events:
+                if isinstance(event, End):
+                    self.has_ended = True
+                elif isinstance(event, Reset):
+                    self._framing.clear()
+                    if self._has_shown:  # the page cannot take back what it shows; after a reload it is right
+                        yield CUT
+                        return
+                elif not isinstance(event, CaughtUp):
+                    lines = await self._records(event)
+                    if lines:
+                        yield lines
+        if self.has_ended:
+            yield await self._end()
+
+    async def _records(self, records: list[Record]) -> bytes:
+        texts: list[str] = []
+        for record in records:
+            if not self._has_shown:
+                chunk = load(record.text)
+                self._framing.append(self._labelled(chunk))
+                if chunk["type"] in _FRAMING:
+                    continue
+                self._has_shown = True
+                *framing, _ = self._framing
+                texts += [dump(chunk) for chunk in [*framing[:1], *await self._outputs(), *framing[1:]]]
+            texts.append(record.text)
+        return "".join(f"data: {text}\n\n" for text in texts).encode()
+
+    def _labelled(self, chunk: Chunk) -> Chunk:
+        extends = self._playback.extends
+        return {**chunk, "messageId": extends.message_id} if extends and chunk["type"] == "start" else chunk
+
+    async def _outputs(self) -> list[Chunk]:
+        """Results that calls of the page's message have got since it posted them."""
+        extends = self._playback.extends
+        if extends is None or not self._pending:
+            return []
+        stored = await db(selectors.find_messages, extends.session_id, extends.stored_in)
+        parts = [
+            part for message in stored.values() for part in message.parts if part.get("toolCallId") in self._pending
+        ]
+        settled = [chunk for part in parts if (chunk := settlement(part)) is not None]
+        self._pending -= {chunk["toolCallId"] for chunk in settled}
+        return settled
+
+    async def _end(self) -> bytes:
+        turn = await db(snapshots.find_turn, self._key, turn_id=self._turn.turn_id)
+        ending: list[Chunk] = await self._outputs() if self._has_shown else []
+        if not self._has_shown:  # nothing was said, or the log is gone and the row is not
+            answer = await db(snapshots.answer_of, self._turn.turn_id)
+            ending = [] if answer is None else [self._labelled(chunk) for chunk in rebuild(answer)]
+        if turn is None or turn.status in {TurnStatus.ABORTED, TurnStatus.SKIPPED}:
+            ending.append(chunks.abort())
+        elif turn.status is TurnStatus.ERROR:
+            ending.append(chunks.error(turn.error_text))
+            await self._note_seen(turn)
+        return _lines(ending)
+
+    async def _note_seen(self, turn: TurnRef) -> None:
+        if self._key.owner_id is not None:
+            await db(snapshots.mark_seen, turn.turn_id, self._key.owner_id)
+
+    async def _is_over(self) -> bool:
+        return await db(snapshots.is_final, self._turn.turn_id)
+
+
+def _lines(said: Iterable[Chunk]) -> bytes:
+    return "".join(f"data: {dump(chunk)}\n\n" for chunk in said).encode()
+
+
+CUT: Final = _lines([chunks.error(LOST)])
+"""What a page gets in the place of an end that cannot be told."""

@@ -1,0 +1,197 @@
+"""What the AI SDK's `useChat` posts over plain HTTP, as a turn; and what its page may follow or stop.
+
+The page's list is no more believed than a socket's (`turns/intake.py`). It differs from what is stored in two ways,
+which are put right here before the one admission reads it: a page keeps its id for a message that it edited, and it
+shows an answer together with its continuations as one message. The SDK sends no request id, so one is made of what was
+asked: a user message is answered once however often it is posted, anything else once at a time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chat.agent.base import InstanceKey
+from chat.core.wire import frames
+from chat.core.wire.accumulator import tool_name
+from chat.core.wire.client_intent import REGENERATE, is_same_content
+from chat.http.usechat.list_read_markers import turns_for_page
+from chat.http.usechat.playback import Extended, Playback
+from chat.models import AgentInstance, TurnTrigger
+from chat.reads import snapshots
+from chat.turns.admission.admission import TurnRequest, admit, cancel_all
+from chat.turns.admission.intake import ClientArray, Intake, Regenerate
+from chat.turns.admission.wire_replies import tools_of
+from chat.turns.state.active import turns_here
+from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.messages import selectors
+from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
+
+PATH_MESSAGES = 200
+"""How far up the shown path an answer's continuations are looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatPost:
+    """A checked body. `message_id`: the message that is edited, answered again or gone on from, if the page says so."""
+
+    messages: Sequence[JSONObject]
+    is_regenerate: bool
+    message_id: str | None
+    body: JSONObject
+    client_tools: list[JSONObject] | None = None
+
+    @property
+    def last(self) -> JSONObject | None:
+        """The message that says what is asked for."""
+        return self.messages[-1] if self.messages else None
+
+
+def read_post(text: str) -> ChatPost:
+    """Check a body of the SDK's transport. Its `id` is the page's and names no instance. Errors: `FrameInvalid`."""
+    request = frames.parse_request_body(text, "post")
+    body = {key: value for key, value in request.body.items() if key not in {"id", "messageId"}}
+    named = request.body.get("messageId")
+    message_id = named if isinstance(named, str) and named else None
+    is_regenerate = request.trigger == REGENERATE
+    return ChatPost(
+        messages=_cut(request.messages, message_id, is_regenerate=is_regenerate),
+        is_regenerate=is_regenerate,
+        message_id=message_id,
+        body=body,
+        client_tools=tools_of(request),
+    )
+
+
+def accept_post(
+    key: InstanceKey, instance: AgentInstance | None, post: ChatPost, *, idempotency_key: str | None = None
+) -> Playback:
+    """Have what was posted answered, once; says how the answer is played back. Errors: as `admit`."""
+    intake = _intake(instance, post)
+    request_id = _request_id(instance, post)
+    request = TurnRequest(
+        intake=intake,
+        request_id=request_id,
+        idempotency_key=idempotency_key,
+        body=post.body,
+        via="post",
+        client_tools=post.client_tools,
+    )
+    turn = snapshots.turn_ref(admit(key, request).turn)
+    if turn.trigger is not TurnTrigger.CONTINUE or instance is None or instance.session_id is None:
+        return Playback(turn=turn)
+    return Playback(turn=turn, extends=_extended(instance.session_id, post, intake))
+
+
+def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playback]:
+    """What a page that comes back may follow: the turns that its list is without, else a failure that is not seen."""
+    if instance is None or instance.session_id is None:
+        return []
+    turns = [snapshots.turn_ref(turn) for turn in turns_for_page(instance, user_id)]
+    if not turns:
+        failed = snapshots.unseen_failure(instance, user_id)
+        turns = [] if failed is None else [failed]
+    return [Playback(turn=turn, before=_goes_on_from(instance.session_id, turn)) for turn in turns]
+
+
+def stop_turns(instance: AgentInstance | None) -> int:
+    """Stop what runs or waits in this conversation; what was said is kept. Returns how many turns that were."""
+    return 0 if instance is None else len(cancel_all(instance, session_id=instance.session_id))
+
+
+def _cut(messages: list[JSONObject], message_id: str | None, *, is_regenerate: bool) -> list[JSONObject]:
+    """End the list where `message_id` says, as the SDK does by itself; lists of other makers may go on beyond it."""
+    index = next((i for i, message in enumerate(messages) if message["id"] == message_id), None)
+    if index is None:
+        return messages
+    if is_regenerate:
+        return messages[: index + (messages[index]["role"] == "user")]
+    return messages[: index + 1] if messages[index]["role"] == "user" else messages
+
+
+def _intake(instance: AgentInstance | None, post: ChatPost) -> Intake:
+    if post.is_regenerate and not post.messages and post.message_id is not None:
+        return Regenerate(message_id=post.message_id)
+    messages = list(post.messages)
+    if instance is not None and instance.session_id is not None and messages:
+        messages[-1:] = _as_stored(instance.session_id, messages[-1], is_regenerate=post.is_regenerate)
+    return ClientArray(messages=messages, is_regenerate=post.is_regenerate)
+
+
+def _request_id(instance: AgentInstance | None, post: ChatPost) -> str:
+    last = post.last or {}
+    asked = fingerprint([post.is_regenerate, post.message_id, last.get("id"), last.get("role"), last.get("parts")])
+    if last.get("role") == "user" and post.message_id is None and not post.is_regenerate:
+        return f"post-{asked}"
+    # Whoever asks for the same again after its end means it. Counted before the look at what runs: of two at the same
+    # moment, the second either finds the first or has counted the same.
+    count = 0 if instance is None else instance.turn_count
+    running = [] if instance is None else [turn.request_id for turn in turns_here(instance)]
+    same = next((request_id for request_id in running if request_id.startswith(f"post-{asked}-")), None)
+    return same or f"post-{asked}-{count}"
+
+
+def _as_stored(session_id: str, message: JSONObject, *, is_regenerate: bool) -> list[JSONObject]:
+    stored = selectors.get_message(session_id, message["id"])
+    if stored is None or stored.role != message["role"]:
+        return [message]
+    if stored.role == "user":
+        return [_under_its_own_id(session_id, message, stored)]
+    return [message] if is_regenerate else _taken_apart(session_id, message)
+
+
+def _under_its_own_id(session_id: str, message: JSONObject, stored: StoredMessage) -> JSONObject:
+    """A message that was edited before: the page says its first id, and the shown path has it under another."""
+    if is_same_content(message, stored.to_ui()):
+        return message
+    others = set(selectors.siblings(session_id, [stored.id]).get(stored.id, ())) - {stored.id}
+    shown = selectors.path_page(session_id, limit=PATH_MESSAGES).messages if others else ()
+    same = next((m for m in shown if m.id in others and is_same_content(message, m.to_ui())), None)
+    return message if same is None else {**message, "id": same.id}
+
+
+def _taken_apart(session_id: str, message: JSONObject) -> list[JSONObject]:
+    """An answer and its continuations, one message on the page: the stored ones with what it says of their calls."""
+    answers = _answers_at_the_end(session_id)
+    begin = next((i for i, stored in enumerate(answers) if stored.id == message["id"]), None)
+    if begin is None or begin == len(answers) - 1:
+        return [message]
+    return [_part_of(message, stored) for stored in answers[begin:]]
+
+
+def _part_of(message: JSONObject, stored: StoredMessage) -> JSONObject:
+    calls = {part["toolCallId"] for part in stored.parts if "toolCallId" in part}
+    parts = [part for part in message["parts"] if part.get("toolCallId") in calls]
+    return {"id": stored.id, "role": "assistant", "parts": parts}
+
+
+def _answers_at_the_end(session_id: str) -> list[StoredMessage]:
+    """The assistant's messages with which the shown path ends: an answer and its continuations."""
+    path = selectors.path_page(session_id, limit=PATH_MESSAGES).messages
+    begin = max((i + 1 for i, message in enumerate(path) if message.role != "assistant"), default=0)
+    return path[begin:]
+
+
+def _extended(session_id: str, post: ChatPost, intake: Intake) -> Extended | None:
+    """The message that the SDK goes on writing to, when it asks for a continuation."""
+    last = post.last
+    if last is None or last["role"] != "assistant" or post.is_regenerate or not isinstance(intake, ClientArray):
+        return None
+    named = next((m for m in post.messages if m["id"] == post.message_id and m["role"] == "assistant"), last)
+    stored_in = [message["id"] for message in intake.messages[len(post.messages) - 1 :]]
+    return Extended(
+        message_id=named["id"],
+        session_id=session_id,
+        stored_in=(*stored_in, named["id"]),
+        pending=frozenset(_pending_calls(named)),
+    )
+
+
+def _pending_calls(message: JSONObject) -> list[str]:
+    settled = {"output-available", "output-error", "output-denied"}
+    calls = [part for part in message["parts"] if tool_name(part) and part.get("state") not in settled]
+    return [part["toolCallId"] for part in calls if isinstance(part.get("toolCallId"), str)]
+
+
+def _goes_on_from(session_id: str, turn: snapshots.TurnRef) -> tuple[JSONObject, ...]:
+    if turn.trigger is not TurnTrigger.CONTINUE:
+        return ()
+    return tuple(stored.to_ui() for stored in _answers_at_the_end(session_id) if stored.id != turn.assistant_id)

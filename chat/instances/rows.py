@@ -1,0 +1,130 @@
+"""The rows behind addresses: find, make, lock. Whether the asker may use the address was decided in `auth.py`."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from chat.agent.base import InstanceKey
+from chat.errors import InstanceNotFound
+from chat.instances.quota import check_instance_quota
+from chat.models import AgentInstance
+from sessions_app.messages.services import create_session
+
+
+def key_of(instance: AgentInstance) -> InstanceKey:
+    """The address of a row. No query, also for a sub-agent."""
+    owner_id = instance.owner_id
+    return InstanceKey(
+        owner_id=owner_id,
+        agent=instance.agent,
+        name=instance.name,
+        instance_id=instance.pk,
+        parent=parent_key(owner_id, instance.ancestors),
+    )
+
+
+def parent_key(owner_id: int | None, ancestors: Sequence[Sequence[str]]) -> InstanceKey | None:
+    """The address of the last of the instances above, as the column `ancestors` tells them."""
+    parent: InstanceKey | None = None
+    for agent, name in ancestors:
+        parent = InstanceKey(owner_id=owner_id, agent=agent, name=name, parent=parent)
+    return parent
+
+
+def path_of(key: InstanceKey) -> str:
+    """What stands behind `/agents/` in the URL of an address."""
+    lineage = (*key.ancestors, key)
+    return "/sub/".join(f"{quote(each.agent, safe='')}/{quote(each.name, safe='')}" for each in lineage)
+
+
+def lookup_of(key: InstanceKey, prefix: str = "") -> dict[str, Any]:
+    """Filter that finds the row of an address, and no other; `prefix` leads to the row, as in `instance__`.
+
+    A sub-agent is found through the rows above it, along the indexes of addresses.
+    """
+    found: dict[str, Any] = {}
+    at: InstanceKey | None = key
+    while at is not None:
+        found |= {f"{prefix}owner_id": at.owner_id, f"{prefix}agent": at.agent, f"{prefix}name": at.name}
+        prefix, at = f"{prefix}parent__", at.parent
+    return {**found, prefix.removesuffix("__"): None}
+
+
+def find_instance(key: InstanceKey, *, with_session: bool = False) -> AgentInstance | None:
+    """Find the row of an address, its session loaded if wanted; there is none before the first write."""
+    rows = AgentInstance.objects.filter(**lookup_of(key))
+    return (rows.select_related("session") if with_session else rows).first()
+
+
+def ensure_instance(key: InstanceKey, *, title: str = "", title_is_provisional: bool = False) -> AgentInstance:
+    """Find the row of an address, or make it with its first session, and those above it. Errors: `QuotaExceeded`."""
+    found = find_instance(key)
+    if found is not None:
+        return found
+    try:
+        return _make_instance(key, title, title_is_provisional)
+    except (IntegrityError, InstanceNotFound):
+        # Somebody else made it between our look and our insert, or deleted what it hangs below.
+        return _make_instance(key, title, title_is_provisional)
+
+
+@transaction.atomic
+def _make_instance(key: InstanceKey, title: str, title_is_provisional: bool) -> AgentInstance:
+    instance = find_instance(key)
+    if instance is None:
+        parent = None if key.parent is None else ensure_instance(key.parent)
+        _hold_lineage(parent)
+        check_instance_quota(key.owner_id)
+        instance = AgentInstance(
+            owner_id=key.owner_id,
+            parent=parent,
+            ancestors=[[above.agent, above.name] for above in key.ancestors],
+            agent=key.agent,
+            name=key.name,
+            title=title,
+            title_is_provisional=title_is_provisional,
+        )
+        instance.session = create_session(owner_id=key.owner_id, scope=instance.id)
+        instance.save(force_insert=True)
+    return instance
+
+
+def ensure_session(instance: AgentInstance) -> str:
+    """Id of the current session; where there is none, a new one. Inside a transaction that holds the row."""
+    if instance.session_id is None:
+        instance.session = create_session(owner_id=instance.owner_id, scope=instance.pk)
+        AgentInstance.objects.filter(pk=instance.pk).update(session=instance.session)
+    assert instance.session_id is not None
+    return instance.session_id
+
+
+def _hold_lineage(parent: AgentInstance | None) -> None:
+    """Lock the rows above a new one, root first, so that none of them is deleted without it. `InstanceNotFound`."""
+    if parent is not None:
+        _hold_lineage(parent.parent)
+        hold_instance(parent)
+
+
+def hold_instance(instance: AgentInstance) -> None:
+    """Lock the row until the transaction ends and read it afresh; nothing is counted. Errors: `InstanceNotFound`."""
+    if not AgentInstance.objects.filter(pk=instance.pk).update(generation=F("generation")):
+        raise InstanceNotFound()
+    instance.refresh_from_db()
+
+
+def lock_instance(instance: AgentInstance) -> AgentInstance:
+    """Lock the row until the transaction ends, count one more position, and read it afresh.
+
+    A conditional UPDATE locks on SQLite and on PostgreSQL alike.
+    """
+    changed = AgentInstance.objects.filter(pk=instance.pk).update(
+        turn_count=F("turn_count") + 1, active_at=timezone.now()
+    )
+    if not changed:
+        raise InstanceNotFound()
+    instance.refresh_from_db()
+    return instance

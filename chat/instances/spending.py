@@ -1,0 +1,67 @@
+"""What conversations cost, those of their sub-agents included. Reads only."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from chat.instances.addresses import MAX_HOPS
+from chat.models import AgentInstance
+from sessions_app.messages.usage import UsageSum, usage_of
+from sessions_app.models import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSpending:
+    """What a session has cost with the sub-agents of its conversation, and what it may cost."""
+
+    cost: Decimal
+    max_cost: Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What a conversation used: by itself, below it, and together."""
+
+    own: UsageSum
+    sub_agents: UsageSum
+    total: UsageSum
+
+
+def spending(instance: AgentInstance) -> Spending:
+    """What a conversation and its sub-agents used. Turns that run are not in it before they end."""
+    below = _below(instance.pk)
+    own = usage_of([instance.pk])
+    children = usage_of(below) if below else UsageSum()
+    total = UsageSum(
+        input_tokens=own.input_tokens + children.input_tokens,
+        output_tokens=own.output_tokens + children.output_tokens,
+        reasoning_tokens=own.reasoning_tokens + children.reasoning_tokens,
+        cached_tokens=own.cached_tokens + children.cached_tokens,
+        cost=own.cost + children.cost,
+        session_count=own.session_count + children.session_count,
+    )
+    return Spending(own=own, sub_agents=children, total=total)
+
+
+def session_spending(instance: AgentInstance, session_id: str) -> SessionSpending:
+    """What one session of the conversation has cost, and its limit. One query where there is no limit.
+
+    Sub-agents belong to the conversation, so what they cost counts for each of its sessions.
+    """
+    session = Session.objects.only("cost", "max_cost").filter(pk=session_id).first()
+    if session is None or session.max_cost is None:
+        return SessionSpending(cost=Decimal(0) if session is None else session.cost, max_cost=None)
+    below = _below(instance.pk)
+    children = usage_of(below).cost if below else Decimal(0)
+    return SessionSpending(cost=session.cost + children, max_cost=session.max_cost)
+
+
+def _below(instance_id: str) -> list[str]:
+    """The sub-agents of an instance and theirs: a query for each level."""
+    found: list[str] = []
+    edge = [instance_id]
+    for _ in range(MAX_HOPS):
+        edge = list(AgentInstance.objects.filter(parent_id__in=edge).values_list("pk", flat=True))
+        if not edge:
+            break
+        found += edge
+    return found

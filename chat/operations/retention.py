@@ -1,0 +1,78 @@
+"""What is removed after a while, by policy: logs of final turns, old journals, unclaimed files, ended tokens, fibers.
+
+Each policy is bounded in one go, safe to run at any time, twice, and in several processes. No word of a conversation is
+removed here, but for those of people whose account is gone.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from chat.access import api_tokens, sign_in
+from chat.conf_access import AccessSettings
+from chat.files import attachments
+from chat.models import Turn
+from chat.streams.database_log import prunable_segments, prune_segments
+from fibers.core.states import FiberStatus
+from fibers.models import FiberStep
+from fibers.recovery import sweep
+from sessions_app.messages.services import prune_unreached
+from sessions_app.transfer.import_session import prune_unfinished
+
+BATCH = 1_000
+_WENT_WELL = (FiberStatus.COMPLETED, FiberStatus.CANCELLED)
+_conf = AccessSettings()
+
+
+def old_steps() -> QuerySet[FiberStep]:
+    """Journal rows of turns that went well long ago; a failed turn keeps its own, as it may be run again."""
+    if not _conf.journal_days:
+        return FiberStep.objects.none()
+    before = timezone.now() - timedelta(days=_conf.journal_days)
+    turns = Turn.objects.filter(fiber__status__in=_WENT_WELL, fiber__finished_at__lt=before)
+    return FiberStep.objects.filter(fiber__in=turns.values("fiber"))
+
+
+def prune_journals() -> int:
+    """Remove some of the old journal rows. Returns how many."""
+    ids = list(old_steps().values_list("pk", flat=True)[:BATCH])
+    return FiberStep.objects.filter(pk__in=ids).delete()[0] if ids else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One kind of things. `count`: how many would go, nothing when not known; `prune`: remove some, say how many."""
+
+    name: str
+    count: Callable[[], int | None]
+    prune: Callable[[], int]
+
+
+POLICIES = (
+    Policy(name="streams", count=lambda: prunable_segments().count(), prune=prune_segments),
+    Policy(name="journals", count=lambda: old_steps().count(), prune=prune_journals),
+    Policy(name="files", count=partial(attachments.sweep_orphans, dry_run=True), prune=attachments.sweep_orphans),
+    Policy(name="tokens", count=partial(api_tokens.prune_tokens, dry_run=True), prune=api_tokens.prune_tokens),
+    Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
+    Policy(name="messages", count=lambda: None, prune=prune_unreached),
+    Policy(name="imports", count=lambda: None, prune=prune_unfinished),
+    Policy(name="fibers", count=lambda: None, prune=lambda: sweep().pruned),
+)
+
+
+def prune_all(policy: Policy, *, max_rounds: int = 10_000) -> Iterator[int]:
+    """Prune until nothing is left, yielding how many went in each round."""
+    for _ in range(max_rounds):
+        removed = policy.prune()
+        if not removed:
+            return
+        yield removed
+
+
+def tidy() -> dict[str, int]:
+    """One bounded round of every policy: what runs by itself from time to time. Returns how many went."""
+    return {policy.name: policy.prune() for policy in POLICIES}

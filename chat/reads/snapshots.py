@@ -1,0 +1,270 @@
+"""What sockets read: the transcript window, the turns that are under way, how a turn ended."""
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from chat.agent.base import InstanceKey
+from chat.conf import chat_settings
+from chat.core.wire.handshake import FailedTurn, FinishedTurn, InstanceView
+from chat.instances.rows import find_instance, lookup_of
+from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
+from chat.turns.state.active import turns_under_way
+from chat.turns.state.status import FINAL, TurnStatus, turn_status
+from fibers.core.states import RECOVERED, TERMINAL, FiberStatus
+from fibers.selectors import is_being_sealed
+from fibers.waits import RESUMED
+from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.messages import selectors
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRef:
+    """A turn as connections handle it."""
+
+    turn_id: str
+    session_id: str
+    request_id: str
+    position: int
+    generation: int  # of the conversation; a clear begins the next one
+    trigger: TurnTrigger
+    status: TurnStatus
+    has_begun: bool
+    is_recovering: bool
+    message_ids: tuple[str, ...]
+    assistant_id: str
+    error_text: str
+    is_follow_up: bool = False  # goes on by itself from answers to calls
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the turn has ended."""
+        return self.status in FINAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """An instance at one moment, for one user. `failed`: the last turn, if it failed and this user has not seen it."""
+
+    instance_id: str | None
+    session_id: str | None
+    last_position: int = 0  # of the newest turn
+    turns: tuple[TurnRef, ...] = ()  # of the current session, not ended, in order
+    failed: TurnRef | None = None
+    state: JSONValue = None
+    state_version: int = 0  # 0: none was ever stored
+
+    @property
+    def active(self) -> TurnRef | None:
+        """The turn that runs and has begun its stream."""
+        return next((turn for turn in self.turns if turn.has_begun), None)
+
+    @property
+    def waiting(self) -> tuple[TurnRef, ...]:
+        """Accepted turns that have not begun."""
+        return tuple(turn for turn in self.turns if not turn.has_begun)
+
+    def view(self, ended: TurnRef | None = None) -> InstanceView:
+        """What the handshake decides on. `ended` is the finished turn that an acknowledgement names."""
+        active = self.active
+        recovering = next((turn.request_id for turn in self.turns if turn.is_recovering), None)
+        finished: dict[str, FinishedTurn | FailedTurn] = {}
+        if ended is not None and ended.is_final:
+            finished[ended.request_id] = _finished(ended)
+        return InstanceView(
+            active=active.request_id if active else None,
+            accepted=tuple(turn.request_id for turn in self.waiting),
+            continuation=next((turn.request_id for turn in self.waiting if turn.is_follow_up), None),
+            terminal=_failed(self.failed) if self.failed else None,
+            recovering=recovering,
+            finished=finished,
+        )
+
+
+def _failed(turn: TurnRef) -> FailedTurn:
+    return FailedTurn(request_id=turn.request_id, text=turn.error_text, message_ids=turn.message_ids)
+
+
+def _finished(turn: TurnRef) -> FinishedTurn | FailedTurn:
+    if turn.status is TurnStatus.ERROR:
+        return _failed(turn)
+    return FinishedTurn(request_id=turn.request_id, message_ids=turn.message_ids)
+
+
+def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
+    """Read it: three queries, whatever the history."""
+    instance = find_instance(key)
+    if instance is None:
+        return Snapshot(instance_id=None, session_id=None)
+    under_way = [turn_ref(turn) for turn in turns_under_way(instance.pk) if turn.session_id == instance.session_id]
+    return Snapshot(
+        instance_id=instance.pk,
+        session_id=instance.session_id,
+        last_position=instance.turn_count,
+        turns=tuple(under_way),
+        failed=None if under_way else unseen_failure(instance, user_id),
+        state=instance.state,
+        state_version=instance.state_version,
+    )
+
+
+def unseen_failure(instance: AgentInstance, user_id: int) -> TurnRef | None:
+    """The last turn of the current session, if it failed and this user has not seen that."""
+    turns = Turn.objects.filter(instance=instance, session_id=instance.session_id).select_related("fiber")
+    last = turns.order_by("-position").first()
+    if last is None or last.generation != instance.generation:  # a clear came since
+        return None
+    ref = turn_ref(last)
+    if ref.status is not TurnStatus.ERROR or TurnSeen.objects.filter(turn=last, user_id=user_id).exists():
+        return None
+    return ref
+
+
+def find_turn(key: InstanceKey, *, request_id: str = "", turn_id: str = "") -> TurnRef | None:
+    """Find one turn of this instance, by request or by turn id; never another's."""
+    turn = (
+        Turn.objects.filter(
+            Q(request_id=request_id) if request_id else Q(pk=turn_id),
+            **lookup_of(key, "instance__"),
+        )
+        .select_related("fiber")
+        .first()
+    )
+    return None if turn is None else turn_ref(turn)
+
+
+def turns_after(key: InstanceKey, position: int) -> list[TurnRef]:
+    """Read the turns of the current session that were accepted after a position, ended ones too.
+
+    None from before the last clear.
+    """
+    instance = find_instance(key)
+    if instance is None:
+        return []
+    rows = Turn.objects.filter(instance=instance, session_id=instance.session_id, generation=instance.generation)
+    return [turn_ref(turn) for turn in rows.filter(position__gt=position).select_related("fiber").order_by("position")]
+
+
+def answer_of(turn_id: str) -> JSONObject | None:
+    """Read the stored answer of a turn; nothing when it said nothing or is gone."""
+    turn = Turn.objects.filter(pk=turn_id).first()
+    stored = selectors.get_message(turn.session_id, turn.assistant_id) if turn else None
+    return None if stored is None else stored.to_ui()
+
+
+def shown_message(key: InstanceKey, session_id: str, message_id: str) -> tuple[int, JSONObject] | None:
+    """Read one stored message of the instance's current session, after the number of its last change.
+
+    Nothing for messages of other sessions.
+    """
+    instance = find_instance(key, with_session=True)
+    if instance is None or instance.session is None or instance.session_id != session_id:
+        return None
+    stored = selectors.get_message(session_id, message_id)
+    return None if stored is None else (instance.session.change_seq, stored.to_ui())
+
+
+def is_final(turn_id: str) -> bool:
+    """Whether a turn has ended and what it left is stored (also when it is gone)."""
+    turn = (
+        Turn.objects.select_related("fiber")
+        .only("finished_at", "fiber__status", "fiber__fence")
+        .filter(pk=turn_id)
+        .first()
+    )
+    if turn is None or turn.fiber.status not in TERMINAL:
+        return turn is None
+    # A turn that lost its workers for good is stored by a fiber of its own, a moment later.
+    return turn.finished_at is not None or not is_being_sealed(turn.fiber.pk, turn.fiber.fence)
+
+
+def mark_seen(turn_id: str, user_id: int) -> None:
+    """Note that the user saw how a turn ended. Safe to call twice."""
+    TurnSeen.objects.bulk_create([TurnSeen(turn_id=turn_id, user_id=user_id)], ignore_conflicts=True)
+
+
+def transcript(session_id: str | None) -> list[JSONObject]:
+    """The window of the shown path, then the queued user messages, marked; also those that wait for nothing any more.
+
+    A message whose turn was stopped before it began gets its place with the next turn.
+    """
+    if session_id is None:
+        return []
+    found = window_of(session_id)
+    return marked(found, stopped_turns([message.turn_id for message in found if not message.placed]))
+
+
+def current_transcript(key: InstanceKey) -> list[JSONObject]:
+    """The transcript of an instance's current session; empty for one that does not exist yet."""
+    version = version_of(key)
+    return [] if version is None else transcript(version[0])
+
+
+def version_of(key: InstanceKey) -> tuple[str, int] | None:
+    """An instance's current session and the number of its last change. A transcript that is read later has it."""
+    instance = find_instance(key, with_session=True)
+    if instance is None or instance.session is None:
+        return None
+    return instance.session.pk, instance.session.change_seq
+
+
+def window_of(session_id: str) -> list[StoredMessage]:
+    """The messages of a transcript. Two queries."""
+    return selectors.window(
+        session_id, max_messages=chat_settings.window_messages, max_bytes=chat_settings.window_bytes
+    )
+
+
+def stopped_turns(turn_ids: Sequence[str]) -> set[str]:
+    """Which of these turns have ended. No query for none."""
+    ended = Turn.objects.filter(pk__in=turn_ids, fiber__status__in=TERMINAL)
+    return set(ended.values_list("pk", flat=True)) if turn_ids else set()
+
+
+def marked(messages: Sequence[StoredMessage], stopped: Set[str]) -> list[JSONObject]:
+    """Messages as clients get them: those without a place are `queued`, and `stopped` where their turn was."""
+    return [
+        message.to_ui() if message.placed else _queued(message.to_ui(), is_stopped=message.turn_id in stopped)
+        for message in messages
+    ]
+
+
+def _queued(message: JSONObject, *, is_stopped: bool) -> JSONObject:
+    marks = {"queued": True, "stopped": True} if is_stopped else {"queued": True}
+    return {**message, "metadata": {**(message.get("metadata") or {}), **marks}}
+
+
+def turn_ref(turn: Turn) -> TurnRef:
+    """Describe a turn. Needs its fiber loaded; no query."""
+    status = turn_status(turn.fiber.status, turn.fiber.reason)
+    return TurnRef(
+        turn_id=turn.pk,
+        session_id=turn.session_id,
+        request_id=turn.request_id,
+        position=turn.position,
+        generation=turn.generation,
+        trigger=TurnTrigger(turn.trigger),
+        status=status,
+        has_begun=turn.started_at is not None,
+        is_recovering=_is_recovering(turn),
+        message_ids=tuple(turn.options.get("answers", ())),
+        assistant_id=turn.assistant_id,
+        error_text=turn.error_text,
+        is_follow_up=turn.parent_id is not None,
+    )
+
+
+def _is_recovering(turn: Turn) -> bool:
+    """Whether a turn recovers from a crash: its worker is silent, or another worker continues it or is about to.
+
+    A turn that waits for something, or has waited, has lost nothing.
+    """
+    fiber = turn.fiber
+    if fiber.status == FiberStatus.PENDING:
+        return fiber.reason == RECOVERED
+    if fiber.status != FiberStatus.RUNNING:
+        return False
+    goes_on = fiber.attempt > 1 and fiber.reason != RESUMED
+    return goes_on or getattr(turn, "is_silent", False)

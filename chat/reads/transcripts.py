@@ -1,0 +1,320 @@
+"""What a client shows of a conversation: a page of the path, the queue, the running turn, the last failure. Reads only.
+
+Costs what the page costs: a fixed number of queries whatever the length of the history.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+
+from django.utils import timezone
+
+from chat.errors import InputInvalid, TurnNotFound
+from chat.models import AgentInstance, Turn
+from chat.turns.state.active import fibers_under_way, turns_under_way
+from chat.turns.state.compaction_queue import Compacting, compaction_state
+from chat.turns.state.status import TurnStatus, turn_status
+from fibers.core.states import TERMINAL, FiberStatus
+from fibers.models import Fiber, FiberStep
+from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.messages import selectors
+from thinkproject.kernel.consistent_read import consistent_read
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
+from tools_app.selectors import call_durations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnView:
+    """A turn as lists show it. Units: `duration_ms` from start to end, nothing while it runs.
+
+    `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id`, `since` and `until`. `retry`:
+    when the model is asked again, with `code`, `attempt`, `attempts` and `retry_at`.
+    """
+
+    id: str
+    request_id: str
+    status: str
+    trigger: str
+    position: int
+    assistant_id: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Decimal
+    step_count: int
+    duration_ms: int | None
+    error: JSONObject | None
+    waits: tuple[JSONObject, ...]
+    retry: JSONObject | None
+    accepted_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """A settled step of a turn. `summary`: its small facts."""
+
+    key: str
+    attempt: int
+    created_at: datetime
+    summary: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """A message in its place: `sibling_ids` oldest first with itself, `position` its index among them.
+
+    Units: `tool_ms` by call id, of calls that have ended.
+    """
+
+    message: StoredMessage
+    sibling_ids: list[str]
+    position: int
+    turn: TurnView | None
+    tool_ms: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order.
+
+    `has_more`: the path goes on above; `has_newer`: below. Then nothing is said to be queued. `leaf_id` ends the path
+    that the page is of, `shown_leaf_id` the one that the conversation shows. `version`: how often it changed.
+    """
+
+    session_id: str | None = None
+    version: int = 0
+    messages: list[MessageView] = field(default_factory=list)
+    queued: list[MessageView] = field(default_factory=list)
+    has_more: bool = False
+    has_newer: bool = False
+    leaf_id: str | None = None
+    shown_leaf_id: str | None = None
+    running: TurnView | None
+    failed: TurnView | None
+    compacting: Compacting  # a summary is on its way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOf:
+    """Which page of a path: before a message, around or after one; without any, the newest."""
+
+    before: str | None = None
+    around: str | None = None
+    after: str | None = None
+
+    def __post_init__(self) -> None:
+        if sum(value is not None for value in (self.before, self.around, self.after)) > 1:
+            raise InputInvalid("A page is before, around or after a message: one of the three.")
+
+
+def transcript(find: Callable[[], AgentInstance], page_of: PageOf | None = None, *, limit: int = 50) -> Transcript:
+    """A page of the conversation that `find` reads with its session, as all of it was at one moment.
+
+    A message of another branch is shown in that branch, which changes nothing of what others see.
+    Errors: `MessageNotFound`, and those of `find`.
+    """
+    # Between two queries a message may leave the queue for its place, and be in neither; an answer may end.
+    with consistent_read():
+        instance = find()
+        edge = _edge(instance)
+        if instance.session_id is None:
+            return Transcript(running=edge.running, failed=edge.failed, compacting=edge.compacting)
+        return _filled(instance, instance.session_id, edge, page_of or PageOf(), limit)
+
+
+def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: PageOf, limit: int) -> Transcript:
+    page = _page(session_id, wanted, limit)
+    families = selectors.siblings(session_id, [message.id for message in page.messages])
+    queued = [] if page.has_newer else selectors.queued(session_id)
+    turns = _turns(instance.id, [message.turn_id for message in [*page.messages, *queued]])
+    called = [message.turn_id for message in page.messages if message.turn_id and _has_calls(message)]
+    durations = call_durations(called) if called else {}
+    session = instance.session if wanted == PageOf() else None  # any other page may be of another branch
+    shown = selectors.Shown(page.leaf_id, session.change_seq) if session else selectors.shown(session_id)
+    return Transcript(
+        session_id=session_id,
+        version=shown.change_seq,
+        messages=[_view(message, families, turns, durations) for message in page.messages],
+        queued=[_alone(message, turns) for message in queued],
+        has_more=page.has_more,
+        has_newer=page.has_newer,
+        leaf_id=page.leaf_id,
+        shown_leaf_id=shown.leaf_id,
+        running=edge.running,
+        failed=edge.failed,
+        compacting=edge.compacting,
+    )
+
+
+def _page(session_id: str, page_of: PageOf, limit: int) -> selectors.Page:
+    if page_of.around is not None:
+        above = (limit - 1) // 2
+        return selectors.page_around(session_id, page_of.around, above=above, below=limit - 1 - above)
+    if page_of.after is not None:
+        page = selectors.page_around(session_id, page_of.after, above=0, below=limit)
+        return replace(page, messages=page.messages[1:], has_more=True)
+    return selectors.path_page(session_id, before=page_of.before, limit=limit)
+
+
+def turn_view_of(turn_id: str) -> TurnView:
+    """A turn as lists show it, read afresh."""
+    return turn_view(_turn(turn_id))
+
+
+def turn_end(turn_id: str) -> JSONObject:
+    """How a turn ended, for the last event of its stream; a turn that is gone counts as aborted."""
+    turn = Turn.objects.select_related("fiber").filter(pk=turn_id).first()
+    if turn is None:
+        return {"turn_id": turn_id, "outcome": TurnStatus.ABORTED.value, "error": None}
+    view = turn_view(turn)
+    return {
+        "turn_id": view.id,
+        "request_id": view.request_id,
+        "outcome": view.status,
+        "message_id": view.assistant_id,
+        "error": view.error,
+    }
+
+
+def turn_steps(turn: Turn) -> list[StepView]:
+    """Settled steps of a turn, in order: the small facts of each record, and how large the rest is."""
+    rows = FiberStep.objects.filter(fiber_id=turn.fiber_id).order_by("id")[:2_000]
+    return [
+        StepView(key=row.step_key, attempt=row.attempt, created_at=row.created_at, summary=summarise(row.value))
+        for row in rows
+    ]
+
+
+def summarise(value: JSONValue) -> JSONObject:
+    """The small facts of a step's record; of anything longer only its size."""
+    if not isinstance(value, dict):
+        value = {"value": value}
+    return {key: item if _is_small(item) else {"bytes": byte_size(item)} for key, item in value.items()}
+
+
+def turn_page(instance_id: str, *, before: int | None = None, limit: int = 50) -> list[TurnView]:
+    """Turns of a conversation, newest first, below a position."""
+    rows = Turn.objects.select_related("fiber").filter(instance_id=instance_id)
+    if before is not None:
+        rows = rows.filter(position__lt=before)
+    return [turn_view(turn) for turn in rows.order_by("-position")[:limit]]
+
+
+def turn_view(turn: Turn) -> TurnView:
+    """A turn as lists show it. Needs its fiber loaded."""
+    ended, begun = turn.finished_at, turn.started_at
+    status = turn_status(turn.fiber.status, turn.fiber.reason)
+    has_failed = status is TurnStatus.ERROR or bool(turn.error_text)
+    return TurnView(
+        id=turn.id,
+        request_id=turn.request_id,
+        status=status,
+        trigger=turn.trigger,
+        position=turn.position,
+        assistant_id=turn.assistant_id,
+        model=turn.model_name,
+        input_tokens=turn.input_tokens,
+        output_tokens=turn.output_tokens,
+        reasoning_tokens=turn.reasoning_tokens,
+        cached_tokens=turn.cached_tokens,
+        cost=turn.cost,
+        step_count=turn.step_count,
+        duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
+        error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
+        waits=_waits(turn.fiber),
+        retry=_retry(turn.retry) if status is TurnStatus.RUNNING else None,
+        accepted_at=turn.accepted_at,
+        started_at=begun,
+        finished_at=ended,
+    )
+
+
+def _waits(fiber: Fiber) -> tuple[JSONObject, ...]:
+    shown = ("kind", "label", "call_id", "since", "until")
+    is_parked = fiber.status == FiberStatus.PARKED
+    return tuple({name: wait.get(name) for name in shown} for wait in fiber.waits) if is_parked else ()
+
+
+def _retry(noted: JSONObject | None) -> JSONObject | None:
+    """The attempt that a turn waits to make; nothing once its time has come."""
+    if noted is None or (retry_at := datetime.fromisoformat(noted["retryAt"])) <= timezone.now():
+        return None
+    return {"code": noted["code"], "attempt": noted["attempt"], "attempts": noted["attempts"], "retry_at": retry_at}
+
+
+def _has_calls(message: StoredMessage) -> bool:
+    return any("toolCallId" in part for part in message.parts)
+
+
+def _view(
+    message: StoredMessage,
+    families: dict[str, list[str]],
+    turns: dict[str, TurnView],
+    durations: dict[str, dict[str, int]],
+) -> MessageView:
+    siblings = families.get(message.id, [message.id])
+    return MessageView(
+        message=message,
+        sibling_ids=siblings,
+        position=siblings.index(message.id),
+        turn=_answered_by(message, turns),
+        tool_ms=durations.get(message.turn_id, {}) if message.role == "assistant" else {},
+    )
+
+
+def _answered_by(message: StoredMessage, turns: dict[str, TurnView]) -> TurnView | None:
+    """The turn whose answer this is; a message that was added while it ran is not its answer."""
+    turn = turns.get(message.turn_id)
+    return turn if turn is not None and turn.assistant_id == message.id else None
+
+
+def _alone(message: StoredMessage, turns: dict[str, TurnView]) -> MessageView:
+    # A queued message names its turn, so that a client can take it back.
+    return MessageView(message=message, sibling_ids=[message.id], position=0, turn=turns.get(message.turn_id))
+
+
+def _turn(turn_id: str) -> Turn:
+    turn = Turn.objects.select_related("fiber").filter(pk=turn_id).first()
+    if turn is None:
+        raise TurnNotFound
+    return turn
+
+
+def _is_small(value: JSONValue) -> bool:
+    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 200)
+
+
+def _turns(instance_id: str, turn_ids: Iterable[str]) -> dict[str, TurnView]:
+    wanted = {turn_id for turn_id in turn_ids if turn_id}
+    rows = Turn.objects.select_related("fiber").filter(instance_id=instance_id, id__in=wanted) if wanted else ()
+    return {turn.id: turn_view(turn) for turn in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """What goes on at the end of a conversation."""
+
+    running: TurnView | None
+    failed: TurnView | None
+    compacting: Compacting
+
+
+def _edge(instance: AgentInstance) -> _Edge:
+    """The oldest turn under way, the newest final one when that one failed, and a summary that is on its way."""
+    fibers = fibers_under_way(instance.id)
+    under_way = turns_under_way(instance.id) if fibers else ()
+    here = (turn for turn in under_way if turn.session_id == instance.session_id)
+    live = next((turn for turn in here if turn.finished_at is None), None)
+    turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
+    final = turns.filter(fiber__status__in=TERMINAL).order_by("-position").first()
+    has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
+    return _Edge(
+        running=turn_view(live) if live else None,
+        failed=turn_view(final) if final and has_failed else None,
+        compacting=compaction_state(fibers, instance.session_id),
+    )

@@ -1,0 +1,243 @@
+"""What one connection is sent of a turn: its chunks, its transcript, its end.
+
+Chunks come from the log, the transcript and the end from the rows; nothing here waits for a turn.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from chat.agent.base import InstanceKey
+from chat.core.wire import frames
+from chat.core.wire.handshake import Action, to_frame
+from chat.core.wire.recent_set import RecentSet
+from chat.models import TurnTrigger
+from chat.reads import snapshots
+from chat.reads.snapshots import Snapshot, TurnRef
+from chat.realtime.recovery_notice import RecoveryNotice
+from chat.realtime.resume_memory import Told
+from chat.realtime.shared_transcripts import shared_transcripts
+from chat.streams.database_log import next_cold_offset
+from chat.streams.frame_cache import FrameCache
+from chat.streams.reader import read
+from chat.streams.records import Record
+from chat.turns.state.status import TurnStatus
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+
+_shared_frames = FrameCache()
+
+
+class Outbox:
+    """Sends to one connection. Nothing of a turn that was cleared away goes out but its `done` frame."""
+
+    def __init__(
+        self,
+        send: Callable[[str], Awaitable[None]],
+        key: InstanceKey,
+        user_id: int,
+        *,
+        label: str = "",
+        reads_pages: bool = False,
+    ) -> None:
+        """`reads_pages`: the client reads pages of the API as well, and asks which of both is older."""
+        self._send = send
+        self._key = key
+        self._user_id = user_id
+        self._told = Told(key, user_id, label)
+        self._reads_pages = reads_pages
+        self._has_path_to = RecentSet[str]()  # requests whose question this client has in its place
+        self._stopped = RecentSet[str]()  # requests that this connection stopped
+        self._cleared = RecentSet[str]()  # turns that were cleared away
+        self._updated: set[str] = set()  # messages of which this client was told a change since the last end
+        self.recovery = RecoveryNotice(send)
+        self._clears = 0
+        self.version: tuple[str, int] | None = None  # session and its last change, as this client was told it
+        self._reads = 0  # transcripts that were asked for, and which of them was sent last
+        self._sent_read = 0
+        self._shown_since: set[str] = set()  # answers that this client was shown live from the start after all of them
+
+    def may_have_crossed(self, listed: Iterable[str]) -> bool:
+        """Whether a transcript may still reach the client after it sent a request that lists these messages.
+
+        Frames arrive in order: a client that names an answer has received what was sent before that answer began.
+        """
+        return self._reads > 0 and self._shown_since.isdisjoint(listed)
+
+    def is_cleared(self, turn_id: str) -> bool:
+        """Whether the turn was cleared away: one more chunk would bring its message back for good."""
+        return turn_id in self._cleared
+
+    def clear(self, turns: Sequence[TurnRef], *, back: Sequence[TurnRef] = ()) -> None:
+        """The conversation was cleared, or another session is followed, and these turns are told no more.
+
+        `back`: turns of the session that is followed now, which may have been told before.
+        """
+        self._clears += 1
+        self.version = None  # the client has emptied its list by itself, or is about to
+        self._cleared.update(turn.turn_id for turn in turns)
+        self._cleared.discard(*(turn.turn_id for turn in back))
+
+    async def cleared(self) -> None:
+        """Say that somebody cleared the conversation."""
+        await self._send(frames.clear())
+
+    async def chunks(
+        self, turn: TurnRef, records: list[Record], *, is_replay: bool, is_held: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Send records of a log, as long as they may go out; live frames are built once and shared by all sockets."""
+        for record in records:
+            if turn.turn_id in self._cleared or is_held():
+                return
+            if is_replay:
+                await self._send(frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True))
+            else:
+                await self.recovery.went_on(turn.request_id)
+                await self._send(_shared_frames.frame(turn.turn_id, record, _live_frame(turn.request_id)))
+                if record.offset == 0 and self._sent_read == self._reads:
+                    self._shown_since.add(turn.assistant_id)
+        await self._told.note(turn.request_id)
+
+    async def replay(self, turn: TurnRef) -> None:
+        """Send the log of a turn that is over from its beginning."""
+        await self.chunks(turn, await read(turn.turn_id, 0), is_replay=True)
+
+    async def replay_complete(self, turn: TurnRef) -> None:
+        """Say that what follows is live, and what could not be said before: clients forget it with the replay."""
+        await self._send(frames.replay_complete(turn.request_id))
+        await self.recovery.replay_completed(turn.request_id)
+
+    async def transcript(self, *, connect: bool = False, unless_known: bool = False) -> list[JSONObject]:
+        """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
+
+        No transcript follows one that was asked for later: it might lack what the client has sent in between.
+        `unless_known`: nothing is sent to a client that was sent this version already.
+        """
+        self._reads += 1
+        read, clears = self._reads, self._clears
+        self._shown_since.clear()
+        found = await shared_transcripts.current(self._key)
+        if clears == self._clears and read > self._sent_read:
+            self._sent_read = read
+            if unless_known and found.version is not None and found.version == self.version:
+                return found.messages
+            self.version = found.version
+            # For the published clients a frame is as they know it.
+            await self._send(found.frame(connect=connect, with_version=self._reads_pages))
+        return found.messages
+
+    async def path_to(self, turn: TurnRef) -> None:
+        """Send the transcript before the replay of a turn whose path this client may not show.
+
+        Another tab may have asked, edited or asked again while this one was away. One that was told the beginning of
+        the same answer has the path, and would see what it has of the answer vanish for a moment.
+        """
+        if turn.request_id not in self._has_path_to:
+            self._has_path_to.add(turn.request_id)
+            await self.transcript(connect=True)
+
+    async def end_what_was_left(self, snapshot: Snapshot) -> None:
+        """Tell the end of the answer that this client was being told when its line was cut, if it has ended.
+
+        A failure that the user has not seen is told by the handshake, with its text; what the snapshot finds running,
+        by its delivery, also when it ends meanwhile.
+        """
+        request_id = await self._told.last()
+        self._has_path_to.add(request_id)
+        turn = await db(snapshots.find_turn, self._key, request_id=request_id) if request_id else None
+        told_elsewhere = {each.turn_id for each in (*snapshot.turns, snapshot.failed) if each is not None}
+        if turn is not None and turn.is_final and turn.turn_id not in told_elsewhere:
+            await self._send(frames.done(request_id, turn.status, message_ids=turn.message_ids, replay=True))
+
+    async def done(self, turn: TurnRef, outcome: TurnStatus) -> None:
+        """End a turn."""
+        await self._send(frames.done(turn.request_id, outcome, message_ids=turn.message_ids))
+
+    async def end(self, ended: TurnRef) -> None:
+        """The transcript and then the terminal frame, so that no late transcript wipes what a person sends next."""
+        failed = ended.status is TurnStatus.ERROR
+        # A turn that has begun may fail before its stream does, in a hook for instance.
+        in_stream = failed and ended.has_begun and await db(next_cold_offset, ended.turn_id) > 0
+        if in_stream:
+            text = ended.error_text
+            await self._send(frames.error(ended.request_id, text, done=False, message_ids=ended.message_ids))
+        messages = await self.transcript()
+        if failed and not in_stream:
+            await self._send(frames.error(ended.request_id, ended.error_text, message_ids=ended.message_ids))
+        else:
+            await self.done(ended, ended.status)
+        is_empty = all(message["id"] != ended.assistant_id for message in messages)
+        # Clients that saw `start` keep an empty message that is not stored; one that asked to go on from an answer
+        # begins the new message with a copy of its parts.
+        is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
+        # A call that was answered while the client was still told of it: at the end its own copy, without the answer,
+        # takes the place of what it was told.
+        was_updated = ended.assistant_id in self._updated
+        self._updated.clear()
+        is_odd = was_updated or is_copy or (is_empty and ended.has_begun and not failed)
+        if ended.has_begun and _ends_with_waiting(messages):
+            await self.transcript()
+        elif is_odd or ended.request_id in self._stopped:
+            await self.mend(ended)
+        if failed:
+            await db(snapshots.mark_seen, ended.turn_id, self._user_id)
+
+    async def stopped(self, turn: TurnRef, *, is_over: bool) -> None:
+        """The client stopped this turn and has not listened to it since: at its end it gets the answer as stored.
+
+        Its own copy, which it protects against transcripts, lacks what was under way to it when it stopped.
+        """
+        self._stopped.add(turn.request_id)
+        if is_over:
+            await self.mend(turn)
+
+    async def mend(self, turn: TurnRef) -> None:
+        """Put the client's copy of an answer right: as it is stored, or away."""
+        messages = (await shared_transcripts.current(self._key)).messages
+        answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
+        if answer is None:
+            await self.transcript()
+        else:
+            await self._send(frames.message_updated(answer))
+
+    async def message_updated(self, session_id: str, message_id: str) -> None:
+        """Send one stored message of the current session as it is now, unless it is gone."""
+        clears = self._clears
+        shown = await db(snapshots.shown_message, self._key, session_id, message_id)
+        if shown is not None and clears == self._clears:
+            change_seq, message = shown
+            if self.version == (session_id, change_seq - 1):  # of more than one change, others are still to be told
+                self.version = (session_id, change_seq)
+            self._updated.add(message_id)
+            await self._send(frames.message_updated(message))
+
+    async def actions(self, actions: list[Action]) -> None:
+        """Carry out what the handshake decided, where it is one frame."""
+        for action in actions:
+            text = to_frame(action)
+            if text is not None:
+                await self._send(text)
+
+    async def snapshot(self) -> Snapshot:
+        """Read the instance as it is now."""
+        return await db(snapshots.snapshot, self._key, self._user_id)
+
+    async def has_begun(self, turn: TurnRef) -> bool:
+        """Whether the turn had started, and was not only waiting; so for one that is gone."""
+        found = await self.find_turn(turn.turn_id)
+        return found is None or found.has_begun
+
+    async def find_turn(self, turn_id: str) -> TurnRef | None:
+        """Read one turn as it is now."""
+        return await db(snapshots.find_turn, self._key, turn_id=turn_id)
+
+
+def _ends_with_waiting(messages: list[JSONObject]) -> bool:
+    """Whether messages wait behind the answer, or waited until they were stopped.
+
+    Until its end clients keep the answer that they are being told at the end of their list, and put the next one behind
+    it: the list must end with the next question by then.
+    """
+    return bool(messages) and bool((messages[-1].get("metadata") or {}).get("queued"))
+
+
+def _live_frame(request_id: str) -> Callable[[Record], str]:
+    return lambda record: frames.chunk_frame(request_id, record.text, record.offset)

@@ -1,0 +1,182 @@
+"""Live sockets of this process: one look at the rows for all of them, in case a bell was lost or authority ended.
+
+Bells may be lost; this is where that is noticed. It costs a query for the turns of all instances with a socket here
+every few seconds, and a check of authority per socket every `THINK_AUTHORITY_SECONDS`, spread over time.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chat.agent.base import InstanceKey
+from chat.conf import chat_settings
+from chat.instances.rows import parent_key
+from chat.models import AgentInstance
+from thinkproject.kernel.aio import db
+
+if TYPE_CHECKING:
+    from chat.realtime.consumer import AgentConsumer
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+AUTHORITY_CHECKS = 4
+"""How many checks of authority run at a time."""
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the row of an instance counts: turns, states, and the changes of its current session."""
+
+    turns: int
+    states: int
+    session_id: str | None
+    change_seq: int | None
+
+
+class Connections:
+    """The sockets of this process. The watching task lives as long as there are any.
+
+    Each socket is checked in a task of its own: one that fails or that nobody reads holds up no other.
+    """
+
+    def __init__(self) -> None:
+        self._live: dict[AgentConsumer, float] = {}  # to when authority was checked last
+        self._checking: dict[tuple[str, AgentConsumer], asyncio.Task[None]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def add(self, consumer: "AgentConsumer") -> None:
+        """A socket came in."""
+        self._live[consumer] = time.monotonic()
+        if self._task is None or self._task.done():
+            self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    def discard(self, consumer: "AgentConsumer") -> None:
+        """A socket left. Safe to call twice."""
+        self._live.pop(consumer, None)
+
+    async def _watch(self) -> None:
+        while self._live:
+            await asyncio.sleep(LOOK_SECONDS)
+            self._check_authority()
+            # A database that is away for a moment, or a defect, must not end the watch.
+            _log_failures(await asyncio.gather(self._look(), return_exceptions=True))
+
+    async def _look(self) -> None:
+        by_key: dict[InstanceKey, list[AgentConsumer]] = {}
+        for consumer in self._live:
+            by_key.setdefault(consumer.key, []).append(consumer)
+        keys = list(by_key)
+        for begin in range(0, len(keys), _BATCH):
+            for key, counts in await db(_counts, keys[begin : begin + _BATCH]):
+                for consumer in by_key.get(key, ()):
+                    if _needs(consumer, counts):
+                        self._start("look", consumer, _tell(consumer, counts))
+
+    def _check_authority(self) -> None:
+        due = time.monotonic() - chat_settings.authority_seconds
+        for consumer, checked_at in list(self._live.items()):
+            if checked_at < due:
+                self._live[consumer] = time.monotonic()
+                self._start("authority", consumer, self._check(consumer))
+
+    async def _check(self, consumer: "AgentConsumer") -> None:
+        async with self._authority_checks:
+            if consumer in self._live:
+                await consumer.check_authority()
+
+    def _start(self, what: str, consumer: "AgentConsumer", work: Coroutine[Any, Any, None]) -> None:
+        """Check one socket, unless the same check of it has not ended yet."""
+        if (what, consumer) in self._checking:
+            work.close()
+            return
+        task = asyncio.get_running_loop().create_task(work)
+        self._checking[what, consumer] = task
+        task.add_done_callback(lambda done: self._checked(what, consumer, done))
+
+    def _checked(self, what: str, consumer: "AgentConsumer", task: "asyncio.Task[None]") -> None:
+        self._checking.pop((what, consumer), None)
+        if not task.cancelled():
+            _log_failures([task.exception()])
+
+
+def _log_failures(outcomes: Sequence[BaseException | None]) -> None:
+    for error in outcomes:
+        if error is not None:
+            logger.error("watch failed", extra={"action": "watch_failed"}, exc_info=error)
+
+
+def _needs(consumer: "AgentConsumer", counts: Counts) -> bool:
+    """Whether a connection may have missed something."""
+    delivery = consumer.delivery
+    if delivery is None:
+        return False
+    is_elsewhere = consumer.session_id is not None and consumer.session_id != counts.session_id
+    is_late = delivery.heard.up_to < counts.turns or consumer.state_version < counts.states
+    return is_elsewhere or is_late or (delivery.is_idle and _is_behind(delivery.outbox.version, counts))
+
+
+async def _tell(consumer: "AgentConsumer", counts: Counts) -> None:
+    """Tell one connection what it has not heard of."""
+    delivery = consumer.delivery
+    if delivery is not None and consumer.session_id is not None and consumer.session_id != counts.session_id:
+        await consumer.follow_current()
+    if delivery is not None and delivery.heard.up_to < counts.turns:
+        await consumer.look(counts.turns)
+    if consumer.state_version < counts.states:
+        await consumer.tell_state()
+    # Turns tell the transcript by themselves; what changed without one, and was not told, is a bell that was lost.
+    if delivery is not None and delivery.is_idle and _is_behind(delivery.outbox.version, counts):
+        delivery.path.note()
+
+
+def _is_behind(told: tuple[str, int] | None, counts: Counts) -> bool:
+    """Whether a client that was told a transcript has not been told a change of the session."""
+    if told is None or counts.session_id is None or counts.change_seq is None:
+        return False
+    return told[0] != counts.session_id or told[1] < counts.change_seq
+
+
+def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, Counts]]:
+    """How many turns, states and changes each of these instances has had, and perhaps some others.
+
+    One query for the roots, one for the sub-agents of each depth. Lists cost a tenth of what as many alternatives cost
+    to build, and idle sockets have this asked all day long.
+    """
+    by_depth: dict[int, list[InstanceKey]] = {}
+    for key in keys:
+        by_depth.setdefault(len(key.ancestors), []).append(key)
+    found: list[tuple[InstanceKey, Counts]] = []
+    for same in by_depth.values():
+        rows = AgentInstance.objects.filter(**_lists(same))
+        address = ("owner_id", "agent", "name", "ancestors")
+        counts = ("turn_count", "state_version", "session_id", "session__change_seq")
+        for owner, agent, name, above, *row in rows.values_list(*address, *counts):
+            parent = parent_key(owner, above)
+            found.append((InstanceKey(owner_id=owner, agent=agent, name=name, parent=parent), Counts(*row)))
+    return found
+
+
+def _lists(keys: list[InstanceKey]) -> dict[str, Any]:
+    """Filter for addresses of one depth: a list for each column of them and of the rows above."""
+    found: dict[str, Any] = {}
+    prefix = ""
+    level: list[InstanceKey] = keys
+    while level:
+        found[f"{prefix}owner_id__in"] = {key.owner_id for key in level}
+        found[f"{prefix}agent__in"] = {key.agent for key in level}
+        found[f"{prefix}name__in"] = {key.name for key in level}
+        prefix, level = f"{prefix}parent__", [key.parent for key in level if key.parent is not None]
+    return {**found, prefix.removesuffix("__"): None}
+
+
+connections = Connections()

@@ -1,0 +1,77 @@
+"""Which answer a client was being told last, so that it learns how that ended when its line was cut.
+
+Published clients that look on keep a half-told answer over a reconnect until they are told its end, also where another
+path is shown by then. Nothing in the protocol says what a client holds, but it keeps a label of its own (`_pk` in the
+socket's query). The entries are in Django's cache for a day; with one that is lost the half stays on screen until its
+path is shown again or the page is loaded.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from django.core.cache import cache
+from redis.exceptions import RedisError
+
+from chat.agent.base import InstanceKey
+from chat.instances.notifications import group_of
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import fingerprint
+
+logger = logging.getLogger(__name__)
+
+KEEP_SECONDS = 86_400
+MAX_LABEL = 64
+_OURS = frozenset({"_pk", "_list", "token"})
+
+
+class Told:
+    """The memory of one client at one instance; empty for ever when the client has no label."""
+
+    def __init__(self, key: InstanceKey, user_id: int, label: str) -> None:
+        self._name = f"think.told.{fingerprint([group_of(key), str(user_id), label])}" if label else ""
+        self._noted = ""
+
+    async def note(self, request_id: str) -> None:
+        """The client is being told this answer. Costs nothing when that is known."""
+        if self._name and request_id != self._noted:
+            self._noted = request_id
+            try:
+                await db(cache.set, self._name, request_id, KEEP_SECONDS)
+            except (RedisError, OSError):
+                logger.warning("not noted", extra={"action": "told_not_noted"})
+
+    async def last(self) -> str:
+        """The request whose answer the client was told last; empty when that is not known."""
+        if not self._name:
+            return ""
+        try:
+            return str(await db(cache.get, self._name, ""))
+        except (RedisError, OSError):
+            logger.warning("not known", extra={"action": "told_not_known"})
+            return ""
+
+
+def client_label(scope: dict[str, Any]) -> str:
+    """The label that a client keeps over its reconnects; empty when it has none, or none that can be believed."""
+    label = _query(scope).get("_pk", "")
+    return label if len(label) <= MAX_LABEL else ""
+
+
+def client_query(scope: dict[str, Any]) -> Mapping[str, str]:
+    """What a client wrote into its address for the agent, the first value of each name; empty when it is too much."""
+    return {name: value for name, value in _query(scope).items() if name not in _OURS}
+
+
+def follows_list(scope: dict[str, Any]) -> bool:
+    """Whether a client shows the list of conversations and wants to be told of its changes (`_list=1`)."""
+    return _query(scope).get("_list") == "1"
+
+
+def _query(scope: dict[str, Any]) -> dict[str, str]:
+    text = scope.get("query_string", b"").decode("latin-1")
+    try:
+        return {name: values[0] for name, values in parse_qs(text, max_num_fields=100).items()}
+    except ValueError:  # too many fields
+        return {}

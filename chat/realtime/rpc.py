@@ -1,0 +1,89 @@
+"""The calls of one connection: each runs beside the others and beside the chat, and is answered when it ends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from chat.agent.base import Connection, InstanceKey
+from chat.agent.callables import CallableInfo, StreamResult, find_callable
+from chat.agent.invocation import call, stream
+from chat.agent.registry import get_agent_class
+from chat.core.wire import frames
+from chat.errors import AgentNotFound, CallRefused
+from chat.runtime.agent_factory import make_agent
+from chat.runtime.state import asked_by
+from chat.user_code.calls import developers_code
+from thinkproject.kernel.errors import ThinkError
+
+MAX_CALLS = 32
+"""How many calls of one connection may run at a time; more are refused."""
+
+
+class Calls:
+    """Runs what a client calls. Closing the connection cancels what runs: nobody is there for the answer."""
+
+    def __init__(
+        self,
+        key: InstanceKey,
+        connection: Connection,
+        send: Callable[[str], Awaitable[None]],
+        tell_state: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._key = key
+        self._connection = connection
+        self._send = send
+        self._tell_state = tell_state
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, frame: frames.Rpc) -> None:
+        """Begin a call, or refuse it at once."""
+        try:
+            info = find_callable(get_agent_class(self._key.agent), frame.method)
+            if len(self._tasks) >= MAX_CALLS:
+                raise CallRefused(f"Too many calls at a time: at most {MAX_CALLS}")
+        except (AgentNotFound, CallRefused) as error:
+            await self._send(frames.rpc_error(frame.id, error.message))
+            return
+        task = asyncio.create_task(self._run(frame, info))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Cancel what runs."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, frame: frames.Rpc, info: CallableInfo) -> None:
+        with asked_by(self._key, self._connection) as asking:
+            try:
+                with developers_code(info.attribute):
+                    answer = await self._answer(frame, info)
+            except ThinkError as error:  # of the developer's own, clients learn that it failed
+                answer = frames.rpc_error(frame.id, error.message)
+        if asking.has_set_state:  # who called sees the new state before the result, whatever way the bell takes
+            await self._tell_state()
+        await self._send(answer)
+
+    async def _answer(self, frame: frames.Rpc, info: CallableInfo) -> str:
+        agent = make_agent(self._key)
+        if not info.is_streaming:
+            result = await call(agent, info, frame.args)
+            return frames.rpc_ok(frame.id) if result is None else _encoded(frame.id, result)
+        end = frames.rpc_ok(frame.id)
+        has_result = False
+        async for item in stream(agent, info, frame.args):
+            if has_result:
+                raise CallRefused(f"Method {info.name} went on after its result")
+            if isinstance(item, StreamResult):
+                end, has_result = _encoded(frame.id, item.value), True
+            else:
+                await self._send(_encoded(frame.id, item, done=False))
+        return end
+
+
+def _encoded(call_id: str, result: object, *, done: bool = True) -> str:
+    try:
+        return frames.rpc_ok(call_id, result, done=done)
+    except (TypeError, ValueError) as error:
+        raise CallRefused(f"Result is not JSON-serializable: {error}") from error

@@ -1,0 +1,294 @@
+"""Deliver turns to one connection: each from its log to its `done` frame, one after another.
+
+A connection hears of a turn when it is accepted, and is told in the order of acceptance, whatever order the bells
+arrive in. What may go out live is the handshake's decision; what a turn said is the log's; how it ended is the row's.
+What is sent, and when it must not be, is the outbox's.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import NoReturn
+
+from chat.core.wire.handshake import Handshake
+from chat.core.wire.recent_set import RecentSet
+from chat.models import TurnTrigger
+from chat.reads import snapshots
+from chat.reads.snapshots import TurnRef
+from chat.realtime.frame_sender import Outbox
+from chat.realtime.path_changes import PathChanges
+from chat.streams.reader import follow
+from chat.streams.records import CaughtUp, Reset
+from chat.turns.state.status import TurnStatus
+from thinkproject.kernel.aio import db
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 2.0
+"""How often a delivery that waits looks at the row by itself: a lost bell costs no more than this."""
+
+
+class Heard:
+    """Which turns of an instance a connection knows of, by position: everything up to one, and some above it."""
+
+    def __init__(self) -> None:
+        self.up_to = 0
+        self._above: set[int] = set()
+
+    def __contains__(self, position: int) -> bool:
+        return position <= self.up_to or position in self._above
+
+    def add(self, position: int) -> None:
+        """This one is known."""
+        self._above.add(position)
+        while self.up_to + 1 in self._above:
+            self.add_up_to(self.up_to + 1)
+
+    def add_up_to(self, position: int) -> None:
+        """All up to this one are known."""
+        self.up_to = max(self.up_to, position)
+        self._above = {above for above in self._above if above > self.up_to}
+
+
+class Delivery:
+    """The turns of one connection. `tell` and `settle` are cheap and may be called twice for the same turn."""
+
+    def __init__(self, outbox: Outbox, handshake: Handshake, *, give_up: Callable[[], Awaitable[None]]) -> None:
+        self.outbox = outbox
+        self.heard = Heard()
+        self._give_up = give_up
+        self._handshake = handshake
+        self.untold: dict[int, TurnRef] = {}  # by position: those whose end is still to come, some of them over already
+        self._own = RecentSet[str]()  # requests that this connection sent
+        self._ended = RecentSet[str]()
+        self._ending: set[str] = set()  # of those, the ones whose end is being sent out of turn
+        self._changed = asyncio.Event()
+        self._current: TurnRef | None = None
+        self._restart = asyncio.Event()
+        self._acknowledged = RecentSet[str]()
+        self.path = PathChanges(self._changed)  # shown while no turn is delivered: the end of a turn shows the path
+        self._task = asyncio.create_task(self._serve_or_give_up())
+
+    async def close(self) -> None:
+        """Stop. The turns go on without this connection."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    def tell(self, turn: TurnRef) -> None:
+        """A turn was accepted: deliver it when its time comes."""
+        self.heard.add(turn.position)
+        if turn.turn_id in self._ended or turn.position in self.untold:
+            return
+        self.untold[turn.position] = turn
+        self._changed.set()
+
+    async def accepted(self, turn: TurnRef, *, listed: Iterable[str]) -> None:
+        """This connection's own request was accepted; it listed these messages.
+
+        A transcript that crossed the request on its way has wiped the new message from the client's list, or will, and
+        the answer would then stand above its question. So a newer one is sent before the answer begins, unless the
+        request shows that nothing was under way. An edit has an id of ours which the client does not know.
+        """
+        self._own.add(turn.request_id)
+        has_crossed = turn.trigger is TurnTrigger.SUBMIT and self.outbox.may_have_crossed(listed)
+        if has_crossed or turn.trigger is TurnTrigger.EDIT:
+            await self.outbox.transcript()
+        self.tell(turn)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no turn is told or waits to be."""
+        return self._current is None and not self.untold
+
+    def is_delivering(self, turn: TurnRef) -> bool:
+        """Whether the end of this turn is still to be sent, or being sent."""
+        current = self._current
+        is_current = current is not None and current.turn_id == turn.turn_id
+        return is_current or turn.position in self.untold or turn.turn_id in self._ending
+
+    def acknowledged(self, turn: TurnRef) -> None:
+        """The client wants the replay of a turn that runs: once more from the beginning, then live."""
+        self.tell(turn)
+        self._acknowledged.add(turn.request_id)
+        if self._current is not None and self._current.turn_id == turn.turn_id:
+            self._restart.set()  # another one goes on: it must not be said twice
+
+    async def settle(self, turn_id: str) -> None:
+        """A turn ended. One that waits behind another is ended here; the current one by its own delivery."""
+        self._changed.set()
+        waiting = next((t for t in self.untold.values() if t.turn_id == turn_id), None)
+        if waiting is not None and waiting is not self._current:
+            ended = await self.outbox.find_turn(turn_id)
+            if ended is not None and ended.is_final and not ended.has_begun:
+                self._forget(waiting)
+                self._ending.add(turn_id)
+                await self.outbox.end(ended)
+                self._ending.discard(turn_id)
+
+    async def clear(self, generation: int, *, is_own: bool = False) -> None:
+        """The conversation was cleared, and is of this generation now; turns of earlier ones end here.
+
+        Nothing of them may follow but their `done` frames. A client that clears in mid-stream gets the empty transcript
+        too: chunks that were under way to it then have brought the message back.
+        """
+        gone = (turn for turn in self.untold.values() if turn.generation < generation)
+        turns = sorted(gone, key=lambda turn: turn.position)
+        current = self._current
+        self.outbox.clear(turns)
+        for turn in turns:
+            self._forget(turn)  # before anything is awaited: each of them ends here and nowhere else
+        self._restart.set()
+        released = self._handshake.cleared(turn.request_id for turn in turns)
+        if not is_own:
+            await self.outbox.cleared()
+        await self.outbox.actions(released)
+        for turn in turns:
+            has_begun = turn is current and await self.outbox.has_begun(turn)
+            await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
+        if is_own and turns:
+            await self.outbox.transcript()
+
+    async def follow(self, turns: Sequence[TurnRef], *, last_position: int) -> None:
+        """Another session is the current one: end here what was told of the former, show the path, tell its turns.
+
+        The turns that are left go on by themselves; a client that comes back to their session gets them from their
+        beginning.
+        """
+        kept = {turn.turn_id for turn in turns}
+        left = sorted((t for t in self.untold.values() if t.turn_id not in kept), key=lambda turn: turn.position)
+        current = self._current
+        self.outbox.clear(left, back=turns)
+        for turn in left:
+            self._forget(turn)
+        self._restart.set()
+        self._ended.discard(*kept)
+        self.heard.add_up_to(last_position)
+        await self.outbox.actions(self._handshake.left(turn.request_id for turn in left))
+        for turn in left:
+            has_begun = turn is current and await self.outbox.has_begun(turn)
+            await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
+        await self.outbox.transcript()
+        for turn in turns:
+            self.tell(turn)
+
+    def _forget(self, turn: TurnRef) -> None:
+        self.untold.pop(turn.position, None)
+        self._ended.add(turn.turn_id)
+
+    async def _serve_or_give_up(self) -> None:
+        [failure] = await asyncio.gather(self._serve(), return_exceptions=True)
+        logger.error("delivery failed", exc_info=failure, extra={"action": "delivery_failed"})
+        await self._give_up()
+
+    async def _serve(self) -> NoReturn:
+        while True:
+            self._changed.clear()
+            if not self.untold:
+                if self.path.take():
+                    await self.outbox.transcript(unless_known=True)
+                else:
+                    await self.path.wait()
+                continue
+            turn = self.untold[min(self.untold)]
+            self._current = turn
+            try:
+                await self._serve_turn(turn)
+            finally:
+                self._current = None
+            self._forget(turn)
+
+    async def _serve_turn(self, turn: TurnRef) -> None:
+        await self._wait_for_begin(turn)
+        while turn.turn_id not in self._ended:
+            self._restart.clear()
+            content = asyncio.ensure_future(self._serve_content(turn))
+            restart = asyncio.ensure_future(self._restart.wait())
+            try:
+                await asyncio.wait({content, restart}, return_when=asyncio.FIRST_COMPLETED)
+                is_over = content.done()
+                if is_over:
+                    content.result()
+            finally:
+                content.cancel()
+                restart.cancel()
+                await asyncio.gather(content, restart, return_exceptions=True)
+            if is_over:
+                await self._finish(turn)
+                return
+
+    async def _wait_for_begin(self, turn: TurnRef) -> None:
+        """Wait for the first record of the log or the end of the turn; then offer it to a connection that waits."""
+        if not turn.has_begun:  # a long log need not be read to know that there is one
+            async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
+                async for event in events:
+                    if not isinstance(event, CaughtUp):
+                        break
+        if turn.turn_id in self._ended:
+            return
+        await self.outbox.actions(self._handshake.stream_started(turn.request_id))
+        await self._refresh_path(turn)
+
+    async def _refresh_path(self, turn: TurnRef) -> None:
+        """An edit, a new answer and a submission change the path when they start.
+
+        Their sender gets it as well: a transcript that crossed the request shows the former answer.
+        """
+        changes_path = turn.trigger in {TurnTrigger.EDIT, TurnTrigger.PROGRAM, TurnTrigger.REGENERATE}
+        if changes_path and self._handshake.may_get_live(turn.request_id):
+            await self.outbox.transcript()
+
+    async def _serve_content(self, turn: TurnRef) -> None:
+        if not self._handshake.may_get_live(turn.request_id):
+            await _wait(self._is_over(turn), self._changed)
+            return
+        is_replay = turn.request_id in self._acknowledged
+        if is_replay:
+            await self.outbox.path_to(turn)
+        async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
+            async for event in events:
+                if self.outbox.is_cleared(turn.turn_id):
+                    return
+                if isinstance(event, list):
+                    is_held = partial(self._is_held, turn)
+                    await self.outbox.chunks(turn, event, is_replay=is_replay, is_held=is_held)
+                    if is_held():
+                        await _wait(self._is_over(turn), self._changed)
+                        return
+                elif isinstance(event, Reset):
+                    is_replay = True  # from the beginning: a client begins a replayed message afresh
+                elif is_replay:
+                    is_replay = False
+                    await self.outbox.replay_complete(turn)
+
+    def _is_held(self, turn: TurnRef) -> bool:
+        """Whether a stream that goes out live was offered since: what is live now would come before its beginning.
+
+        A client's own request goes on: clients do not acknowledge what they never stopped listening to.
+        """
+        return turn.request_id not in self._own and not self._handshake.may_get_live(turn.request_id)
+
+    def _is_over(self, turn: TurnRef) -> Callable[[], Awaitable[bool]]:
+        async def is_over() -> bool:
+            return turn.turn_id in self._ended or await db(snapshots.is_final, turn.turn_id)
+
+        return is_over
+
+    async def _finish(self, turn: TurnRef) -> None:
+        ended = await self.outbox.find_turn(turn.turn_id)
+        if ended is None or turn.turn_id in self._ended:
+            return  # the conversation was deleted or cleared under our feet
+        self._forget(turn)  # from here on a clear does not end it a second time
+        await self.outbox.end(ended)
+        view = (await self.outbox.snapshot()).view()
+        await self.outbox.actions(self._handshake.settled(turn.request_id, view))
+
+
+async def _wait(is_over: Callable[[], Awaitable[bool]], changed: asyncio.Event) -> None:
+    """Send nothing until a turn ends. An acknowledgement cancels this and starts over with a replay."""
+    while not await is_over():
+        changed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(changed.wait(), POLL_SECONDS)

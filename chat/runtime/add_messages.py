@@ -1,0 +1,107 @@
+"""Messages that come into a conversation without a turn: imports, notes, context. Nobody is asked for an answer."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from chat.agent.base import InstanceKey
+from chat.agent.registry import get_agent_class
+from chat.agent.think import Think
+from chat.errors import InputInvalid, TurnConflict
+from chat.files import attachments
+from chat.instances.notifications import group_of, ring_on_commit
+from chat.instances.quota import count_added, recount_if_due
+from chat.instances.rows import ensure_instance, ensure_session, hold_instance, lock_instance
+from chat.models import AgentInstance, Turn
+from chat.turns.admission.oversized import fit_message
+from chat.turns.state.active import turns_under_way
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.messages import selectors
+from sessions_app.messages.services import append_messages, update_message
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
+
+
+def add_messages(
+    key: InstanceKey,
+    messages: Sequence[JSONObject],
+    *,
+    parent: str | Leaf | None = Leaf.ACTIVE,
+    is_upsert: bool = False,
+) -> list[str]:
+    """Store messages of any role in one chain and show the path to the last; returns their ids in order.
+
+    Known ones stay as they are, or get the new content with `is_upsert`; their place never changes. While a turn runs,
+    what goes to the end of the path comes between its question and its answer.
+    Durability: all or nothing, told to clients on commit. Errors: `MessageNotFound` for an unknown parent,
+    `MessageInvalid`, `AttachmentInvalid`, `QuotaExceeded`, `AgentNotFound`, `TurnConflict`.
+    """
+    if not issubclass(get_agent_class(key.agent), Think):
+        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+    taken = [_take(key.owner_id, message) for message in messages]
+    prepared = [message for message, _ in taken]
+    recount_if_due(key.owner_id, prepared)
+    with transaction.atomic():
+        instance = lock_instance(ensure_instance(key))
+        session_id = ensure_session(instance)
+        if instance.owner_id is not None:
+            attachments.bind(instance.owner_id, [file_id for _, ids in taken for file_id in ids], instance)
+        known = selectors.find_messages(session_id, [message["id"] for message in prepared])
+        new = [message for message in prepared if message["id"] not in known]
+        count_added(instance.owner_id, new)
+        turn = _running(instance) if parent is Leaf.ACTIVE else None
+        append_messages(session_id, new, after=parent, turn_id="" if turn is None else turn.pk)
+        if is_upsert:
+            for message in prepared:
+                if message["id"] in known:
+                    update_message(session_id, message["id"], _with_content(message))
+        ring_on_commit(group_of(key), {"type": "transcript.changed"})
+    return list(dict.fromkeys(message["id"] for message in prepared))
+
+
+def edit_answer(key: InstanceKey, message_id: str, message: JSONObject, *, shows: bool) -> tuple[str, str | None]:
+    """Put another answer beside one, as its sibling; returns its id and the end of the path that is shown now.
+
+    With `shows` the path goes on from it; else what is shown stays, unless the old answer ended the path. Nothing that
+    follows the old one is moved or lost. Told to clients on commit. Errors: `InputInvalid` for a message that is no
+    answer in its place, `MessageInvalid`, `TurnConflict`.
+    """
+    if not issubclass(get_agent_class(key.agent), Think):
+        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+    taken, file_ids = _take(key.owner_id, {**message, "id": new_id("msg"), "role": "assistant"})
+    recount_if_due(key.owner_id, [taken])
+    with transaction.atomic():
+        instance = ensure_instance(key)
+        hold_instance(instance)
+        session_id = ensure_session(instance)
+        target = selectors.get_message(session_id, message_id)
+        if target is None or target.role != "assistant" or not target.placed:
+            raise InputInvalid(f"There is no answer {message_id!r} in this conversation.")
+        if instance.owner_id is not None:
+            attachments.bind(instance.owner_id, file_ids, instance)
+        count_added(instance.owner_id, [taken])
+        is_last = selectors.leaf_id(session_id) == target.id
+        append_messages(session_id, [taken], after=target.parent_id, shows=shows or is_last)
+        ring_on_commit(group_of(key), {"type": "transcript.changed"})
+        return taken["id"], selectors.leaf_id(session_id)
+
+
+def _take(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
+    """The message with an id, its files in storage, small enough for a row; and the ids of its attachments."""
+    named = {**message, "id": message.get("id") or new_id("msg"), "role": message.get("role", "user")}
+    if owner_id is None or not isinstance(named.get("parts"), list):
+        return named, []  # the session says what is wrong with it
+    adopted, file_ids = attachments.adopt_files(owner_id, named) if named["role"] == "user" else (named, [])
+    fitted, original_ids = fit_message(owner_id, adopted, is_vital=True)
+    return fitted, [*file_ids, *original_ids]
+
+
+def _with_content(message: JSONObject) -> Any:
+    return lambda _stored: message
+
+
+def _running(instance: AgentInstance) -> Turn | None:
+    """The turn that has begun in the current session and has not ended."""
+    begun = turns_under_way(instance.pk).filter(started_at__isnull=False, finished_at=None)
+    return begun.filter(session_id=instance.session_id, generation=instance.generation).first()

@@ -1,0 +1,171 @@
+"""An instance as server code holds it: talk to it, stop it, read it, without a socket.
+
+    answer = await AgentHandle(key).chat("Summarise this.", on_event=print)
+
+The turn is an ordinary one: stored, streamed to every connected client, durable. The caller may go away; the turn goes
+on.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from chat.agent.base import Agent, InstanceKey
+from chat.agent.context_verbs import ContextVerbs
+from chat.agent.registry import is_served
+from chat.agent.session_verbs import SessionVerbs
+from chat.agent.verbs import HasPorts, SubmissionVerbs, TurnVerbs, to_message
+from chat.errors import AgentNotFound, TurnFailed
+from chat.instances.addresses import MAX_HOPS, is_name
+from chat.instances.config import load_config, save_config
+from chat.instances.notifications import turn_group
+from chat.instances.waiting import wait_until
+from chat.reads import snapshots
+from chat.runtime.agent_factory import ChatDatabaseHost, context_of
+from chat.runtime.turn_callbacks import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
+from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.admission.intake import Program
+from chat.turns.execution.persistence import response_key
+from chat.turns.state.parking import answer_wait
+from chat.turns.state.status import TurnStatus
+from fibers.core.states import TERMINAL
+from fibers.selectors import find_by_key
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+__all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
+
+
+class StreamCallback(Protocol):
+    """What a caller of `chat` may implement; each method may be sync or async, and may be missing.
+
+    `on_start(request_id)` first; `on_event(text)` per chunk, its JSON; then `on_done()` once the answer is stored, or
+    `on_error(text)`. After a stop neither comes. `on_reset()`: the log was lost, the chunks come again from the first.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatResult:
+    """How a turn ended. `message` is the stored answer, `None` when nothing was said."""
+
+    request_id: str
+    turn_id: str
+    status: TurnStatus
+    message: JSONObject | None
+    error: str | None = None
+
+
+class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
+    """One instance, with the verbs of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
+
+    def __init__(self, key: InstanceKey) -> None:
+        self.key = key
+
+    @property
+    def _ports(self) -> HasPorts:
+        return ChatDatabaseHost(self.key)
+
+    @property
+    def context(self) -> ContextVerbs:
+        """The context blocks of the conversation, to read and write."""
+        return context_of(self.key)
+
+    def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
+        """Give a sub-agent of this instance, made by its first message. Code of the server asks no `sub_agents`.
+
+        Errors: `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
+        """
+        route = agent if isinstance(agent, str) else agent.route_name()
+        if not is_served(route) or not is_name(name) or len(self.key.ancestors) >= MAX_HOPS:
+            raise AgentNotFound(f"There can be no sub-agent {route!r} of the name {name!r} here.")
+        return AgentHandle(self.key.below(route, name))
+
+    async def chat(
+        self,
+        message: str | JSONObject,
+        callback: Any = None,
+        *,
+        signal: asyncio.Event | None = None,
+        waits_for_hook: bool = True,
+    ) -> ChatResult:
+        """Say something and wait for the answer; returns after `on_chat_response` has run.
+
+        Shape: a text, or a UI message of role user. `callback`: see `StreamCallback`. Setting `signal` stops the turn;
+        what was said is kept. A hook that calls this must not wait for the hooks behind it.
+        Errors: `NestedTurn` from inside a turn of the same instance; `TurnFailed` when the turn fails and the callback
+        has no `on_error`.
+        """
+        refuse_nesting(self.key)
+        request_id = new_id("req")
+        request = TurnRequest(
+            intake=Program(messages=[to_message(message)]),
+            request_id=request_id,
+            is_stopped=signal is not None and signal.is_set(),
+        )
+        turn_id = (await db(admit, self.key, request)).turn.pk
+        await call_back(callback, "on_start", request_id)
+        async with stopping_on(signal, turn_id):
+            await deliver(turn_id, callback)
+        ended = await how_it_ended(self.key, turn_id)
+        if waits_for_hook:
+            await _wait_for_hook(turn_id)
+        result = ChatResult(
+            request_id=request_id,
+            turn_id=turn_id,
+            status=ended.status,
+            message=await self._answer(turn_id),
+            error=ended.error_text or None,
+        )
+        await self._settle(callback, result)
+        return result
+
+    async def cancel_chat(self, request_id: str) -> bool:
+        """Stop a turn by its request id; `False` when there is none that runs."""
+        turn = await db(snapshots.find_turn, self.key, request_id=request_id)
+        return turn is not None and await db(cancel_turn, turn.turn_id)
+
+    async def answer_wait(self, call_id: str, value: JSONValue = None, *, wait: str) -> bool:
+        """Answer what a tool's call waits for; see `ToolContext.wait`. `wait` is the key that it gave, or its kind.
+
+        Durability: committed when this returns. False when it was answered before or its time is over.
+        Errors: `CallNotFound`.
+        """
+        return await db(lambda: answer_wait(self.key, call_id, value, wait=wait))
+
+    async def clear(self) -> None:
+        """Empty the conversation."""
+        await db(clear_instance, self.key)
+
+    async def configure(self, config: Any) -> None:
+        """Store the instance's private configuration, as its own `configure` does. Errors: `ConfigInvalid`."""
+        await db(save_config, self.key, config)
+
+    async def get_config(self) -> Any:
+        """Read the instance's private configuration, as its own `get_config` does. Errors: `ConfigInvalid`."""
+        return await db(load_config, self.key)
+
+    async def messages(self) -> list[JSONObject]:
+        """Read the shown path, queued messages last."""
+        return await db(snapshots.current_transcript, self.key)
+
+    async def _answer(self, turn_id: str) -> JSONObject | None:
+        return await db(snapshots.answer_of, turn_id)
+
+    async def _settle(self, callback: Any, result: ChatResult) -> None:
+        if result.status is TurnStatus.COMPLETED:
+            await call_back(callback, "on_done")
+        elif result.status is TurnStatus.ERROR:
+            if not hasattr(callback, "on_error"):
+                raise TurnFailed(result.error or "")
+            await call_back(callback, "on_error", result.error)
+
+
+async def _wait_for_hook(turn_id: str) -> None:
+    """Wait until the response hook's fiber, if there is one, has ended."""
+
+    async def has_ended() -> bool:
+        fiber = await db(find_by_key, response_key(turn_id))
+        return fiber is None or fiber.status in TERMINAL
+
+    await wait_until(has_ended, group=turn_group(turn_id))

@@ -1,0 +1,71 @@
+"""From the address that a URL asks for to the address of an instance: the classes on the way are asked.
+
+Denies by default: a class says with `sub_agents` which classes may be opened below it, its hook may refuse some of
+them, and whatever is unknown or refused is the same `AgentNotFound`. Asked when somebody connects, not for each frame.
+"""
+
+import inspect
+import logging
+
+from chat.agent.base import Agent, InstanceKey
+from chat.agent.registry import get_agent_class, is_served
+from chat.errors import AgentNotFound, AgentUnavailable
+from chat.instances.addresses import Address, is_name
+from chat.runtime.agent_factory import make_agent
+from chat.user_code.calls import AgentCodeFailed, decide, developers_code
+from thinkproject.kernel.aio import user_code
+from thinkproject.kernel.errors import ThinkError
+
+logger = logging.getLogger(__name__)
+
+_DEFAULT = Agent.__dict__["resolve_name"].__func__
+
+
+async def resolve(user_id: int, address: Address) -> InstanceKey:
+    """Give the address that answers this user's URL. Reads only what the developers' hooks read; writes nothing.
+
+    Errors: `AgentNotFound` for a sub-agent that is unknown or refused, `AgentUnavailable` when a hook failed.
+    """
+    try:
+        key = InstanceKey(
+            owner_id=user_id, agent=address.agent, name=await _named(address.agent, address.name, user_id)
+        )
+        for hop in address.hops:
+            await _admit(key, hop.agent, hop.name)
+            key = key.below(hop.agent, await _named(hop.agent, hop.name, user_id))
+    except AgentCodeFailed as error:  # logged where it happened
+        raise AgentUnavailable from error
+    return key
+
+
+async def _named(agent: str, name: str, user_id: int) -> str:
+    if not is_served(agent):  # an instance whose class is gone is read under its own name
+        return name
+    resolving = get_agent_class(agent).resolve_name
+    with developers_code("resolve_name"):
+        if inspect.iscoroutinefunction(resolving):
+            found = await resolving(name, user_id)
+        elif getattr(resolving, "__func__", None) is _DEFAULT:
+            found = name
+        else:
+            found = await user_code(resolving, name, user_id)
+        if not isinstance(found, str) or not is_name(found):
+            raise TypeError(f"resolve_name of {agent!r} must return a name, not {found!r}")
+    return found
+
+
+async def _admit(parent: InstanceKey, agent: str, name: str) -> None:
+    """Ask the class above whether clients may open this sub-agent. Errors: `AgentNotFound`."""
+    declared = get_agent_class(parent.agent).sub_agents
+    known = {each if isinstance(each, str) else each.route_name() for each in declared}
+    if agent not in known or not is_served(agent):
+        raise AgentNotFound
+    try:
+        allowed = await decide(make_agent(parent), "on_before_sub_agent", agent, name)
+    except AgentCodeFailed:
+        raise
+    except ThinkError as error:
+        logger.info("sub-agent refused", extra={"action": "sub_agent_refused", "agent": agent, "code": error.code})
+        raise AgentNotFound from error
+    if allowed is False:
+        raise AgentNotFound

@@ -1,0 +1,245 @@
+"""Several histories in one instance: made, chosen, renamed, removed. One is current, and its row says which.
+
+Sockets are told by a bell and read the rows again. Whether the asker may do it was decided before.
+"""
+
+from django.db import transaction
+
+from chat.agent.base import InstanceKey
+from chat.agent.registry import get_agent_class, is_served
+from chat.agent.session_verbs import KeptSession
+from chat.agent.think import Think
+from chat.errors import InputInvalid, QuotaExceeded
+from chat.instances.notifications import group_of, ring_on_commit
+from chat.instances.rows import ensure_instance, find_instance, hold_instance, key_of
+from chat.models import AgentInstance, Turn
+from chat.turns.admission.admission import clear_instance, stopping
+from chat.turns.state.deletion import delete_turns
+from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.errors import SessionNotFound
+from sessions_app.messages import selectors, services, sessions
+from sessions_app.messages.sessions import SessionInfo
+from sessions_app.models import Session
+from thinkproject.kernel.aio import db
+
+MAX_LISTED = 200
+MAX_SESSIONS = 1_000
+MAX_HISTORY = 10_000
+SWITCHED = "session.switched"
+
+
+def keeps_sessions(agent: str) -> bool:
+    """Whether a class keeps several histories in an instance; one that is not served any more keeps none."""
+    found = get_agent_class(agent) if is_served(agent) else None
+    return found is not None and issubclass(found, Think) and found.keeps_sessions
+
+
+def kept_sessions(instance: AgentInstance, *, is_archived: bool | None = None) -> list[KeptSession]:
+    """Histories of an instance: pinned ones first, then the most recently changed. One query."""
+    found = sessions.session_list(scope=instance.pk, is_archived=is_archived, limit=MAX_LISTED)
+    return [to_kept(info, instance.session_id) for info in found]
+
+
+def kept_session(instance: AgentInstance, session_id: str) -> KeptSession:
+    """One of them. Errors: `SessionNotFound`, also for a history of another instance."""
+    return to_kept(_info(instance, session_id), instance.session_id)
+
+
+def create_session(key: InstanceKey, name: str = "") -> KeptSession:
+    """Make an empty history and make it the current one. An instance that this makes has no other.
+
+    Errors: `InputInvalid` when the class does not keep several, `QuotaExceeded`, `AgentNotFound`.
+    """
+    _require_several(key)
+    with transaction.atomic():
+        is_first = find_instance(key) is None
+        instance = ensure_instance(key)
+        hold_instance(instance)
+        if is_first and instance.session_id is not None:
+            services.rename_session(instance.session_id, name)
+            return kept_session(instance, instance.session_id)
+        check_session_quota(instance)
+        made = services.create_session(owner_id=instance.owner_id, scope=instance.pk, name=name)
+        choose(instance, made.pk)
+    return kept_session(instance, made.pk)
+
+
+def check_session_quota(instance: AgentInstance) -> None:
+    """Look whether there is room for one more; exact where the caller holds the instance's row.
+
+    Errors: `QuotaExceeded`.
+    """
+    if not has_room_for_sessions(instance):
+        raise too_many_sessions()
+
+
+def has_room_for_sessions(instance: AgentInstance, *, spare: int = 1) -> bool:
+    """Whether so many more histories would still be within the limit."""
+    at = MAX_SESSIONS - spare
+    return not Session.objects.filter(scope=instance.pk)[at : at + 1].exists()
+
+
+def too_many_sessions() -> QuotaExceeded:
+    """The error beyond the limit."""
+    return QuotaExceeded(f"A conversation keeps {MAX_SESSIONS} histories; delete some first.")
+
+
+def switch_session(key: InstanceKey, session_id: str) -> None:
+    """Make a history the current one. Choosing the current one changes nothing.
+
+    Errors: `SessionNotFound`, `InputInvalid` when the class does not keep several.
+    """
+    _require_several(key)
+    with transaction.atomic():
+        instance = _held(key)
+        _info(instance, session_id)
+        if instance.session_id != session_id:
+            choose(instance, session_id)
+
+
+def rename_session(key: InstanceKey, session_id: str, name: str) -> None:
+    """Give a history a name. Errors: `SessionNotFound`."""
+    _info(_found(key), session_id)
+    services.rename_session(session_id, name)
+
+
+def delete_session(key: InstanceKey, session_id: str) -> None:
+    """Stop the turns of a history and remove it with what belongs to them; the others are left alone.
+
+    Durability: one transaction; a runner that still writes finds its rows gone and stops. Errors: `SessionNotFound`,
+    `InputInvalid` when the class does not keep several.
+    """
+    _require_several(key)
+    _info(_found(key), session_id)
+    with stopping(key, queued_reason="deleted", session_of=lambda _instance: session_id) as instance:
+        _info(instance, session_id)
+        delete_turns(Turn.objects.filter(instance=instance, session_id=session_id))
+        if instance.session_id == session_id:
+            choose(instance, None)
+        services.delete_session(session_id)
+
+
+def choose(instance: AgentInstance, session_id: str | None) -> None:
+    """Make a session of the instance current, or none, and tell. Inside a transaction that holds the row."""
+    AgentInstance.objects.filter(pk=instance.pk).update(session_id=session_id)
+    instance.session_id = session_id
+    ring_on_commit(group_of(key_of(instance)), {"type": SWITCHED})
+
+
+def to_kept(info: SessionInfo, current_id: str | None) -> KeptSession:
+    """A session as the verbs and the API give it."""
+    return KeptSession(
+        id=info.id,
+        name=info.name,
+        is_current=info.id == current_id,
+        parent_id=info.parent_id,
+        message_count=info.path_length,
+        summary=info.summary,
+        created_at=info.created_at,
+        updated_at=info.updated_at,
+        pinned_at=info.pinned_at,
+        archived_at=info.archived_at,
+        model_name=info.model_name,
+        input_tokens=info.input_tokens,
+        output_tokens=info.output_tokens,
+        reasoning_tokens=info.reasoning_tokens,
+        cached_tokens=info.cached_tokens,
+        cost=info.cost,
+        max_cost=info.max_cost,
+        auto_compaction=info.auto_compaction,
+    )
+
+
+class DatabaseSessions:
+    """Histories of one instance, for the verbs."""
+
+    def __init__(self, key: InstanceKey) -> None:
+        self.key = key
+
+    async def all(self) -> list[KeptSession]:
+        """Read them; none before the first write."""
+        return await db(_all, self.key)
+
+    async def create(self, name: str) -> KeptSession:
+        """Make one and make it current."""
+        return await db(create_session, self.key, name)
+
+    async def switch(self, session_id: str) -> None:
+        """Make one current."""
+        await db(switch_session, self.key, session_id)
+
+    async def rename(self, session_id: str, name: str) -> None:
+        """Give one a name."""
+        await db(rename_session, self.key, session_id, name)
+
+    async def delete(self, session_id: str) -> None:
+        """Stop its turns and remove it."""
+        await db(delete_session, self.key, session_id)
+
+
+class DatabaseHistory:
+    """The current history of one instance, for the verbs."""
+
+    def __init__(self, key: InstanceKey) -> None:
+        self.key = key
+
+    async def messages(self, leaf_id: str | None) -> list[StoredMessage]:
+        """Read the path to a message, or the shown one."""
+        return await db(_messages, self.key, leaf_id)
+
+    async def count(self) -> int:
+        """Count the messages of all branches."""
+        return await db(_count, self.key)
+
+    async def clear(self) -> None:
+        """Stop its turns and forget its messages."""
+        await db(_clear, self.key)
+
+
+def _all(key: InstanceKey) -> list[KeptSession]:
+    instance = find_instance(key)
+    return [] if instance is None else kept_sessions(instance)
+
+
+def _messages(key: InstanceKey, leaf_id: str | None) -> list[StoredMessage]:
+    instance = find_instance(key)
+    if instance is None or instance.session_id is None:
+        return []
+    leaf = Leaf.ACTIVE if leaf_id is None else leaf_id
+    return selectors.model_history(instance.session_id, leaf=leaf, max_messages=MAX_HISTORY)
+
+
+def _count(key: InstanceKey) -> int:
+    instance = find_instance(key)
+    return 0 if instance is None or instance.session_id is None else sessions.message_count(instance.session_id)
+
+
+def _clear(key: InstanceKey) -> None:
+    if find_instance(key) is not None:
+        clear_instance(key)
+
+
+def _require_several(key: InstanceKey) -> None:
+    if not keeps_sessions(key.agent):
+        raise InputInvalid(f"Agent {key.agent!r} keeps one history; set keeps_sessions in its class for more.")
+
+
+def _found(key: InstanceKey) -> AgentInstance:
+    instance = find_instance(key)
+    if instance is None:
+        raise SessionNotFound("This conversation has no histories yet.")
+    return instance
+
+
+def _held(key: InstanceKey) -> AgentInstance:
+    instance = _found(key)
+    hold_instance(instance)
+    return instance
+
+
+def _info(instance: AgentInstance, session_id: str) -> SessionInfo:
+    found = None if "\0" in session_id else sessions.find_info(session_id, scope=instance.pk)
+    if found is None:
+        raise SessionNotFound(f"There is no history {session_id!r} in this conversation.")
+    return found

@@ -1,0 +1,102 @@
+"""The synced state of an instance: one JSON value, stored under a version, told to every client.
+
+Whoever changes it comes through here: a client's frame in a web process, `set_state` in a hook, tool or callable.
+Shape: any JSON of at most `THINK_STATE_BYTES`. The newest write wins; clients are told in the order of the versions.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import F
+
+from chat.agent.base import Agent, Connection, InstanceKey, StateSource
+from chat.conf import chat_settings
+from chat.errors import StateRefused
+from chat.instances.notifications import group_of, ring_on_commit
+from chat.instances.rows import ensure_instance
+from chat.models import AgentInstance
+from chat.user_code.calls import decide, observe
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONValue, byte_size
+
+logger = logging.getLogger(__name__)
+
+REJECTED = "State update rejected"
+READ_ONLY = "Connection is readonly"
+
+
+@dataclass(slots=True, kw_only=True)
+class Asking:
+    """A client for which code runs, and whether that code has set the client's instance's state."""
+
+    key: InstanceKey
+    connection: Connection
+    has_set_state: bool = False
+
+
+_asking: ContextVar[Asking | None] = ContextVar("think_asking", default=None)
+
+
+@contextmanager
+def asked_by(key: InstanceKey, connection: Connection) -> Iterator[Asking]:
+    """What is done inside is done for this client: where it may not set its instance's state, nothing inside may."""
+    asking = Asking(key=key, connection=connection)
+    token = _asking.set(asking)
+    try:
+        yield asking
+    finally:
+        _asking.reset(token)
+
+
+async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, origin: str = "") -> None:
+    """Ask whether the client may, validate, store and tell a state, then run the hook.
+
+    Durability: stored when this returns. `origin` labels the connection that has it already. Errors: `StateRefused`;
+    then nothing has changed.
+    """
+    _check_size(value)
+    try:
+        is_read_only = await _is_read_only(agent)
+        if not is_read_only:
+            await decide(agent, "validate_state_change", value, source)
+    except ThinkError as error:  # whatever the developer's code raised: its words stay on the server
+        logger.info("state refused", extra={"action": "state_refused", "agent": agent.key.agent, "source": source})
+        raise StateRefused(REJECTED) from error
+    if is_read_only:
+        raise StateRefused(READ_ONLY)
+    await db(_store, agent.key, value, origin)
+    asking = _asking.get()
+    if asking is not None and asking.key == agent.key:
+        asking.has_set_state = True
+    await observe(agent, "on_state_changed", value, source)
+
+
+async def _is_read_only(agent: Agent) -> bool:
+    asking = _asking.get()
+    if asking is None or asking.key != agent.key:
+        return False
+    return bool(await decide(agent, "is_read_only", asking.connection))
+
+
+def _check_size(value: JSONValue) -> None:
+    try:
+        size = byte_size(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StateRefused(f"State is not JSON: {error}") from error
+    limit = chat_settings.state_bytes
+    if size > limit:
+        raise StateRefused(f"State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
+
+
+@transaction.atomic
+def _store(key: InstanceKey, value: JSONValue, origin: str) -> None:
+    instance = ensure_instance(key)
+    AgentInstance.objects.filter(pk=instance.pk).update(state=value, state_version=F("state_version") + 1)
+    instance.refresh_from_db(fields=["state_version"])
+    changed = {"type": "state.changed", "version": instance.state_version, "origin": origin}
+    ring_on_commit(group_of(key), changed)

@@ -1,0 +1,170 @@
+"""Turns that code starts, on the database: the port behind the verbs of agents and handles."""
+
+import asyncio
+import inspect
+import logging
+from typing import Any
+
+from chat.agent.base import InstanceKey
+from chat.agent.verbs import SKIPPED, SavedTurn, WordsFunction, to_messages
+from chat.instances.notifications import group_of
+from chat.instances.rows import ensure_instance, find_instance
+from chat.instances.waiting import wait_until
+from chat.runtime.add_messages import add_messages
+from chat.runtime.turn_callbacks import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
+from chat.turns.admission.admission import Admission, TurnRequest, admit, cancel_turn, give_input
+from chat.turns.admission.intake import Continue, Program
+from chat.turns.admission.tool_answers import has_pending_interaction
+from chat.turns.state import input_reservation
+from chat.turns.state.active import turns_under_way
+from chat.turns.state.compaction_queue import request_compaction
+from chat.turns.state.status import TurnStatus
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.messages import selectors
+from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
+
+logger = logging.getLogger(__name__)
+
+
+class DatabaseTurns:
+    """Turns of one conversation."""
+
+    def __init__(self, key: InstanceKey) -> None:
+        self.key = key
+
+    async def run(
+        self,
+        words: list[JSONObject] | WordsFunction | None,
+        *,
+        body: JSONObject | None = None,
+        callback: Any = None,
+        signal: asyncio.Event | None = None,
+    ) -> SavedTurn:
+        """Run a turn and wait for its end. Errors: `NestedTurn`."""
+        refuse_nesting(self.key)
+        is_stopped = signal is not None and signal.is_set()
+        if is_stopped and callable(words):
+            return SavedTurn(request_id="", status=TurnStatus.ABORTED)
+        request = await self._request(words, body, is_stopped=is_stopped)
+        if request is None:
+            return SKIPPED
+        admission = await db(admit, self.key, request)
+        await call_back(callback, "on_start", request.request_id)
+        async with stopping_on(signal, admission.turn.pk):
+            if callable(words):
+                await self._say(admission, words)
+            await deliver(admission.turn.pk, callback)
+        return await self._end(admission, callback)
+
+    async def _request(
+        self, words: list[JSONObject] | WordsFunction | None, body: JSONObject | None, *, is_stopped: bool
+    ) -> TurnRequest | None:
+        request_id = new_id("req")
+        if words is None:
+            last_body = await db(_body_of_answered, self.key)
+            if last_body is None:
+                return None
+            chosen = last_body if body is None else body
+            return TurnRequest(intake=Continue(), request_id=request_id, body=chosen, is_stopped=is_stopped)
+        if callable(words):
+            return TurnRequest(intake=Program(messages=()), request_id=request_id, awaits_input=True)
+        return TurnRequest(intake=Program(messages=words), request_id=request_id, is_stopped=is_stopped)
+
+    async def _say(self, admission: Admission, function: WordsFunction) -> None:
+        """Wait for the turn's place, call the function, give what it says. A turn without words is stopped."""
+        turn = admission.turn
+        if not await input_reservation.wait_for_place(turn.pk):
+            return
+        is_given = False
+        try:
+            await db(input_reservation.announce, turn.pk)
+            now = await db(_messages, turn.session_id)
+            async with asyncio.timeout(input_reservation.FUNCTION_SECONDS):
+                said = await _called(function, now)
+            await db(give_input, self.key, turn, to_messages(said))
+            is_given = True
+        finally:
+            if not is_given:
+                await db(cancel_turn, turn.pk)
+
+    async def _end(self, admission: Admission, callback: Any) -> SavedTurn:
+        ended = await how_it_ended(self.key, admission.turn.pk)
+        if ended.status is TurnStatus.COMPLETED:
+            await call_back(callback, "on_done")
+        elif ended.status is TurnStatus.ERROR:
+            await call_back(callback, "on_error", ended.error_text)
+        return SavedTurn(request_id=ended.request_id, status=ended.status, error=ended.error_text or None)
+
+    async def add(self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool) -> list[str]:
+        """Store messages without a turn."""
+        return await db(lambda: add_messages(self.key, messages, parent=parent, is_upsert=is_upsert))
+
+    async def stop(self, request_id: str | None, reason: str | None) -> bool:
+        """Stop one turn by its request id, or all; false when there was nothing to stop."""
+        turn_ids = await db(_turns_to_stop, self.key, request_id)
+        stopped = [turn_id for turn_id in turn_ids if await db(cancel_turn, turn_id)]
+        if stopped and reason:
+            extra = {"action": "turns_aborted", "turn_ids": stopped, "reason": reason}
+            logger.info("turns aborted", extra=extra)
+        return bool(stopped)
+
+    async def has_pending_interaction(self) -> bool:
+        """Whether a call of the shown path waits for a person or a client."""
+        return await db(has_pending_interaction, self.key)
+
+    async def compact(self, instructions: str) -> str:
+        """Ask for a compaction, behind the turns that wait."""
+        return await db(_compact, self.key, instructions)
+
+    async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
+        """Wait until nothing runs, waits or is pending; false when that takes longer."""
+        refuse_nesting(self.key)
+
+        async def is_stable() -> bool:
+            return await db(_is_stable, self.key)
+
+        return await wait_until(is_stable, group=group_of(self.key), timeout_seconds=timeout_seconds)
+
+
+def _compact(key: InstanceKey, instructions: str) -> str:
+    return request_compaction(ensure_instance(key), instructions=instructions)
+
+
+async def _called(function: WordsFunction, messages: list[JSONObject]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(messages)
+    said = await user_code(function, messages)
+    return await said if inspect.isawaitable(said) else said
+
+
+def _messages(session_id: str) -> list[JSONObject]:
+    return [message.to_ui() for message in selectors.model_history(session_id)]
+
+
+def _body_of_answered(key: InstanceKey) -> JSONObject | None:
+    """Custom fields of the last request, if the conversation ends with an answer; else nothing."""
+    instance = find_instance(key)
+    if instance is None or instance.session_id is None:
+        return None
+    page = selectors.path_page(instance.session_id, limit=1)
+    if not page.messages or page.messages[-1].role != "assistant":
+        return None
+    body: JSONObject = instance.last_body
+    return body
+
+
+def _turns_to_stop(key: InstanceKey, request_id: str | None) -> list[str]:
+    instance = find_instance(key)
+    if instance is None:
+        return []
+    turns = turns_under_way(instance.pk)
+    if request_id is not None:
+        turns = turns.filter(request_id=request_id)
+    return list(turns.values_list("pk", flat=True))
+
+
+def _is_stable(key: InstanceKey) -> bool:
+    instance = find_instance(key)
+    return instance is None or not (turns_under_way(instance.pk).exists() or has_pending_interaction(key))

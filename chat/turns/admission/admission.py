@@ -1,0 +1,370 @@
+"""Admission: accept or refuse a turn in one transaction. Accepted means committed.
+
+Every entry (socket, API, program, continuation) comes through `admit`. It locks the instance's row, decides, stores the
+new message unplaced, writes the turn and its fiber, and on commit one task is sent and one doorbell rings.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from django.db import IntegrityError, transaction
+
+from chat.agent.base import InstanceKey
+from chat.agent.registry import get_agent_class
+from chat.agent.think import Think
+from chat.core.durable_names import TURN_FIBER
+from chat.errors import InputInvalid, TurnConflict
+from chat.files import attachments
+from chat.instances.notifications import group_of, notify_waiters, ring_on_commit
+from chat.instances.quota import count_added, recount_if_due
+from chat.instances.rows import ensure_instance, ensure_session, key_of, lock_instance
+from chat.models import AgentInstance, Turn, new_turn_id
+from chat.turns.admission.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
+from chat.turns.admission.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
+from chat.turns.admission.oversized import fit_intake
+from chat.turns.admission.tool_answers import pass_by, settle_open_calls
+from chat.turns.state import input_reservation, policies
+from chat.turns.state.active import lane_of, turns_under_way
+from chat.turns.state.client_tools import remember_client_tools
+from chat.turns.state.compaction_queue import compactions_under_way
+from chat.turns.state.deferred_input import LATER
+from chat.turns.state.merging import MERGED
+from chat.turns.state.status import SKIPPED_REASON
+from fibers.context import current_fiber
+from fibers.services import cancel_fiber, hold_fiber, start_fiber
+from sessions_app.messages import selectors
+from sessions_app.messages.services import clear_session, queue_messages
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.retry import RetryPolicy
+from tools_app.core.calls import OPEN
+from tools_app.services import Actor
+
+MAX_REQUEST_ID = 128
+STOP_TRIES = 5
+ADMIT_TRIES = 12
+RETRY = RetryPolicy(first_seconds=0.005, max_seconds=0.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """One request for a turn. `origin` labels the connection that sent it; it is not told twice.
+
+    Shape: `via` is the way it came in: socket, api, server. `client_tools` replaces the tools that clients run.
+    `is_stopped`: accept what it says and never run it. `awaits_input`: what it says is given when its turn starts.
+    """
+
+    intake: Intake
+    request_id: str = ""
+    idempotency_key: str | None = None
+    body: JSONObject = field(default_factory=dict)
+    options: JSONObject = field(default_factory=dict)
+    origin: str = ""
+    via: str = "server"
+    client_tools: Sequence[JSONObject] | None = None
+    is_stopped: bool = False
+    awaits_input: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """An accepted turn. `is_new` is false when the same request had been accepted before."""
+
+    turn: Turn
+    is_new: bool
+
+
+def admit(key: InstanceKey, request: TurnRequest) -> Admission:
+    """Accept a turn.
+
+    Durability: when this returns the message and the turn are committed; the same request id or idempotency key again
+    gives the same turn. Errors: `InputInvalid`, `TurnConflict`, `TurnDropped`, `QuotaExceeded`, `AgentNotFound`;
+    nothing is changed.
+    """
+    if len(request.request_id) > MAX_REQUEST_ID:
+        raise InputInvalid(f"A request id has at most {MAX_REQUEST_ID} characters.")
+    if not issubclass(get_agent_class(key.agent), Think):
+        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+    intake, file_ids = adopt_files_of(key.owner_id, request.intake)  # objects first, rows second
+    intake, original_ids = fit_intake(key.owner_id, intake)
+    request, file_ids = replace(request, intake=intake), [*file_ids, *original_ids]
+    if isinstance(intake, Program) and len(intake.messages) > 1:
+        recount_if_due(key.owner_id, intake.messages)
+    try:
+        return _admit(key, request, file_ids)
+    except IntegrityError:
+        # Somebody else accepted the same request at the same moment; now it is there to be found.
+        return _admit(key, request, file_ids)
+
+
+def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> Admission:
+    fibers = waiting_fibers if supersedes(key.agent, request.intake) else _none
+    with _holding(key, fibers, tries=ADMIT_TRIES) as instance:
+        present = _find_accepted(instance, request)
+        if present is not None:
+            return Admission(turn=present, is_new=False)
+        session_id = ensure_session(instance)
+        remember_client_tools(instance, request.client_tools)
+        if not _speaks_later(request):
+            settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
+        placement = resolve(session_id, request.intake)
+        overlap = decide_overlap(instance, request.intake, placement)
+        if (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
+            attachments.bind(instance.owner_id, file_ids, instance)
+        turn = _accept(instance, request, placement, overlap)
+        if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
+            AgentInstance.objects.filter(pk=instance.pk).update(last_body=request.body)
+        if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
+            _ring_settled(turn)
+        return Admission(turn=turn, is_new=True)
+
+
+def _speaks_later(request: TurnRequest) -> bool:
+    """Whether nothing is said before the turn starts: until then it leaves no trace, and passes nobody by."""
+    return request.awaits_input or (isinstance(request.intake, Program) and request.intake.enters_at_start)
+
+
+def accept_turn(instance: AgentInstance, request: TurnRequest, placement: Placement, *, parent: Turn) -> Turn:
+    """Accept a turn that goes on from another one, in a transaction of the caller's that holds the instance's row.
+
+    Errors: `QuotaExceeded`.
+    """
+    return _accept(lock_instance(instance), request, placement, Overlap(), parent)
+
+
+def _accept(
+    instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None = None
+) -> Turn:
+    policies.check_admission(instance)
+    said = [*placement.new_messages, *placement.later_messages]
+    if len(said) > 1:  # a turn counts for its first message
+        count_added(instance.owner_id, said)
+    for superseded in overlap.superseded:
+        cancel_fiber(superseded.fiber_id, reason=SKIPPED_REASON)
+        _ring_settled(superseded)
+    turn = _write_turn(instance, request, placement, overlap, parent)
+    ring_on_commit(
+        group_of(key_of(instance)),
+        {
+            "type": "turn.accepted",
+            "turn_id": turn.id,
+            "request_id": turn.request_id,
+            "position": turn.position,
+            "trigger": turn.trigger,
+            "origin": request.origin,
+        },
+    )
+    return turn
+
+
+def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None:
+    turns = Turn.objects.filter(instance=instance).select_related("fiber")
+    if request.idempotency_key:
+        found = turns.filter(idempotency_key=request.idempotency_key).first()
+        if found is not None:
+            return found
+    return turns.filter(request_id=request.request_id).first() if request.request_id else None
+
+
+def _write_turn(
+    instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None
+) -> Turn:
+    turn_id, request_id = new_turn_id(), request.request_id or new_id("req")
+    fiber = start_fiber(
+        TURN_FIBER,
+        {"turn_id": turn_id},
+        lane=lane_of(instance.pk),
+        share=_share_of(instance),
+        owner_id=instance.owner_id,
+        delay_seconds=overlap.delay_seconds,
+        max_retries=3,
+        metadata={
+            "turn_id": turn_id,
+            "instance_id": instance.pk,
+            "address": group_of(key_of(instance)),
+            "request_id": request_id,
+            **({input_reservation.AWAITS: True} if request.awaits_input else {}),
+        },
+    )
+    # What goes on by itself stays in its session, whichever is current by now.
+    session_id = ensure_session(instance) if parent is None else parent.session_id
+    if placement.new_messages:
+        queue_messages(session_id, list(placement.new_messages), turn_id=turn_id)
+    return Turn.objects.create(
+        id=turn_id,
+        instance=instance,
+        session_id=session_id,
+        fiber=fiber,
+        parent=parent,
+        position=instance.turn_count,
+        request_id=request_id,
+        idempotency_key=request.idempotency_key or None,
+        trigger=placement.trigger,
+        generation=instance.generation,
+        input_ids=[message["id"] for message in placement.new_messages],
+        base_id=placement.base_id,
+        base_is_explicit=placement.base_is_explicit,
+        assistant_id=new_id("msg"),
+        body=request.body,
+        options=_options(request, placement, overlap),
+    )
+
+
+def _share_of(instance: AgentInstance) -> str | None:
+    """Whose running turns this one counts among. What agents delegate counts nowhere: a turn may wait for its end."""
+    if instance.owner_id is None or instance.parent_id is not None or current_fiber() is not None:
+        return None
+    return f"user:{instance.owner_id}"
+
+
+def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> JSONObject:
+    options: JSONObject = {**request.options, "answers": list(placement.answers)}
+    if placement.later_messages:
+        options[LATER] = list(placement.later_messages)
+    if overlap.merged_ids:
+        options[MERGED] = list(overlap.merged_ids)
+    return options
+
+
+def give_input(key: InstanceKey, turn: Turn, messages: Sequence[JSONObject]) -> None:
+    """Give a turn that waits for it what it says; messages that the conversation has already are left out.
+
+    Durability: what is given when this returns is answered. Errors: `InputInvalid`, `AttachmentInvalid`,
+    `QuotaExceeded`; nothing is stored.
+    """
+    known = selectors.find_messages(turn.session_id, [str(message.get("id", "")) for message in messages])
+    new = [message for message in messages if message.get("id") not in known]
+    intake, file_ids = adopt_files_of(key.owner_id, Program(messages=new, enters_at_start=True))
+    intake, original_ids = fit_intake(key.owner_id, intake)
+    placement = resolve(turn.session_id, intake)
+    with transaction.atomic():
+        instance = lock_instance(ensure_instance(key))
+        if instance.owner_id is not None:
+            attachments.bind(instance.owner_id, [*file_ids, *original_ids], instance)
+        count_added(instance.owner_id, placement.later_messages)
+        input_reservation.give(turn.pk, list(placement.later_messages))
+
+
+def cancel_turn(turn_id: str) -> bool:
+    """Stop a turn, running or queued. Durable and idempotent; `False` if it had ended.
+
+    A running one keeps what it said; a queued one keeps its message. Nobody has to be connected.
+    """
+    turn = Turn.objects.select_related("fiber", "instance").get(pk=turn_id)
+    cancelled = cancel_fiber(turn.fiber_id, reason="stopped")
+    if cancelled:
+        _ring_settled(turn)
+    return cancelled
+
+
+def cancel_all(
+    instance: AgentInstance, *, queued_reason: str = "stopped", session_id: str | None = None
+) -> Sequence[Turn]:
+    """Stop every turn and compaction of an instance, or of one of its sessions, that has not ended.
+
+    `queued_reason` is for those that never began.
+    """
+    under_way = turns_under_way(instance.pk).select_related("fiber", "instance")
+    # Chosen here: asked for the session, a database would start from all turns that it ever had.
+    turns = [turn for turn in under_way if session_id in (None, turn.session_id)]
+    for turn in turns:
+        reason = queued_reason if turn.started_at is None else "stopped"
+        if cancel_fiber(turn.fiber_id, reason=reason):
+            _ring_settled(turn)
+    for fiber_id in compactions_under_way(instance.pk, session_id):
+        cancel_fiber(fiber_id, reason="stopped")
+    return turns
+
+
+def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
+    """Empty the current session: stop the running turn, skip the queued ones, forget the messages.
+
+    A turn of the old generation writes nothing afterwards, whatever it was doing. Returns the new generation. Other
+    sessions of the instance are left alone, and where none is current nothing is cleared.
+    """
+    with stopping(key, queued_reason=SKIPPED_REASON, session_of=_current) as instance:
+        remember_client_tools(instance, ())
+        AgentInstance.objects.filter(pk=instance.pk).update(last_body={})
+        if instance.session_id is not None:
+            actor = Actor(user_id=key.owner_id, via="clear")
+            pass_by(instance, actor, session_id=instance.session_id, statuses=OPEN)
+            clear_session(instance.session_id)
+        cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
+        ring_on_commit(group_of(key), cleared)
+    return instance.generation
+
+
+def _current(instance: AgentInstance) -> str:
+    return instance.session_id or ""
+
+
+def _every(_instance: AgentInstance) -> None:
+    return None
+
+
+@contextmanager
+def stopping(
+    key: InstanceKey,
+    *,
+    queued_reason: str = "stopped",
+    session_of: Callable[[AgentInstance], str | None] = _every,
+) -> Iterator[AgentInstance]:
+    """Open a transaction in which every turn of the instance is stopped and none can begin or end.
+
+    `session_of` names the one session whose turns are stopped; those of others go on afterwards as if nothing had been.
+    Errors: `TurnConflict` when turns are admitted again and again meanwhile.
+    """
+    with _holding(key, _live_fibers, tries=STOP_TRIES) as instance:
+        instance.generation += 1
+        instance.save(update_fields=["generation"])
+        session_id = session_of(instance)
+        if session_id is not None:
+            others = turns_under_way(instance.pk).exclude(session_id=session_id).values_list("pk", flat=True)
+            Turn.objects.filter(pk__in=list(others)).update(generation=instance.generation)
+        cancel_all(instance, queued_reason=queued_reason, session_id=session_id)
+        yield instance
+
+
+@contextmanager
+def _holding(key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, tries: int) -> Iterator[AgentInstance]:
+    """Open a transaction in which these fibers and the instance are locked.
+
+    They are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
+    makes it start over. Errors: `TurnConflict` when that happens again and again.
+    """
+    for attempt in range(tries):
+        if attempt:
+            _back_off(attempt)
+        with transaction.atomic():
+            instance = ensure_instance(key)
+            held = {fiber_id for fiber_id in fibers(instance) if hold_fiber(fiber_id)}
+            instance = lock_instance(instance)
+            if not set(fibers(instance)) <= held:
+                transaction.set_rollback(True)
+                continue
+            yield instance
+            return
+    raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
+
+
+def _back_off(attempt: int) -> None:
+    """Sleep before the next try, longer and longer and never as long as another one: two must not stay in step."""
+    time.sleep(RETRY.delay_seconds(attempt, jitter=random.random()))  # noqa: S311 - no secret
+
+
+def _none(_instance: AgentInstance) -> list[str]:
+    return []
+
+
+def _live_fibers(instance: AgentInstance) -> list[str]:
+    turns = turns_under_way(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True)
+    return sorted([*turns, *compactions_under_way(instance.pk)])
+
+
+def _ring_settled(turn: Turn) -> None:
+    key = key_of(turn.instance)
+    ring_on_commit(group_of(key), {"type": "turn.settled", "turn_id": turn.id})
+    notify_waiters(turn.id)

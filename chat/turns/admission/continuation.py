@@ -1,0 +1,114 @@
+"""Going on after answers: the turn that continues a conversation once nothing in its last answer is open.
+
+It is admitted in the transaction of the answer that was missing, so whoever gave it may go away at once. Exactly one
+comes of a batch: the one that settles the last call admits it, whoever answered the others, and in whatever order.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from chat.agent.base import InstanceKey
+from chat.errors import CallNotFound, QuotaExceeded
+from chat.instances.rows import find_instance, hold_instance
+from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.turns.admission.admission import TurnRequest, accept_turn
+from chat.turns.admission.intake import Continue, Placement
+from chat.turns.admission.tool_answers import Reply, answer, is_ready, show_answers
+from chat.turns.state.client_tools import remember_client_tools
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.models import ApprovalEventKind
+from tools_app.selectors import expired_call, find_call
+from tools_app.services import Actor, abandon_call
+
+logger = logging.getLogger(__name__)
+
+EXPIRED_TEXT = "Nobody answered in time."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied:
+    """What came of an answer. `turn` goes on from it; `refusal` says why none does, where one was due.
+
+    `late_for`: the call had been answered already; the turn whose message says how.
+    """
+
+    is_new: bool
+    late_for: Turn | None = None
+    turn: Turn | None = None
+    refusal: str = ""
+
+
+def reply_to_call(
+    key: InstanceKey,
+    reply: Reply,
+    actor: Actor,
+    *,
+    origin: str = "",
+    client_tools: Sequence[JSONObject] | None = None,
+) -> Replied:
+    """Take an answer to a call and go on when it was the last one.
+
+    Durability: when this returns the answer and the turn that follows are committed. An answer that comes late, twice
+    or to nothing changes nothing. `client_tools` replaces the tools that clients run. Errors: `CallChanged`,
+    `InputInvalid` for tools that are too many; nothing is changed.
+    """
+    with transaction.atomic():
+        instance = find_instance(key)
+        if instance is None:
+            return Replied(is_new=False)
+        hold_instance(instance)
+        remember_client_tools(instance, client_tools)
+        answered = answer(instance, reply, actor)
+        if answered.ready is None:
+            return Replied(is_new=answered.is_new, late_for=answered.late_for)
+        turn, refusal = _go_on(instance, answered.ready, origin)
+        return Replied(is_new=True, turn=turn, refusal=refusal)
+
+
+def require_call(instance: AgentInstance, call_id: str) -> None:
+    """Errors: `CallNotFound` when no client or person was ever asked about such a call here."""
+    if find_call(instance.pk, call_id) is None:
+        raise CallNotFound
+
+
+def continue_when_ready(turn_id: str) -> None:
+    """Go on from a turn that ends in this transaction, if everything it left open was answered while it ran."""
+    turn = Turn.objects.select_related("fiber", "instance").get(pk=turn_id)
+    if is_ready(turn):
+        _go_on(turn.instance, turn, "")
+
+
+@transaction.atomic
+def expire_question(row_id: int, instance_id: str) -> bool:
+    """Deny a question whose time is over, visibly; `False` if it is not, or was answered. Safe to call twice.
+
+    By itself that continues nothing; it does when another call of the same answer had asked for it.
+    """
+    instance = AgentInstance.objects.filter(pk=instance_id).first()
+    if instance is not None:
+        hold_instance(instance)
+    row = expired_call(row_id)
+    server = Actor(user_id=None, via="server")
+    if row is None or not abandon_call(row, EXPIRED_TEXT, ApprovalEventKind.EXPIRED, server):
+        return False
+    turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
+    if instance is not None and turn is not None and turn.finished_at is not None:
+        show_answers(instance, turn, [row])
+        if is_ready(turn):
+            _go_on(instance, turn, "")
+    return True
+
+
+def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | None, str]:
+    """Admit the continuation. The answer stays when it is refused."""
+    placement = Placement(trigger=TurnTrigger.CONTINUE, base_id=parent.assistant_id, base_is_explicit=True)
+    request = TurnRequest(intake=Continue(), body=instance.last_body, origin=origin)
+    try:
+        with transaction.atomic():
+            return accept_turn(instance, request, placement, parent=parent), ""
+    except QuotaExceeded as error:
+        logger.warning("not continued", extra={"action": "turn_not_continued", "reason": error.message})
+        return None, error.message

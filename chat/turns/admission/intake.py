@@ -1,0 +1,219 @@
+"""What a request asks for, before it is a turn: which message is new, edited, or regenerated from.
+
+A client's array is never believed; only its last message says what to do (DECISIONS 4). All of this runs inside the
+admission transaction, after the instance's row is locked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from chat.core.wire import client_intent
+from chat.core.wire.client_intent import REGENERATE, decide_intent
+from chat.errors import InputInvalid
+from chat.files.attachments import adopt_files
+from chat.models import TurnTrigger
+from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.messages import selectors
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submit:
+    """Say something new: at the end of the shown path, or below an explicit parent."""
+
+    message: JSONObject
+    parent_id: str | None = None
+    parent_is_explicit: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Say something else in the place of an earlier user message: a sibling of it, under its own id or one of ours."""
+
+    message_id: str
+    message: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regenerate:
+    """Have a message answered once more. The id may be the user message's or one of its answers'."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continue:
+    """Go on from the end of the shown path without a new message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientArray:
+    """What the published clients send: their whole visible list."""
+
+    messages: Sequence[JSONObject]
+    is_regenerate: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Server code says something, as a person would: its messages are placed together and answered once.
+
+    With `enters_at_start` nothing of it is in the conversation before its turn starts.
+    """
+
+    messages: Sequence[JSONObject]
+    enters_at_start: bool = False
+
+
+Intake: TypeAlias = Submit | Edit | Regenerate | Continue | ClientArray | Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """What the turn will place and where. `base_id` None with `base_is_explicit` is a new root."""
+
+    trigger: TurnTrigger
+    new_messages: tuple[JSONObject, ...] = ()
+    later_messages: tuple[JSONObject, ...] = ()  # kept with the turn until it starts
+    base_id: str | None = None
+    base_is_explicit: bool = False
+    answers: tuple[str, ...] = field(default=())  # ids of the user messages that the turn answers
+
+
+def adopt_files_of(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]:
+    """Make the new message's files references to storage; returns the ids of its attachments.
+
+    Writes objects, so it runs before the admission transaction. Errors: `AttachmentInvalid`, `QuotaExceeded`.
+    """
+    if owner_id is None:
+        return intake, []
+    match intake:
+        case Submit() | Edit():
+            message, ids = adopt_files(owner_id, intake.message)
+            return replace(intake, message=message), ids
+        case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
+            message, ids = adopt_files(owner_id, last)
+            return replace(intake, messages=[*earlier, message]), ids
+        case Program():
+            adopted = [adopt_files(owner_id, message) for message in intake.messages]
+            return replace(intake, messages=[message for message, _ in adopted]), [i for _, ids in adopted for i in ids]
+    return intake, []
+
+
+def resolve(session_id: str, intake: Intake) -> Placement:
+    """Decide. Errors: `InputInvalid` for ids that do not exist here and for messages that are not a user's."""
+    match intake:
+        case Submit():
+            return _submit(session_id, intake)
+        case Edit():
+            return _edit(session_id, _known(session_id, intake.message_id), intake.message)
+        case Regenerate():
+            return _answer_again(session_id, _known(session_id, intake.message_id))
+        case Continue():
+            return Placement(trigger=TurnTrigger.CONTINUE)
+        case ClientArray():
+            return _client_array(session_id, intake)
+        case Program():
+            return _program(intake)
+
+
+def _submit(session_id: str, intake: Submit) -> Placement:
+    message = _user_message(intake.message)
+    if intake.parent_is_explicit and intake.parent_id is not None:
+        _known(session_id, intake.parent_id)
+    return Placement(
+        trigger=TurnTrigger.SUBMIT,
+        new_messages=(message,),
+        base_id=intake.parent_id,
+        base_is_explicit=intake.parent_is_explicit,
+        answers=(message["id"],),
+    )
+
+
+def _program(intake: Program) -> Placement:
+    messages = tuple(_user_message(message) for message in intake.messages)
+    return Placement(
+        trigger=TurnTrigger.PROGRAM,
+        new_messages=() if intake.enters_at_start else messages,
+        later_messages=messages if intake.enters_at_start else (),
+        answers=tuple(message["id"] for message in messages),
+    )
+
+
+def _edit(session_id: str, target: StoredMessage, message: JSONObject) -> Placement:
+    if target.role != "user":
+        raise InputInvalid(f"Only your own messages can be edited; {target.id!r} is the {target.role}'s.")
+    if not target.placed:
+        raise InputInvalid(
+            f"Message {target.id!r} waits for its turn and has no place yet, so nothing can stand beside it."
+        )
+    own_id = str(message.get("id") or "")
+    if own_id == target.id:
+        own_id = ""  # useChat sends what it edits under the id that it had
+    elif own_id and selectors.get_message(session_id, own_id):
+        raise InputInvalid(f"The id {own_id!r} is another message's here. An edit needs an id of its own, or none.")
+    edited = _user_message({**message, "id": own_id, "role": "user"})
+    return Placement(
+        trigger=TurnTrigger.EDIT,
+        new_messages=(edited,),
+        base_id=target.parent_id,
+        base_is_explicit=True,
+        answers=(edited["id"],),
+    )
+
+
+def _answer_again(session_id: str, target: StoredMessage) -> Placement:
+    if target.role == "assistant":
+        if target.parent_id is None:
+            raise InputInvalid(f"Message {target.id!r} answers nothing, so it cannot be regenerated.")
+        target = _known(session_id, target.parent_id)
+    return Placement(trigger=TurnTrigger.REGENERATE, base_id=target.id, base_is_explicit=True, answers=(target.id,))
+
+
+def _client_array(session_id: str, intake: ClientArray) -> Placement:
+    """Let the pure decision read the array, and find what it names in the tree."""
+    trigger = REGENERATE if intake.is_regenerate else ""
+    match decide_intent(intake.messages, trigger, _known_of(session_id, intake.messages)):
+        case client_intent.Append(message=message):
+            return _submit(session_id, Submit(message=message))
+        case client_intent.Edit(message_id=message_id, message=message):
+            return _edit(session_id, _known(session_id, message_id), message)
+        case client_intent.Answer(message_id=None):
+            return Placement(trigger=TurnTrigger.CONTINUE)
+        case client_intent.Answer(message_id=message_id) | client_intent.AnswerAgain(message_id=message_id) if (
+            message_id
+        ):
+            return _answer_again(session_id, _known(session_id, message_id))
+        case client_intent.Continue(message_id=message_id):
+            return Placement(trigger=TurnTrigger.CONTINUE, base_id=message_id, base_is_explicit=True)
+        case client_intent.Refuse(text=text):
+            raise InputInvalid(text)
+    raise InputInvalid("The request's messages do not say what to do.")
+
+
+def _known_of(session_id: str, messages: Sequence[JSONObject]) -> dict[str, client_intent.Known]:
+    ids = [str(message.get("id", "")) for message in messages]
+    here = selectors.find_messages(session_id, ids)
+    answered = selectors.answered(session_id, [key for key, stored in here.items() if stored.role == "user"])
+    known = {
+        key: client_intent.Known(message=stored.to_ui(), is_answered=key in answered) for key, stored in here.items()
+    }
+    last_id = ids[-1] if ids else ""
+    if last_id and last_id not in known and selectors.is_elsewhere(session_id, last_id):
+        known[last_id] = client_intent.Known(message=messages[-1], is_elsewhere=True)
+    return known
+
+
+def _known(session_id: str, message_id: str) -> StoredMessage:
+    stored = selectors.get_message(session_id, message_id)
+    if stored is None:
+        raise InputInvalid(f"There is no message {message_id!r} in this conversation.")
+    return stored
+
+
+def _user_message(message: JSONObject) -> JSONObject:
+    if message.get("role", "user") != "user":
+        raise InputInvalid(f"A client may only add messages of role 'user', not {message.get('role')!r}.")
+    return {**message, "id": str(message.get("id") or new_id("msg")), "role": "user"}

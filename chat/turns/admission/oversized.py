@@ -1,0 +1,91 @@
+"""Messages too large for a row: what is cut of them is kept in storage, and the stored message names it.
+
+Objects are written before the transaction that stores the message, rows inside it; what a crash leaves in between
+nobody claims, so it is swept.
+"""
+
+import logging
+from dataclasses import replace
+
+from django.db import DatabaseError
+
+from chat.errors import ChatError
+from chat.files import attachments
+from chat.turns.admission.intake import ClientArray, Edit, Intake, Program, Submit
+from sessions_app.core.messages.limits import Cut, fit_row, sanitise
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+
+logger = logging.getLogger(__name__)
+
+
+class _Original:
+    """Keeps a whole message once, when the first of its pieces is cut."""
+
+    def __init__(self, owner_id: int, message: JSONObject, *, is_vital: bool) -> None:
+        self.ids: list[str] = []
+        self._owner_id = owner_id
+        self._message = message
+        self._is_vital = is_vital
+        self._url: str | None = None
+
+    def __call__(self, _cut: Cut) -> str | None:
+        """Give the URL of the whole; every piece that is cut has the same."""
+        if self._url is None and not self.ids:
+            self._store()
+        return self._url
+
+    def _store(self) -> None:
+        try:
+            row = attachments.store_original(self._owner_id, dump(self._message).encode(), name="message.json")
+        except (ChatError, OSError, DatabaseError):
+            if self._is_vital:
+                raise
+            logger.exception("original not kept", extra={"action": "original_not_kept"})
+            self.ids = [""]  # tried once; the answer is stored all the same, and says that it was cut
+        else:
+            self.ids = [row.id]
+            self._url = attachments.url_of(row.id)
+
+
+def fit_message(owner_id: int | None, message: JSONObject, *, is_vital: bool) -> tuple[JSONObject, list[str]]:
+    """Give the message as it fits a row, and the attachments that hold what was cut. Not inside a transaction.
+
+    Shape: `metadata.spilled` names the URL of the original. Errors: with `is_vital` what storage raises; else none.
+    """
+    if owner_id is None:
+        return message, []
+    original = _Original(owner_id, message, is_vital=is_vital)
+    fitting = fit_row(sanitise(message), spill=original)
+    return fitting, [found for found in original.ids if found]
+
+
+def fit_answer(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
+    """Do so for what a model said: it is stored in any case, cut where its original could not be kept."""
+    return fit_message(owner_id, message, is_vital=False)
+
+
+def fit_intake(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]:
+    """Do so for what a person wrote: nothing of it may be lost, so a failure refuses it.
+
+    Errors: `QuotaExceeded`.
+    """
+    match intake:
+        case Submit() | Edit():
+            message, ids = _fit_said(owner_id, intake.message)
+            return replace(intake, message=message), ids
+        case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
+            message, ids = _fit_said(owner_id, last)
+            return replace(intake, messages=[*earlier, message]), ids
+        case Program():
+            fitted = [_fit_said(owner_id, message) for message in intake.messages]
+            return replace(intake, messages=[message for message, _ in fitted]), [i for _, ids in fitted for i in ids]
+    return intake, []
+
+
+def _fit_said(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
+    parts = message.get("parts")
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        return message, []  # admission says what is wrong with it
+    whole = {"id": "", "role": "user", **message}
+    fitting, ids = fit_message(owner_id, whole, is_vital=True)
+    return (message if not ids else {**fitting, "id": message.get("id", "")}), ids

@@ -1,0 +1,251 @@
+"""Answers from outside a turn: a client's result of a call, a person's decision about one, or nobody's.
+
+All ways in (socket, API, admin, a client's array, expiry) come through here. The call's row decides who was first; the
+stored message follows it in the same transaction, and every client is told. Once the last open call of an answer is
+settled and one of the replies asked for it, the conversation goes on by a turn of its own
+(`chat/turns/admission/continuation.py`).
+
+A turn that still runs has no stored message: its answers wait in their rows, and its end takes them up.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from chat.agent.base import InstanceKey
+from chat.core.wire.client_intent import Known, call_answers
+from chat.errors import CallChanged
+from chat.instances.notifications import ring_message_changed
+from chat.instances.rows import find_instance, key_of
+from chat.models import AgentInstance, Turn
+from chat.turns.admission.intake import ClientArray, Intake
+from chat.turns.state.active import turns_under_way
+from fibers.core.states import FiberStatus
+from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
+from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
+from sessions_app.errors import MessageNotFound
+from sessions_app.messages import selectors
+from sessions_app.messages.services import update_message
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from tools_app.core.calls import OPEN, CallStatus, ToolResult
+from tools_app.models import ApprovalEventKind, ToolCallRecord
+from tools_app.selectors import calls_of, find_call, open_calls
+from tools_app.services import Actor, abandon_call, answer_call, decide_call, keep_early_answer
+
+ANSWERABLE: Final = OPEN - {CallStatus.APPROVED}
+"""Calls that somebody still owes an answer."""
+
+PASSED_TEXT: Final = "The conversation went on without an answer."
+_WENT_WELL: Final = (FiberStatus.RUNNING, FiberStatus.COMPLETED)  # running: stored, and about to say so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer to one call: a decision where `is_approved` is set, else a result.
+
+    Shape: a result is an `output`, or an `error_text` (empty: the usual words). `input_hash` is the fingerprint of the
+    arguments that the answerer was shown, where it tells them. `continues`: go on by itself once nothing is open.
+    """
+
+    call_id: str
+    output: JSONValue = None
+    error_text: str | None = None
+    is_approved: bool | None = None
+    reason: str = ""
+    input_hash: str | None = None
+    continues: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What came of it. Not new: somebody was first, or nobody had asked. `ready`: the turn that can be continued."""
+
+    is_new: bool
+    ready: Turn | None = None
+    late_for: Turn | None = None  # the call had been answered; its turn, whose message says how
+
+
+def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
+    """Take an answer, inside a transaction that holds the instance's row.
+
+    Durability: committed with that transaction; the first answer wins. Errors: `CallChanged` when the answerer was
+    shown other arguments.
+    """
+    row = find_call(instance.pk, reply.call_id)
+    if row is None and _keep_early(instance, reply):
+        return Answered(is_new=True)
+    row = row or find_call(instance.pk, reply.call_id)
+    if row is None:
+        return Answered(is_new=False)
+    turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
+    if not _take(row, reply, actor):
+        return Answered(is_new=False, late_for=turn)
+    if turn is None or turn.finished_at is None:
+        return Answered(is_new=True)  # its end takes this up
+    show_answers(instance, turn, [row])
+    return Answered(is_new=True, ready=turn if is_ready(turn) else None)
+
+
+def _keep_early(instance: AgentInstance, reply: Reply) -> bool:
+    """Keep a result for a call that the running turn is still saying: clients see a call before its step has ended."""
+    if reply.is_approved is not None:
+        return False
+    running = turns_under_way(instance.pk).filter(started_at__isnull=False, finished_at=None).first()
+    if running is None:
+        return False
+    has_failed = reply.error_text is not None
+    result = ToolResult(output=reply.error_text or DENIED_TEXT if has_failed else reply.output, is_error=has_failed)
+    return keep_early_answer(
+        reply.call_id,
+        result,
+        turn_id=running.pk,
+        scope=instance.pk,
+        owner_id=instance.owner_id,
+        continues=reply.continues,
+    )
+
+
+def _take(row: ToolCallRecord, reply: Reply, actor: Actor) -> bool:
+    if reply.input_hash not in (None, fingerprint(row.input)):
+        raise CallChanged(f"The arguments of the call {row.call_id!r} are not those that were answered.")
+    waits = row.status == CallStatus.WAITING
+    if reply.is_approved is None and reply.error_text is None:
+        # What a tool of ours gave is never believed from outside, approved or not.
+        return waits and answer_call(row, ToolResult(output=reply.output), continues=reply.continues)
+    if waits and not reply.is_approved:
+        text = reply.error_text or reply.reason or DENIED_TEXT
+        return answer_call(row, ToolResult(output=text, is_error=True), continues=reply.continues)
+    reason = reply.reason or reply.error_text or ""
+    approved = bool(reply.is_approved)
+    return decide_call(row, approved=approved, actor=actor, reason=reason, continues=reply.continues)
+
+
+def show_answers(instance: AgentInstance, turn: Turn, rows: Iterable[ToolCallRecord]) -> None:
+    """Write the rows' answers into the turn's stored message and tell every client."""
+    try:
+        changed = update_message(turn.session_id, turn.assistant_id, with_answers(rows))
+    except MessageNotFound:
+        return  # deleted meanwhile
+    if changed is not None:
+        ring_message_changed(key_of(instance), turn.session_id, turn.assistant_id)
+
+
+def with_answers(rows: Iterable[ToolCallRecord]) -> Callable[[JSONObject], JSONObject]:
+    """Give the function that writes these rows' answers into a message; open rows change nothing."""
+    ids = [row.pk for row in rows]
+    fresh = list(ToolCallRecord.objects.filter(pk__in=ids).order_by("pk"))
+    return lambda message: reduce(_apply, fresh, message)
+
+
+def _apply(message: JSONObject, row: ToolCallRecord) -> JSONObject:
+    match CallStatus(row.status):
+        case CallStatus.SUCCEEDED:
+            return apply_result(message, row.call_id, Result(output=row.output))
+        case CallStatus.FAILED:
+            return apply_result(message, row.call_id, Result(is_error=True, error_text=str(row.output or "")))
+        case CallStatus.APPROVED:
+            return apply_approval(message, row.call_id, Approval(approved=True))
+        case CallStatus.DENIED:
+            return apply_approval(message, row.call_id, Approval(approved=False, reason=str(row.output or "")))
+        case CallStatus.WAITING | CallStatus.ASKED | CallStatus.RUNNING | CallStatus.EARLY:
+            return message
+
+
+def is_ready(turn: Turn) -> bool:
+    """Whether a finished turn's answer can be gone on from: nothing is open, somebody asked for it, nobody was faster.
+
+    A turn that was stopped or failed is not continued by itself, nor one that the shown path has left. Needs its fiber.
+    """
+    rows = list(calls_of(turn.pk))
+    asked = any(row.continues for row in rows)
+    is_open = any(row.status in ANSWERABLE for row in rows)
+    fiber = turn.fiber
+    went_well = fiber.status in _WENT_WELL and fiber.cancel_requested_at is None and not turn.error_code
+    if not asked or is_open or not went_well or Turn.objects.filter(parent=turn).exists():
+        return False
+    return selectors.leaf_id(turn.session_id) == turn.assistant_id
+
+
+def answered_meanwhile(turn_id: str) -> Callable[[JSONObject], JSONObject]:
+    """Give the function that writes into a turn's message what was answered while it ran. In its last transaction."""
+    return with_answers(calls_of(turn_id))
+
+
+def pass_by(
+    instance: AgentInstance, actor: Actor, *, session_id: str | None, statuses: Collection[CallStatus] = ANSWERABLE
+) -> None:
+    """Settle what is open in finished turns of a session, since it goes on without the answers.
+
+    Questions are denied, calls of clients fail, approved calls that nobody ran say so. Inside a transaction that holds
+    the instance's row.
+    """
+    by_turn: dict[str, list[ToolCallRecord]] = {}
+    for row in open_calls(instance.pk).filter(status__in=statuses):
+        by_turn.setdefault(row.turn_id, []).append(row)
+    ended = Turn.objects.filter(pk__in=by_turn, session_id=session_id, finished_at__isnull=False)
+    for turn in ended if by_turn else ():
+        for row in by_turn[turn.pk]:
+            abandon_call(row, _passed_text(row), ApprovalEventKind.SUPERSEDED, actor)
+        show_answers(instance, turn, by_turn[turn.pk])
+
+
+def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> None:
+    """Settle what is open before a request is accepted: by the answers in the client's array, else as passed by.
+
+    One query where nothing is open. The array's answers admit no turn: the request itself goes on.
+    """
+    rows = list(open_calls(instance.pk).filter(status__in=ANSWERABLE))
+    if rows and isinstance(intake, ClientArray):
+        for found in call_answers(intake.messages, _known(rows)):
+            reply = Reply(
+                call_id=found.call_id,
+                output=found.output,
+                error_text=found.error_text,
+                is_approved=found.is_approved,
+                continues=False,
+            )
+            answer(instance, reply, actor)
+    if rows:
+        pass_by(instance, actor, session_id=instance.session_id)
+
+
+def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:
+    """The open calls as the array is compared with them: name, arguments, and what is owed."""
+    parts = [
+        {
+            "type": f"tool-{row.tool_name}",
+            "toolCallId": row.call_id,
+            "input": row.input,
+            "state": "approval-requested" if row.status == CallStatus.ASKED else "input-available",
+        }
+        for row in rows
+    ]
+    return {"": Known(message={"parts": parts})}
+
+
+def _passed_text(row: ToolCallRecord) -> str:
+    match row.status:
+        case CallStatus.APPROVED:
+            return NOT_RUN_TEXT
+        case CallStatus.ASKED:
+            return PASSED_TEXT
+    return INTERRUPTED_TEXT
+
+
+def has_pending_interaction(key: InstanceKey) -> bool:
+    """Whether a client or a person still owes an answer in the current session. Two queries, or three."""
+    instance = find_instance(key)
+    if instance is None or instance.session_id is None:
+        return False
+    # From the few open calls to their turns: a session may have had very many.
+    owing = set(open_calls(instance.pk).filter(status__in=ANSWERABLE).values_list("turn_id", flat=True))
+    if not owing:
+        return False
+    elsewhere = Turn.objects.filter(pk__in=owing).exclude(session_id=instance.session_id)
+    return owing > set(elsewhere.values_list("pk", flat=True))
+
+
+def pending_calls(instance: AgentInstance) -> list[ToolCallRecord]:
+    """Calls of a conversation that wait for a client or a person, oldest first."""
+    return list(open_calls(instance.pk).filter(status__in=ANSWERABLE))

@@ -1,0 +1,329 @@
+"""Compact the session of an agent: a summary by a model, or by a function of the developer's, stored as an overlay.
+
+Whatever goes wrong leaves the conversation as it was. Clients are told with the frames `cf_agent_session` and
+`cf_agent_session_error`.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
+from typing import Any, Final
+
+from chat.agent.think import Think
+from chat.conf import chat_settings
+from chat.core.context.compaction_policy import V2, CompactionPolicy
+from chat.core.context.compaction_setup import Fullness
+from chat.core.context.session_setup import SessionSetup
+from chat.core.loop.loop import TurnTotals, totals_of
+from chat.core.model.language_model import (
+    Finish,
+    LanguageModel,
+    ModelRequest,
+    ModelSettings,
+    TextContent,
+    TextDelta,
+    Usage,
+    UserMessage,
+)
+from chat.errors import ContextOverflow
+from chat.instances.notifications import group_of, ring
+from chat.llm.registry import guarded, limits_of, resolve_model
+from chat.turns.background.costs import price_calls
+from chat.turns.state.policies import check_call
+from chat.user_code.calls import decide, developers_code
+from chat.user_code.compaction_policy import policy_of
+from chat.user_code.session_setup import configured_session
+from fibers.context import current_fiber
+from sessions_app.compactions.services import Author, CompactionDone, CompactOptions, compact_path
+from sessions_app.core.compaction.compaction import Bounds, CompactionResult, create_compact_function
+from sessions_app.core.compaction.summary_form import SummaryForm, as_sections
+from sessions_app.core.compaction.tokens import TokenCounter, counter_named, estimate_messages
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.errors import CompactionFailed
+from sessions_app.messages.usage import SessionUsage, add_usage
+from sessions_app.models import CompactionTrigger
+from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONObject
+
+logger = logging.getLogger(__name__)
+
+SYSTEM: Final = "You write summaries of conversations. You answer with the summary alone."
+TOKEN_NAMES: Final = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
+PIECE_SIZES: Final = (1, 4, 16)
+"""A piece that is too long for the summariser is tried again as so many, for models whose context nobody knows."""
+
+
+async def compact_session(  # noqa: PLR0913 - one keyword for each thing a caller may decide
+    agent: Think,
+    session_id: str,
+    *,
+    leaf_id: str | Leaf = Leaf.ACTIVE,
+    trigger: CompactionTrigger,
+    instructions: str = "",
+    user_id: Any = None,
+    counter: TokenCounter | None = None,
+    bounds: Bounds | None = None,
+    also: Callable[[CompactionDone], None] | None = None,
+) -> CompactionDone | None:
+    """Summarise the middle of the path to a message; `None` when there is nothing to do.
+
+    With the trigger `AUTO` there is nothing to do below the session's threshold. Inside a fiber the write carries its
+    fence, and `also` runs in its transaction. `bounds` say what stays as it is; by default the agent's compaction
+    policy does, by the threshold or else by the length of the history. Before each of its calls of a model the policies
+    of turns are asked, as before those of a turn.
+    Errors: `CompactionFailed`, with everything as it was; the session's handler and the clients have been told.
+    """
+    setup = await configured_session(agent)
+    work = _Work(
+        agent=agent,
+        session_id=session_id,
+        setup=setup,
+        counter=counter or _counter(setup),
+        instructions=instructions,
+        bounds=bounds,
+    )
+    options = CompactOptions(
+        trigger=trigger,
+        author=Author(user_id=user_id, via="code" if user_id is None else "api"),
+        counter=work.counter,
+        max_messages=chat_settings.history_messages,
+        max_bytes=chat_settings.history_bytes,
+        inside=_fenced,
+        also=partial(_write_with, work, also),
+    )
+    try:
+        if setup.compaction is None:
+            work.policy = work.chosen_policy()
+            work.model = await work.summariser()
+            options = replace(options, model_name=work.model.name)
+        function = work.when_full if trigger is CompactionTrigger.AUTO else work.compact
+        done = await compact_path(session_id, function, leaf=leaf_id, options=options)
+    except CompactionFailed as error:
+        await db(work.write_usage_alone)
+        await work.tell_failure(error)
+        raise
+    except asyncio.CancelledError:
+        work.tell_end(None)
+        raise
+    work.tell_end(done)
+    return done
+
+
+def fullness(setup: SessionSetup, system: str, messages: Sequence[JSONObject]) -> Fullness | None:
+    """How full a session with this history is; `None` where it has no threshold."""
+    threshold = setup.compact_after_tokens
+    if threshold is None:
+        return None
+    return Fullness(tokens=estimate_messages(messages, _counter(setup), system_prompt=system), threshold=threshold)
+
+
+def _counter(setup: SessionSetup) -> TokenCounter:
+    return setup.token_counter or counter_named(chat_settings.token_counter)
+
+
+def _fenced() -> AbstractContextManager[None]:
+    fiber = current_fiber()
+    return nullcontext() if fiber is None else fiber.fenced()
+
+
+def _write_with(work: "_Work", also: Callable[[CompactionDone], None] | None, done: CompactionDone) -> None:
+    work.write_usage()
+    if also is not None:
+        also(done)
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Whatever foreseen goes wrong inside, the compaction has failed."""
+    try:
+        yield
+    except CompactionFailed:
+        raise
+    except ThinkError as error:
+        raise CompactionFailed(error.message) from error
+
+
+async def _developers(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    with developers_code(name):
+        if inspect.iscoroutinefunction(function):
+            return await function(*args)
+        value = await user_code(function, *args)
+        return await value if inspect.isawaitable(value) else value
+
+
+def _checked(value: Any) -> CompactionResult | None:
+    if value is None:
+        return None
+    if isinstance(value, CompactionResult) and all(
+        isinstance(text, str) for text in (value.first_id, value.last_id, value.summary)
+    ):
+        return value
+    raise CompactionFailed(f"A compaction function must return a CompactionResult of texts or None, not {value!r:.80}.")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """One compaction: the compact function that is given the history, and what clients are told meanwhile."""
+
+    agent: Think
+    session_id: str
+    setup: SessionSetup
+    counter: TokenCounter
+    instructions: str
+    bounds: Bounds | None
+    policy: CompactionPolicy = V2
+    model: LanguageModel | None = None
+    tokens: int = 0  # of the history as it was found
+    used: Usage = field(default_factory=Usage)  # by the summary
+    cost: Decimal = Decimal(0)
+
+    def chosen_policy(self) -> CompactionPolicy:
+        """What the summary is like, and what stays."""
+        with _failing():
+            return policy_of(self.agent)
+
+    async def summariser(self) -> LanguageModel:
+        """The model that writes the summary."""
+        with _failing():
+            chosen = self.agent.compaction_model
+            model = resolve_model(await decide(self.agent, "get_model") if chosen is None else chosen)
+            return guarded(model, gap_seconds=self.agent.stall_timeout_seconds)
+
+    async def when_full(self, history: Sequence[JSONObject]) -> CompactionResult | None:
+        """Compact what has outgrown the threshold; another compaction may have come before this one."""
+        with _failing():
+            context = await self.agent.host.open_context(self.agent, self.session_id)
+            with developers_code("configure_session"):
+                system = await context.system_prompt()
+            with developers_code("token_counter"):
+                found = await user_code(fullness, self.setup, system, history)
+        return await self.compact(history) if found is not None and found.is_over else None
+
+    async def compact(self, history: Sequence[JSONObject]) -> CompactionResult | None:
+        """Have the summary made. Errors: `CompactionFailed`."""
+        with _failing():
+            with developers_code("token_counter"):
+                self.tokens = await user_code(estimate_messages, history, self.counter)
+            self._ring({"type": "session.phase", "phase": "compacting", "tokens": self.tokens})
+            limit = asyncio.timeout(chat_settings.compaction_seconds or None)
+            try:
+                async with limit:
+                    return await self._made(history)
+            except TimeoutError as error:
+                if not limit.expired():
+                    raise CompactionFailed(
+                        "The summary could not be made: something it needs took too long."
+                    ) from error
+                raise CompactionFailed(
+                    f"The summary took longer than {chat_settings.compaction_seconds:g} s."
+                ) from error
+
+    async def _made(self, history: Sequence[JSONObject]) -> CompactionResult | None:
+        if self.setup.compaction is not None:
+            return _checked(await _developers("on_compaction", self.setup.compaction, list(history)))
+        policy = self.policy
+        form = SummaryForm(
+            max_tokens=self._longest(),
+            shown_chars=policy.shown_chars,
+            lists_files=policy.lists_files,
+            sections=as_sections(policy.sections),
+        )
+        for parts in PIECE_SIZES:
+            function = create_compact_function(
+                self._summarize,
+                bounds=self.bounds or policy.bounds_when_asked(self.setup.compact_after_tokens or self.tokens),
+                token_counter=self.counter,
+                instructions=self.instructions,
+                max_input_tokens=max(1, chat_settings.compaction_input_tokens // parts),
+                form=form,
+            )
+            try:
+                return await function(history)
+            except ContextOverflow:
+                if parts == PIECE_SIZES[-1]:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _summarize(self, prompt: str) -> str:
+        """Ask the model. It has no tools: what it may call all the same is not run."""
+        assert self.model is not None
+        so_far = self._so_far()
+        await db(check_call, self.agent.key, self.session_id, count=so_far.steps, cost=so_far.cost + self.cost)
+        request = ModelRequest(
+            system=SYSTEM,
+            messages=(UserMessage(content=(TextContent(text=prompt),)),),
+            settings=ModelSettings(max_output_tokens=self._longest() or None),
+        )
+        texts: list[str] = []
+        async with aclosing(self.model.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    texts += [event.text]
+                elif isinstance(event, Finish):
+                    self._count(event)
+        return "".join(texts)
+
+    def _longest(self) -> int:
+        """Tokens that the summary may have, 0 for no bound: a model is asked for no more than it is known to give."""
+        assert self.model is not None
+        wanted = self.policy.summary_tokens
+        return min(wanted, limits_of(self.model).output_tokens or wanted)
+
+    @staticmethod
+    def _so_far() -> TurnTotals:
+        """What the turn that this is for has used; nothing outside of a turn."""
+        fiber = current_fiber()
+        return TurnTotals() if fiber is None else totals_of(dict(fiber.records()))
+
+    def _count(self, finish: Finish) -> None:
+        assert self.model is not None
+        self.used += finish.usage
+        self.cost += price_calls()((self.model.name, finish.model_name), finish.usage)
+
+    def write_usage(self) -> None:
+        """Count on the session what the summary took, in the transaction that stores it."""
+        tokens = {name: getattr(self.used, name) for name in TOKEN_NAMES}
+        add_usage(self.session_id, SessionUsage(**tokens, cost=self.cost))
+
+    def write_usage_alone(self) -> None:
+        """The same for one that came to nothing: it was paid for all the same."""
+        if self.used != Usage():
+            with _fenced():
+                self.write_usage()
+
+    # What clients are told
+
+    def tell_end(self, done: CompactionDone | None) -> None:
+        """It is over, and this is how full the session is now."""
+        event: JSONObject = {
+            "type": "session.phase",
+            "phase": "idle",
+            "tokens": done.tokens_after if done else self.tokens,
+        }
+        if done is not None:
+            event["compacted"] = {"tokensBefore": done.tokens_before, "compactionId": done.compaction_id}
+            if not done.helped:
+                extra = {"action": "compaction_did_not_help", "session_id": self.session_id}
+                logger.warning("a compaction made the history no shorter", extra=extra)
+        self._ring(event)
+
+    async def tell_failure(self, error: CompactionFailed) -> None:
+        """Tell the session's handler and the clients. Never raises for what the handler does."""
+        extra = {"action": "compaction_failed", "session_id": self.session_id, "code": error.code}
+        logger.warning("compaction failed", extra=extra)
+        handler = self.setup.compaction_error
+        if handler is not None:
+            with suppress(ThinkError):  # logged where it was raised
+                await _developers("on_compaction_error", handler, error)
+        self._ring({"type": "session.failed", "error": error.message[:500]})
+        self._ring({"type": "session.phase", "phase": "idle", "tokens": self.tokens})
+
+    def _ring(self, event: JSONObject) -> None:
+        threshold = self.setup.compact_after_tokens
+        ring(group_of(self.agent.key), {**event, "session_id": self.session_id, "threshold": threshold})

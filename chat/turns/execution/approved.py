@@ -1,0 +1,64 @@
+"""Calls of an earlier answer that a person approved: run by the turn that continues it, before its model is asked.
+
+Each is settled in one transaction: the call's row, the stored message with the result, and a record in the journal. The
+call runs with exactly the arguments that were shown, and the agent's hooks still see it.
+"""
+
+import asyncio
+from functools import partial
+
+from chat.instances.rows import find_instance
+from chat.models import Turn
+from chat.turns.admission.tool_answers import show_answers, with_answers
+from chat.turns.execution.persistence import TurnFacts
+from chat.turns.execution.tools import TurnTools
+from fibers.context import FiberContext
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import ToolCall, ToolResult
+from tools_app.models import ToolCallRecord
+from tools_app.selectors import approved_calls
+from tools_app.services import settle_call
+
+
+async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools, history: list[JSONObject]) -> None:
+    """Run what was approved in the answer that this turn continues, side by side; write the results into `history`.
+
+    Durability: a call that a crash cut runs again under the same idempotency key. Errors: a lost lease.
+    """
+    turn = await db(_continued, facts)
+    rows = [] if turn is None else await db(approved_calls, turn.pk)
+    if turn is None or not rows:
+        return
+    running = [asyncio.create_task(_run(context, facts, tools, turn, row)) for row in rows]
+    try:
+        await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    change = await db(with_answers, rows)
+    history[:] = [change(message) if message["role"] == "assistant" else message for message in history]
+
+
+def _continued(facts: TurnFacts) -> Turn | None:
+    return Turn.objects.filter(session_id=facts.session_id, assistant_id=facts.leaf_id or "").first()
+
+
+async def _run(context: FiberContext, facts: TurnFacts, tools: TurnTools, turn: Turn, row: ToolCallRecord) -> None:
+    call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input)
+    async for item in tools.run_here(call, turn.pk):
+        if isinstance(item, ToolResult):
+            await db(partial(_settle, context, facts, turn, row, item))
+
+
+def _settle(context: FiberContext, facts: TurnFacts, turn: Turn, row: ToolCallRecord, result: ToolResult) -> None:
+    with context.fenced():
+        context.record_in(
+            f"approved:{row.pk}",
+            {"output": result.output, "is_error": result.is_error, "ms": result.duration_ms, "call": row.call_id},
+        )
+        settle_call(row.call_id, turn_id=turn.pk, result=result)
+        instance = find_instance(facts.key)
+        if instance is not None:
+            show_answers(instance, turn, [row])

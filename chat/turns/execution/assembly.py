@@ -1,0 +1,139 @@
+"""Assembly: a fresh agent object, its model, its tools in the documented order, its context. The one such place.
+
+Order of tools, later wins: those of clients, `get_tools()`, those of the session's context blocks, then the tools that
+`before_turn` adds for this turn.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from chat.agent.base import Agent, InstanceKey
+from chat.agent.think import Think
+from chat.core.context.compaction_policy import CompactionPolicy
+from chat.core.context.session_setup import SessionSetup
+from chat.core.loop.hooks import ChatOptions, TurnConfig, TurnContext
+from chat.core.loop.loop import TurnPlan
+from chat.core.model.language_model import ModelMessage
+from chat.turns.background.compaction import compact_session
+from chat.turns.background.costs import price_calls
+from chat.turns.execution.context_window import TurnRoom
+from chat.turns.execution.model_input import NOTHING_SAID, gather, guarded_model, history_at, tool_specs
+from chat.turns.execution.overrides import read_overrides
+from chat.turns.execution.persistence import TurnFacts
+from chat.turns.execution.prompting import Prompt
+from chat.user_code.calls import decide, decide_as, observe
+from sessions_app.core.compaction.compaction import Bounds
+from sessions_app.models import CompactionTrigger
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.toolset import Toolset
+
+MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """Everything one attempt needs."""
+
+    agent: Think
+    plan: TurnPlan
+    toolset: Toolset
+    options: ChatOptions
+    prompt: Prompt  # the plan's
+    history: list[JSONObject]  # what the prompt begins with; results of approved calls are written into it
+    setup: SessionSetup
+    timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
+
+
+async def make_think(key: InstanceKey, make_agent: MakeAgent) -> Think:
+    """Make the agent object of an instance and run its `on_start`."""
+    agent = make_agent(key)
+    assert isinstance(agent, Think), "admission refuses agents that do not chat"
+    await observe(agent, "on_start")
+    return agent
+
+
+async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_shown: bool) -> Assembled:
+    """Ask the agent for everything and build the plan.
+
+    Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
+    """
+    gathered = await gather(agent, facts)
+    context = TurnContext(
+        request_id=facts.request_id,
+        turn_id=facts.turn_id,
+        system=gathered.system,
+        messages=gathered.prompt()(NOTHING_SAID),
+        tools={tool.name: tool for tool in gathered.offered},
+        model=gathered.model,
+        continuation=facts.is_continuation,
+        body=facts.body,
+        attempt=attempt,
+    )
+    config = await decide_as(agent, "before_turn", TurnConfig, context) or TurnConfig()
+    overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
+    seconds, toolset = config.stall_timeout_seconds, overrides.toolset
+    chosen = gathered.choice if config.model is None else config.model
+    is_same = config.model is None and seconds is None
+    model = gathered.model if is_same else guarded_model(agent, chosen, seconds)
+    prompt = gathered.prompt(model=model, override=config.messages)
+    plan = TurnPlan(
+        request_id=facts.request_id,
+        assistant_id=facts.assistant_id,
+        model=model,
+        resolve_model=lambda choice: guarded_model(agent, choice, seconds),
+        system=overrides.system,
+        prompt=prompt,
+        tools=tool_specs(toolset),
+        tool_choice=overrides.tool_choice,
+        settings=overrides.settings,
+        max_steps=config.max_steps or int(await decide(agent, "get_max_steps")),
+        stop_when=overrides.stop_when,
+        output=overrides.output,
+        shared=config.shared,
+        room=_room(agent, facts, prompt, gathered.compaction),
+        send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
+        cost_of=price_calls(),
+        cut_was_shown=cut_was_shown,
+    )
+    return Assembled(
+        agent=agent,
+        plan=plan,
+        toolset=toolset,
+        options=_options(facts, plan, toolset, tuple(context.messages if config.messages is None else config.messages)),
+        prompt=prompt,
+        history=gathered.history,
+        setup=gathered.setup,
+        timeout_seconds=config.timeout_seconds,
+    )
+
+
+def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:
+    return ChatOptions(
+        request_id=facts.request_id,
+        turn_id=facts.turn_id,
+        system=plan.system,
+        messages=messages,
+        tools={tool.name: tool for tool in toolset},
+        body=facts.body,
+    )
+
+
+def _room(agent: Think, facts: TurnFacts, prompt: Prompt, policy: CompactionPolicy) -> TurnRoom:
+    async def compact(bounds: Bounds | None) -> bool:
+        if facts.leaf_id is None:
+            return False
+        trigger = CompactionTrigger.OVERFLOW
+        done = await compact_session(agent, facts.session_id, leaf_id=facts.leaf_id, trigger=trigger, bounds=bounds)
+        return done is not None
+
+    read_again = partial(history_at, agent, replace(facts, history=None))
+    return TurnRoom(
+        agent=agent,
+        session_id=facts.session_id,
+        prompt=prompt,
+        policy=policy,
+        compact=compact,
+        read_again=read_again,
+    )

@@ -1,0 +1,61 @@
+"""The loop's journal: a record commits in one transaction with the cold log that it closes, and holds its range."""
+
+import asyncio
+
+from chat.core.durable_names import EXPIRY_FIBER
+from chat.core.loop.loop import CALL_PREFIX
+from chat.streams.writer import StreamWriter
+from chat.turns.execution.persistence import TurnFacts
+from fibers.context import FiberContext
+from fibers.services import start_fiber
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolResult
+from tools_app.services import pause_call, settle_call
+
+
+class TurnJournal:
+    """Settled steps of one turn, over the fiber's journal and the stream's writer."""
+
+    def __init__(self, context: FiberContext, writer: StreamWriter, facts: TurnFacts) -> None:
+        self._context = context
+        self._writer = writer
+        self._facts = facts
+        self._lock = asyncio.Lock()  # parallel calls settle one after another
+
+    async def recorded(self, key: str) -> JSONObject | None:
+        """Give the record of a settled step."""
+        found = await self._context.recorded(key)
+        return None if found is None else found.value
+
+    async def record(self, key: str, value: JSONObject) -> None:
+        """Settle a step: the log up to here, the record, and the call's row. Errors: `LeaseLost`, `Fenced`."""
+        async with self._lock:
+            await self._writer.flush_cold(lambda offsets: self._settle(key, {**value, "end": offsets.stop}))
+
+    def _settle(self, key: str, record: JSONObject) -> None:
+        self._context.record_in(key, record)
+        if key.startswith(CALL_PREFIX):
+            self._note(key.removeprefix(CALL_PREFIX), record)
+
+    def _note(self, call_id: str, record: JSONObject) -> None:
+        if "waits" not in record:
+            result = ToolResult(output=record["output"], is_error=record["is_error"], duration_ms=record["ms"])
+            settle_call(call_id, turn_id=self._facts.turn_id, result=result)
+            return
+        call = ToolCall(call_id=call_id, tool_name=record["tool_name"], input=record["input"])
+        pause = ToolPause(
+            status=CallStatus(record["waits"]),
+            approval_id=record["approval_id"],
+            expires_seconds=record["expires_seconds"],
+        )
+        key = self._facts.key
+        row = pause_call(call, pause, turn_id=self._facts.turn_id, scope=key.instance_id, owner_id=key.owner_id)
+        if pause.expires_seconds is not None:
+            start_fiber(
+                EXPIRY_FIBER,
+                {"row_id": row.pk, "instance_id": key.instance_id},
+                key=f"expire:{row.pk}",
+                owner_id=key.owner_id,
+                delay_seconds=pause.expires_seconds,
+                max_retries=3,
+            )

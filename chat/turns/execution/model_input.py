@@ -1,0 +1,184 @@
+"""What goes into a model call before a hook of the turn has a say: model, history, system prompt, tools, policy.
+
+A turn begins with it (`assembly.py`), and people are shown it (`preview.py`): what they see is what is sent.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Protocol
+
+from chat.agent.think import Think
+from chat.core.context.compaction_policy import CompactionPolicy
+from chat.core.context.context_policy import ContextPolicy, context_policy
+from chat.core.context.session_setup import SessionSetup
+from chat.core.loop.hooks import ModelChoice
+from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
+from chat.errors import AttachmentNotFound
+from chat.files import attachments
+from chat.llm.registry import guarded, resolve_model
+from chat.turns.execution.persistence import read_history
+from chat.turns.execution.prompting import Prompt
+from chat.turns.state.client_tools import to_tools
+from chat.turns.state.merging import merge_history
+from chat.user_code.calls import decide, developers_code, is_overridden
+from chat.user_code.compaction_policy import policy_of
+from sessions_app.context.session_context import SessionContext
+from sessions_app.context.snapshot import ContextState
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.toolset import Toolset
+from tools_app.session_tools import session_tools, skill_reader
+
+NOTHING_SAID: Final[JSONObject] = {"parts": []}
+
+
+class Place(Protocol):
+    """Where in a conversation a call is made. `history`: the path to the leaf, where it is read already."""
+
+    @property
+    def session_id(self) -> str:
+        """The session."""
+        ...
+
+    @property
+    def leaf_id(self) -> str | None:
+        """The message that is answered."""
+        ...
+
+    @property
+    def history(self) -> list[JSONObject] | None:
+        """The path to it, root first."""
+        ...
+
+    @property
+    def client_tools(self) -> tuple[JSONObject, ...]:
+        """Tools of the client that asked last."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What a call consists of."""
+
+    choice: ModelChoice
+    model: LanguageModel
+    history: list[JSONObject]
+    files: dict[str, FileContent]
+    policy: ContextPolicy
+    compaction: CompactionPolicy
+    context: SessionContext
+    state: ContextState
+    system: str
+    offered: Toolset
+
+    @property
+    def setup(self) -> SessionSetup:
+        """What `configure_session` chose."""
+        setup = self.context.setup
+        assert isinstance(setup, SessionSetup), "contexts of agents are opened with one"
+        return setup
+
+    def prompt(
+        self,
+        history: list[JSONObject] | None = None,
+        *,
+        model: LanguageModel | None = None,
+        override: Sequence[ModelMessage] | None = None,
+    ) -> Prompt:
+        """The messages that are sent, of this history or another; an override stands in its place."""
+        return Prompt(
+            self.history if history is None else history,
+            model or self.model,
+            files=self.files,
+            policy=self.policy,
+            reads=skill_reader(self.context, self.state),
+            override=override,
+        )
+
+
+async def gather(agent: Think, place: Place, *, keeps_prompt: bool = True) -> Gathered:
+    """Ask the agent for what a call consists of. Calls no model.
+
+    Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
+    Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
+    `TurnConfigInvalid` for a policy that is none.
+    """
+    choice = await decide(agent, "get_model")
+    model = guarded_model(agent, choice)
+    history = await history_at(agent, place)
+    context = await agent.host.open_context(agent, place.session_id)
+    state = await context.state()
+    with developers_code("configure_session"):  # the blocks' providers are the agent's own
+        system = await context.system_prompt(state, keeps=keeps_prompt)
+    # A client's tool never takes the place of one of ours: the model would be told what we never said.
+    offered = Toolset(to_tools(place.client_tools), await decide(agent, "get_tools"), session_tools(context, state))
+    return Gathered(
+        choice=choice,
+        model=model,
+        history=history,
+        files=await _files(history, agent.key.owner_id),
+        policy=context_policy(agent.context_policy),
+        compaction=policy_of(agent),
+        context=context,
+        state=state,
+        system=system,
+        offered=offered,
+    )
+
+
+def tool_specs(toolset: Toolset) -> tuple[ToolSpec, ...]:
+    """The tools as the model is told of them."""
+    return tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset)
+
+
+def guarded_model(agent: Think, choice: ModelChoice, stall_timeout_seconds: float | None = None) -> LanguageModel:
+    """Find a model, watched for silence. Errors: `ModelError`."""
+    seconds = agent.stall_timeout_seconds if stall_timeout_seconds is None else stall_timeout_seconds
+    return guarded(resolve_model(choice), gap_seconds=seconds)
+
+
+async def history_at(agent: Think, place: Place) -> list[JSONObject]:
+    """The path to a place as the model gets it, or what the agent makes of it."""
+    if place.leaf_id is None:
+        return []
+    history = place.history
+    if history is None:
+        history = await db(read_history, place.session_id, place.leaf_id)
+    history = await _merged(place.session_id, history)
+    if is_overridden(agent, "assemble_context"):
+        chosen: list[JSONObject] | None = await decide(agent, "assemble_context", history)
+        return history if chosen is None else list(chosen)
+    return history
+
+
+async def _merged(session_id: str, history: list[JSONObject]) -> list[JSONObject]:
+    roles = [message["role"] for message in history]
+    has_neighbours = any(pair == ("user", "user") for pair in pairwise(roles))
+    return await db(merge_history, session_id, history) if has_neighbours else history
+
+
+async def _files(history: list[JSONObject], owner_id: int | None) -> dict[str, FileContent]:
+    urls = _file_urls(history)
+    return await db(_load_files, urls, owner_id) if urls else {}
+
+
+def _file_urls(history: list[JSONObject]) -> set[str]:
+    return {
+        str(part.get("url", ""))
+        for message in history
+        if message["role"] == "user"
+        for part in message["parts"]
+        if part.get("type") == "file"
+    }
+
+
+def _load_files(urls: set[str], owner_id: int | None) -> dict[str, FileContent]:
+    if owner_id is None:
+        return {}
+    loaded: dict[str, FileContent] = {}
+    for url in urls:
+        with suppress(AttachmentNotFound):  # gone, or not the owner's: the prompt says that it is not available
+            loaded[url] = attachments.load_for_model(url, owner_id)
+    return loaded

@@ -1,0 +1,86 @@
+"""What the model calls of one turn are sent: the history, as the agent's policy lets it through, and the answer so far.
+
+The history can become another while the turn runs: results of approved calls are written into it, and a compaction has
+it read anew.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from chat.conf import chat_settings
+from chat.core.context.context_policy import ContextPolicy, truncate
+from chat.core.context.prompt import PDF, to_model_messages, with_last_calls
+from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
+from chat.turns.execution.persistence import has_content
+from sessions_app.core.compaction.pruning import find_prunable
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.session_tools import ReadMessages
+
+CUT_OUTPUTS: Final = ContextPolicy(keep_messages=0, max_output_chars=2_000, max_text_chars=None)
+"""The last resort where an answer's own calls have brought more than the model can read."""
+
+
+@dataclass(slots=True)
+class Prompt:
+    """A function of the assistant's message so far.
+
+    An override, a hook's own messages, stands in the place of the history and never of the answer.
+    """
+
+    history: list[JSONObject]
+    model: LanguageModel
+    files: dict[str, FileContent] = field(kw_only=True)
+    policy: ContextPolicy = field(kw_only=True)
+    reads: ReadMessages = field(kw_only=True)
+    override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
+    _sends_media: bool = field(init=False, default=True)
+    _cuts_outputs: bool = field(init=False, default=False)
+    _said: list[JSONObject] = field(init=False, default_factory=list)  # the answer as the last call had it
+
+    @property
+    def follows_history(self) -> bool:
+        """Whether a change of the history changes what is sent."""
+        return self.override is None
+
+    def __call__(self, message: JSONObject) -> tuple[ModelMessage, ...]:
+        """Give the whole list to send."""
+        said = self._said = [message] if has_content(message) else []
+        if self.override is None:
+            return self._convert(self.reads(with_last_calls(self.history, self.policy), said))
+        return (*self.override, *(self._convert(self.reads([], said)) if said else ()))
+
+    def drop_media(self) -> bool:
+        """Name pictures and documents from now on instead of sending them; false when none were sent."""
+        was_sent = self._sends_media and self.override is None and any(map(self._is_sent, self.files.values()))
+        self._sends_media = False
+        return was_sent
+
+    def _is_sent(self, file: FileContent) -> bool:
+        if file.media_type == PDF:
+            return self.model.accepts_documents
+        return file.media_type.startswith("image/") and self.model.accepts_images
+
+    def cut_outputs(self) -> bool:
+        """Cut what tools gave from now on, the answer's own calls included; false when nothing was longer."""
+        was_cut, self._cuts_outputs = self._cuts_outputs, True
+        sent = [*(self.history if self.override is None else ()), *self._said]
+        return not was_cut and truncate(sent, CUT_OUTPUTS) != sent
+
+    def find_prunable(self) -> dict[str, list[str]]:
+        """Old outputs to let go now that the turn is over: ids of calls by message id. Nothing where that is off."""
+        prune = self.policy.prune
+        if prune is None or not chat_settings.prunes_outputs:
+            return {}
+        protected = prune.protected_tools | frozenset(chat_settings.unpruned_tools)
+        return find_prunable(self.history, replace(prune, protected_tools=protected))
+
+    def _convert(self, messages: list[JSONObject]) -> tuple[ModelMessage, ...]:
+        return to_model_messages(
+            truncate(messages, CUT_OUTPUTS) if self._cuts_outputs else messages,
+            accepts_images=self.model.accepts_images,
+            accepts_documents=self.model.accepts_documents,
+            load_file=self.files.get,
+            policy=self.policy,
+            sends_media=self._sends_media,
+        )

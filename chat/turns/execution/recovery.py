@@ -1,0 +1,55 @@
+"""Where a lost attempt stood: the log folded, the journal compared with it."""
+
+from dataclasses import dataclass
+
+from chat.core.loop.loop import CALL_PREFIX, MODEL_PREFIX
+from chat.core.loop.turn_state import TurnFold
+from chat.core.wire.chunks import Chunk, is_shown
+from chat.streams.reader import read
+from fibers.context import FiberContext
+from thinkproject.kernel.jsonvalue import JSONObject, load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What former attempts left. A first attempt finds nothing."""
+
+    fold: TurnFold
+    cut_was_shown: bool = False  # content after the last recorded step: it is sealed, not repeated
+    partial_parts: tuple[JSONObject, ...] = ()
+
+
+async def find_standing(context: FiberContext, turn_id: str, assistant_id: str) -> Standing:
+    """Fold what former attempts logged. Call it once the writer has the stream, so that nothing is added meanwhile."""
+    fold = TurnFold(assistant_id)
+    if context.attempt <= 1:
+        return Standing(fold=fold)
+    chunks: list[Chunk] = [load(record.text) for record in await read(turn_id, 0)]
+    for chunk in chunks:
+        fold.apply(chunk)
+    settled = _settled_offset(context)
+    return Standing(
+        fold=fold,
+        cut_was_shown=any(is_shown(chunk) for chunk in chunks[settled:]),
+        partial_parts=tuple(fold.message["parts"]),
+    )
+
+
+def _settled_offset(context: FiberContext) -> int:
+    """Offset after the last recorded model call; outputs of tools come later and are no cut content."""
+    offset = 0
+    for key, record in context.records():
+        if key.startswith((MODEL_PREFIX, CALL_PREFIX)) and isinstance(record, dict):
+            offset = max(offset, int(record.get("end", 0)))
+    return offset
+
+
+def without_partial(message: JSONObject) -> JSONObject:
+    """What is kept of an answer whose partial is unwanted: its settled tool calls, whose effects have happened."""
+    settled = [part for part in message["parts"] if part.get("state") in {"output-available", "output-error"}]
+    return {**message, "parts": settled}
+
+
+def partial_text(parts: tuple[JSONObject, ...]) -> str:
+    """The text of a partial answer."""
+    return "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")

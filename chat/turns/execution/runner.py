@@ -1,0 +1,385 @@
+"""Run one turn: glue between the loop, the session, the tools, the journal and the log.
+
+There is one way through here for fresh and for recovered turns. Whatever happens, what was shown is stored, the turn
+ends in exactly one state, and only then the stream is closed.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import Any, Literal
+
+from django.utils import timezone
+
+from chat.agent.think import USE_LOOP, Think
+from chat.core.context.compaction_setup import Fullness
+from chat.core.loop.hooks import (
+    ChatErrorContext,
+    ChunkContext,
+    MetadataContext,
+    Moment,
+    RecoveryContext,
+    RecoveryDecision,
+    StepConfig,
+    StepContext,
+    StepRecord,
+)
+from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, cut_outputs, recorded_outputs, totals_of
+from chat.core.wire import chunks as chunk_of
+from chat.core.wire.chunks import STATUS, Chunk
+from chat.errors import TurnConfigInvalid, TurnTimeout
+from chat.instances.notifications import ring
+from chat.instances.rows import find_instance
+from chat.streams.reader import close_stream
+from chat.streams.writer import StreamWriter
+from chat.turns.admission.oversized import fit_answer
+from chat.turns.background.compaction import fullness
+from chat.turns.background.summaries import start_summary, writes_summaries
+from chat.turns.background.titles import writes_titles
+from chat.turns.execution.approved import run_approved
+from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, make_think
+from chat.turns.execution.journal import TurnJournal
+from chat.turns.execution.persistence import (
+    BEGIN,
+    FINAL,
+    TurnEnd,
+    TurnFacts,
+    begin_turn,
+    finish_turn,
+    has_content,
+    note_retry,
+    read_history,
+)
+from chat.turns.execution.recovery import Standing, find_standing, partial_text, without_partial
+from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
+from chat.turns.state import policies
+from chat.turns.state.input_reservation import wait_for_input
+from chat.turns.state.policies import StepsSoFar
+from chat.user_code.calls import decide, decide_as, developers_code, is_overridden, iterate, observe, reworded
+from fibers.context import FiberContext
+from fibers.core.states import FiberStatus, Interrupt
+from fibers.errors import Cancelled, Failed, FiberError, Parked
+from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+
+logger = logging.getLogger(__name__)
+
+INTERNAL = "Something went wrong on our side. Please try again."
+
+
+class TurnRun:
+    """One attempt at one turn."""
+
+    def __init__(self, context: FiberContext, make_agent: MakeAgent) -> None:
+        self._context = context
+        self._make_agent = make_agent
+        self._turn_id = str(context.payload["turn_id"])
+        self._facts: TurnFacts
+        self._standing: Standing
+        self._agent: Think | None = None
+        self._assembled: Assembled | None = None
+        self._totals = TurnTotals()
+        self._keeps_partial = True
+        self._gave_up = False  # a turn that a crash cut does not go on
+
+    async def run(self) -> JSONObject:
+        """Run to the end. Errors: `Cancelled`, `Failed`; what is neither is tried again by the fiber runner."""
+        self._context.on_settled(self._announce)
+        final = await self._context.recorded(FINAL)
+        if final is not None:
+            return _settle_as(final.value)
+        begun = await self._context.recorded(BEGIN)
+        if begun is None:
+            await wait_for_input(self._context, self._turn_id)
+        self._facts = await db(begin_turn, self._context, self._turn_id, begun.value if begun else None)
+        async with StreamWriter(
+            self._turn_id,
+            fence=self._context.fence,
+            ctx_fenced=self._context.fenced,
+            on_progress=self._context.advance,
+        ) as writer:
+            self._standing = await find_standing(self._context, self._turn_id, self._facts.assistant_id)
+            return _settle_as(await self._attempt(writer))
+
+    async def _attempt(self, writer: StreamWriter) -> JSONObject:
+        try:
+            await self._answer(writer)
+        except asyncio.CancelledError:
+            if self._context.interrupt is not Interrupt.CANCEL:
+                raise
+            return await self._finish(writer, "aborted")
+        except FiberError:
+            raise  # the lease is lost or the fiber is misused: nothing we write counts
+        except Parked as parked:
+            since = timezone.now().isoformat()
+            waits = [
+                {"kind": wait.kind, "label": wait.label, "callId": wait.call_id, "since": since}
+                for wait in parked.waits
+            ]
+            writer.write(chunk_of.status("waiting", {"waits": waits}))
+            await writer.flush_cold()
+            raise
+        except ThinkError as error:
+            return await self._fail(writer, error)
+        except Exception:  # the turn's own boundary: the last attempt ends with a visible reason
+            logger.exception("turn failed", extra={"action": "turn_failed", "turn_id": self._turn_id})
+            if self._context.retries < self._context.max_retries:
+                raise
+            return await self._fail(writer, ThinkError(INTERNAL))
+        return await self._finish(writer, "completed")
+
+    async def _answer(self, writer: StreamWriter) -> None:
+        self._agent = agent = await make_think(self._facts.key, self._make_agent)
+        if self._is_recovering:
+            self._ring_recovering(True)
+            await self._ask_recovery(agent)
+        assembled = await assemble(
+            agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
+        )
+        self._assembled = assembled
+        limit = asyncio.timeout(assembled.timeout_seconds or None)
+        try:
+            async with limit:
+                await self._stream(assembled, writer)
+        except TimeoutError as error:
+            if limit.expired():
+                raise TurnTimeout(f"The turn took longer than {assembled.timeout_seconds:g} s.") from error
+            raise
+
+    async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
+        agent, watches = assembled.agent, is_overridden(assembled.agent, "on_chunk")
+        tools = TurnTools(agent, assembled.toolset, self._facts, self._context, StepView(shared=assembled.plan.shared))
+        answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
+        async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
+            async for chunk in chunks:
+                writer.write(chunk)
+                if chunk["type"] == STATUS:
+                    await db(note_retry, self._turn_id, chunk["data"])
+                if watches:
+                    await observe(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
+                await writer.drain()
+
+    async def _after_approved(
+        self, assembled: Assembled, tools: TurnTools, answer: AsyncGenerator[Chunk, None]
+    ) -> AsyncGenerator[Chunk, None]:
+        """Run the calls that a person approved, then answer. The stream begins first: tools may take their time."""
+        async with aclosing(answer):
+            if self._facts.is_continuation:
+                if not self._standing.fold.started:
+                    yield await self._begin(assembled.agent)
+                tools.view.messages = assembled.options.messages  # what led to the calls, and the calls themselves
+                await run_approved(self._context, self._facts, tools, assembled.history)
+                tools.view.messages = ()
+            async for chunk in answer:
+                yield chunk
+
+    def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
+        loop = TurnLoop(
+            assembled.plan,
+            self._standing.fold,
+            journal=TurnJournal(self._context, writer, self._facts),
+            tools=tools,
+            hooks=_StepHooks(assembled.agent, self._facts, self._context),
+            view=tools.view,
+        )
+        self._totals = loop.totals
+        return loop.run()
+
+    async def _own_answer(self, assembled: Assembled) -> AsyncGenerator[Chunk, None] | None:
+        """The answer of an agent that does its own inference; `None` when the loop answers."""
+        if not is_overridden(assembled.agent, "on_chat_message"):
+            return None
+        stream = await decide(assembled.agent, "on_chat_message", assembled.options)
+        return None if stream is USE_LOOP else self._own_chunks(stream)
+
+    async def _own_chunks(self, stream: Any) -> AsyncGenerator[Chunk, None]:
+        fold, agent = self._standing.fold, self._agent
+        assert agent is not None
+        if not fold.started:
+            yield await self._begin(agent)
+        if self._standing.cut_was_shown:
+            # What was shown cannot be asked for again in the middle: it is kept, and the turn ends with it.
+            self._gave_up = True
+            raise ThinkError(agent.interrupted_text)
+        async with aclosing(iterate(stream)) as chunks:
+            async for chunk in chunks:
+                if chunk["type"] not in {"start", "finish"}:
+                    yield _fold(fold, chunk)
+                elif chunk.get("messageMetadata") is not None:
+                    yield _fold(fold, chunk_of.message_metadata(chunk["messageMetadata"]))
+        metadata = await _StepHooks(agent, self._facts, self._context).message_metadata("finish", self._totals)
+        yield _fold(fold, chunk_of.finish("stop", metadata=metadata))
+
+    async def _begin(self, agent: Think) -> Chunk:
+        metadata = await _StepHooks(agent, self._facts, self._context).message_metadata("start", self._totals)
+        return _fold(self._standing.fold, chunk_of.start(self._facts.assistant_id, metadata=metadata))
+
+    async def _ask_recovery(self, agent: Think) -> None:
+        if agent.max_recoveries is not None and self._context.recoveries > agent.max_recoveries:
+            self._gave_up = True
+            raise ThinkError(agent.interrupted_text)
+        standing = self._standing
+        decision = RecoveryDecision(continue_turn=agent.chat_recovery)
+        context = RecoveryContext(
+            request_id=self._facts.request_id,
+            turn_id=self._turn_id,
+            kind="continue" if standing.cut_was_shown else "retry",
+            partial_text=partial_text(standing.partial_parts),
+            partial_parts=standing.partial_parts,
+            created_at=self._facts.accepted_at.isoformat(),
+            attempt=self._context.attempt,
+            body=self._facts.body,
+            recovery_data=self._context.stashed,
+            messages=tuple(await self._asked_about(agent)),
+            client_tools=self._facts.client_tools,
+        )
+        decision = await decide_as(agent, "on_chat_recovery", RecoveryDecision, context) or decision
+        if not decision.continue_turn:
+            self._keeps_partial, self._gave_up = decision.persist, True
+            raise ThinkError("The assistant was interrupted.")
+
+    async def _asked_about(self, agent: Think) -> list[JSONObject]:
+        """The conversation that the turn answers, read for a hook that looks at it."""
+        session_id, leaf_id = self._facts.session_id, self._facts.leaf_id
+        if leaf_id is None or not is_overridden(agent, "on_chat_recovery"):
+            return []
+        return await db(read_history, session_id, leaf_id)
+
+    async def _finish(
+        self, writer: StreamWriter, outcome: str, error: ThinkError | None = None, text: str = ""
+    ) -> JSONObject:
+        for chunk in recorded_outputs(self._standing.fold, dict(self._context.records())):
+            writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
+        if outcome != "completed" and self._standing.fold.unsettled_calls():
+            cut = await db(close_cut, self._context, self._turn_id)
+            for chunk in cut_outputs(self._standing.fold, cut, INTERRUPTED):
+                writer.write(chunk)
+        said = self._standing.fold.message
+        kept = said if self._keeps_partial else without_partial(said)
+        message, original_ids = await db(fit_answer, self._facts.key.owner_id, kept)
+        end = TurnEnd(
+            outcome=outcome,
+            message=message,
+            totals=totals_of(dict(self._context.records())),
+            error_text=text,
+            error_code=error.code if error else "",
+            has_response_hook=self._agent is not None and is_overridden(self._agent, "on_chat_response"),
+            wants_title=self._agent is not None and writes_titles(self._agent),
+            wants_summary=self._agent is not None and writes_summaries(self._agent),
+            output=self._totals.output if outcome == "completed" else None,
+            max_messages=None if self._agent is None else self._agent.max_persisted_messages,
+            original_ids=tuple(original_ids),
+            fullness=await self._fullness(message) if outcome == "completed" else None,
+            pruned=self._prunable(outcome),
+        )
+        await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
+        return {"outcome": outcome, "error": text, "code": end.error_code}
+
+    def _prunable(self, outcome: str) -> dict[str, list[str]]:
+        """Outputs that models are not sent any more once this turn has ended well."""
+        return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
+
+    async def _fullness(self, message: JSONObject) -> Fullness | None:
+        """How full the session is with this answer. A counter that fails has no opinion."""
+        assembled = self._assembled
+        if assembled is None or assembled.setup.compact_after_tokens is None:
+            return None
+        with suppress(ThinkError), developers_code("token_counter"):
+            history = [*assembled.history, message]
+            return await user_code(fullness, assembled.setup, assembled.plan.system, history)
+        return None
+
+    async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
+        stage: Literal["recovery", "stream", "turn"] = "stream" if self._standing.fold.started else "turn"
+        context = ChatErrorContext(
+            request_id=self._facts.request_id,
+            stage="recovery" if self._gave_up else stage,
+            messages_persisted=has_content(self._standing.fold.message),
+            code=error.code,
+        )
+        return await self._finish(writer, "error", error, await reworded(self._agent, error, context))
+
+    @property
+    def _is_recovering(self) -> bool:
+        """Whether an attempt was lost before this one. A turn that waited and goes on has lost nothing."""
+        return self._context.attempt > 1 and not self._context.is_resumed
+
+    def _ring_recovering(self, is_recovering: bool) -> None:
+        self._ring({"type": "turn.recovering", "recovering": is_recovering})
+
+    def _ring(self, event: JSONObject) -> None:
+        # An attempt that only repeats the end has not read the facts.
+        known = self._context.metadata
+        ring(known["address"], {**event, "turn_id": self._turn_id, "request_id": known.get("request_id", "")})
+
+    async def _announce(self, status: FiberStatus) -> None:
+        """After the commit that ended this run: tell readers. A lost bell is covered by their own look-ups."""
+        if status in {FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED}:
+            return
+        await close_stream(self._turn_id)
+        if self._is_recovering:
+            self._ring_recovering(False)
+        self._ring({"type": "turn.settled"})
+
+
+def _settle_as(final: JSONObject) -> JSONObject:
+    """End the fiber as the recorded end says."""
+    if final["outcome"] == "aborted":
+        raise Cancelled(reason="stopped")
+    if final["outcome"] == "error":
+        raise Failed(final["code"] or "error", final["error"], is_final=True)
+    return final
+
+
+def _fold(fold: Any, chunk: Chunk) -> Chunk:
+    fold.apply(chunk)
+    return chunk
+
+
+class _StepHooks:
+    """The loop's hooks, on the agent."""
+
+    def __init__(self, agent: Think, facts: TurnFacts, context: FiberContext) -> None:
+        self._agent = agent
+        self._facts = facts
+        self._context = context
+
+    async def before_step(self, context: StepContext) -> StepConfig | None:
+        """Ask the policies, then the agent."""
+        await db(self._check_policies, context.step_number)
+        if context.step_number == 0 and writes_summaries(self._agent):
+            await db(start_summary, self._facts.key, self._facts.session_id)
+        return await decide_as(self._agent, "before_step", StepConfig, context)
+
+    def _check_policies(self, step_number: int) -> None:
+        instance = find_instance(self._facts.key)
+        if instance is not None:
+            cost = totals_of(dict(self._context.records())).cost
+            policies.check_step(instance, StepsSoFar(count=step_number, cost=cost, session_id=self._facts.session_id))
+
+    async def on_step_finish(self, record: StepRecord) -> None:
+        """Tell the agent."""
+        await observe(self._agent, "on_step_finish", record)
+
+    async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:
+        """Ask the agent. Errors: `TurnConfigInvalid` for what is no JSON object."""
+        if not is_overridden(self._agent, "get_message_metadata"):
+            return None
+        context = MetadataContext(
+            moment=moment,
+            request_id=self._facts.request_id,
+            message_id=self._facts.assistant_id,
+            continuation=self._facts.is_continuation,
+            finish_reason=str(totals.finish_reason or "") if moment == "finish" else "",
+            model_name=totals.model_name,
+            steps=totals.steps,
+            input_tokens=totals.usage.input_tokens,
+            output_tokens=totals.usage.output_tokens,
+        )
+        metadata = await decide_as(self._agent, "get_message_metadata", dict, context)
+        try:
+            return None if metadata is None else load(dump(metadata))
+        except (TypeError, ValueError) as error:
+            raise TurnConfigInvalid(f"get_message_metadata() must return JSON: {error}") from error

@@ -1,0 +1,193 @@
+"""The tools of one turn: checked against their schemas, gated by people and by hooks, run by the executor.
+
+A client's call and one that a person must approve are handed out: the turn ends without a result for them, and the
+answer continues the conversation (`chat/turns/admission/tool_answers.py`). The hooks run for calls that run here, after
+the approval.
+"""
+
+import asyncio
+import functools
+import inspect
+from collections.abc import AsyncIterator
+from typing import Any
+
+from chat.agent.base import Agent
+from chat.agent.think import Think
+from chat.conf import chat_settings
+from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
+from chat.core.loop.loop import StepView
+from chat.turns.execution.persistence import TurnFacts
+from chat.user_code.calls import AgentCodeFailed, decide_as, developers_code, observe
+from fibers.context import FiberContext
+from fibers.errors import FiberError
+from fibers.waits import Wait, WaitEnd
+from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.ids import new_id
+from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
+from tools_app.core.execution import CheckedCall, check_call, to_json
+from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.toolset import Toolset
+from tools_app.executor import execute
+from tools_app.services import begin_call, close_cut_calls
+
+DECISIONS: Any = Allow | Block | Substitute
+INTERRUPTED = "The tool call was interrupted before a result was recorded."
+
+
+class TurnTools:
+    """Runs calls for the loop. What a tool or a hook raises becomes a result that the model sees."""
+
+    def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
+        self.view = view
+        self._agent = agent
+        self._toolset = toolset
+        self._facts = facts
+        self._context = context
+
+    def check(self, tool_name: str, arguments: str) -> CheckedCall:
+        """Parse and validate without running."""
+        return check_call(self._toolset, tool_name, arguments)
+
+    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
+        """Hand out, or run and report. The row exists before the tool runs."""
+        pause = await self._pause(call)
+        if pause is not None:
+            yield pause
+            return
+        async for item in self.run_here(call, self._facts.turn_id):
+            yield item
+
+    async def run_here(self, call: ToolCall, turn_id: str) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call whose row is that of a turn, this one's or an earlier one's. Nobody is asked any more."""
+        attempt = await db(self._begin, call, turn_id)
+        result = ToolResult(output=None)
+        async for item in self._run(call, attempt):
+            if isinstance(item, ToolProgress):
+                yield item
+            else:
+                result = item
+        await observe(
+            self._agent,
+            "after_tool_call",
+            ToolOutcome(
+                request_id=self._facts.request_id,
+                call_id=call.call_id,
+                tool_name=call.tool_name,
+                input=call.input,
+                success=not result.is_error,
+                output=result.output,
+                duration_ms=result.duration_ms,
+                error=str(result.output) if result.is_error else None,
+                step_number=self.view.number,
+                messages=self.view.messages,
+            ),
+        )
+        yield result
+
+    async def _pause(self, call: ToolCall) -> ToolPause | None:
+        """Whether somebody else is to answer this call."""
+        if call.tool_name not in self._toolset:
+            return None
+        tool = self._toolset.get(call.tool_name)
+        if tool.is_client:
+            return ToolPause(status=CallStatus.WAITING)
+        if not await _must_ask(tool, call, self._tool_context(call, 1)):
+            return None
+        seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
+        seconds = chat_settings.approval_seconds if seconds is None else seconds
+        return ToolPause(status=CallStatus.ASKED, approval_id=new_id("apr"), expires_seconds=seconds or None)
+
+    def _begin(self, call: ToolCall, turn_id: str) -> int:
+        with self._context.fenced():
+            return begin_call(call, turn_id=turn_id, owner_id=self._facts.key.owner_id)
+
+    async def _run(self, call: ToolCall, attempt: int) -> AsyncIterator[ToolProgress | ToolResult]:
+        try:
+            tool = self._toolset.get(call.tool_name)
+            decision = await self._decide(call, attempt)
+        except FiberError:
+            raise  # the lease is lost: nothing that a hook says counts
+        except ThinkError as error:
+            text = error.reason if isinstance(error, AgentCodeFailed) else error.message  # for the model
+            yield ToolResult(output=text, is_error=True)
+            return
+        match decision:
+            case Block(reason=reason):
+                yield ToolResult(output=reason or f'Tool "{call.tool_name}" was blocked by beforeToolCall.')
+                return
+            case Substitute(output=output):
+                yield _substituted(output)
+                return
+            case Allow(input=changed) if changed is not None:
+                call = ToolCall(call_id=call.call_id, tool_name=call.tool_name, input=changed)
+        was_cut = attempt > 1 and not self._was_waiting(call)
+        if was_cut and not tool.reruns:
+            yield ToolResult(output=INTERRUPTED, is_error=True)
+            return
+        async for item in execute(tool, call, self._tool_context(call, attempt)):
+            yield item
+
+    def _was_waiting(self, call: ToolCall) -> bool:
+        """Whether this call goes on after a wait: nothing cut it."""
+        return any(wait["call_id"] == call.call_id for wait in self._context.waited_for)
+
+    async def _wait(self, call: ToolCall, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
+        wait_key = f"{call.call_id}:{key or kind}"[:150]
+        wait = Wait(key=wait_key, kind=kind[:40], label=label[:200], call_id=call.call_id, seconds=seconds)
+        return await self._context.wait(wait)
+
+    async def _decide(self, call: ToolCall, attempt: int) -> ToolDecision:
+        context = ToolCallContext(
+            request_id=self._facts.request_id,
+            call_id=call.call_id,
+            tool_name=call.tool_name,
+            input=call.input,
+            attempt=attempt,
+            step_number=self.view.number,
+            messages=self.view.messages,
+        )
+        return await decide_as(self._agent, "before_tool_call", DECISIONS, context) or Allow()
+
+    def _tool_context(self, call: ToolCall, attempt: int) -> ToolContext:
+        return ToolContext(
+            call_id=call.call_id,
+            tool_name=call.tool_name,
+            user_id=self._facts.key.owner_id,
+            agent=self._facts.key.agent,
+            instance_name=self._facts.key.name,
+            turn_id=self._facts.turn_id,
+            attempt=attempt,
+            idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
+            shared=self.view.shared,
+            waiter=functools.partial(self._wait, call),
+        )
+
+
+def close_cut(context: FiberContext, turn_id: str) -> list[str]:
+    """Settle the calls that still ran when their turn was stopped or given up. Returns their ids. Fenced."""
+    with context.fenced():
+        return close_cut_calls(turn_id, INTERRUPTED)
+
+
+async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
+    """Ask the tool whether a person must approve the call. A rule that fails leaves it to the person."""
+    rule = tool.needs_approval
+    if not callable(rule):
+        return rule
+    try:
+        with developers_code("needs_approval"):
+            async with asyncio.timeout(tool.timeout_seconds):
+                if inspect.iscoroutinefunction(rule):
+                    return bool(await rule(call.input, context))
+                answer = await user_code(rule, call.input, context)
+                return bool(await answer if inspect.isawaitable(answer) else answer)
+    except AgentCodeFailed:
+        return True
+
+
+def _substituted(output: object) -> ToolResult:
+    try:
+        return ToolResult(output=to_json(output))
+    except (TypeError, ValueError) as error:
+        return ToolResult(output=str(error), is_error=True)

@@ -1,0 +1,50 @@
+"""Messages that enter a conversation when their turn starts, and not before: all of them or none.
+
+Until then they are kept with the turn. A turn that is stopped before it starts leaves none of them.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat.models import Turn
+from sessions_app.messages.services import queue_messages
+from thinkproject.kernel.jsonvalue import JSONObject
+
+LATER: Final = "later"
+"""Name of the messages in a turn's options."""
+
+
+def enter_messages(turn: Turn) -> None:
+    """Move what the turn keeps into the conversation, unplaced. Inside the transaction that begins the turn."""
+    if LATER not in turn.options:
+        return
+    row = Turn.objects.select_for_update().only("options").get(pk=turn.pk)
+    turn.input_ids = queue_messages(turn.session_id, row.options.get(LATER, ()), turn_id=turn.pk)
+    turn.options = _without_later(row.options)
+    turn.save(update_fields=["input_ids", "options"])
+
+
+def end_unbegun(turn_id: str) -> None:
+    """Note the end of a turn that nobody began, in the transaction that stops it, and drop what it keeps."""
+    change_options(turn_id, _without_later)
+    Turn.objects.filter(pk=turn_id).update(finished_at=timezone.now())
+
+
+@transaction.atomic
+def change_options(turn_id: str, change: Callable[[JSONObject], JSONObject]) -> bool:
+    """Change the options of a turn that has neither begun nor ended, under a lock; false when it has, or is gone."""
+    rows = Turn.objects.select_for_update().filter(pk=turn_id, started_at=None, finished_at=None)
+    turn = rows.only("options").first()
+    if turn is None:
+        return False
+    options = change(turn.options)
+    if options != turn.options:
+        Turn.objects.filter(pk=turn_id).update(options=options)
+    return True
+
+
+def _without_later(options: JSONObject) -> JSONObject:
+    return {key: value for key, value in options.items() if key != LATER}

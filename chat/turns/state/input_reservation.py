@@ -1,0 +1,113 @@
+"""A place in the queue for code that says what it wants to say when its turn starts.
+
+A function cannot be stored. So the turn is admitted without its messages and takes its place in the lane. When it
+starts, the worker waits for a moment; the caller, which has waited in its own process, calls the function with the
+messages of now and stores what it gives. From then on the turn is like any other. If the caller is gone, nothing was
+said: the turn is skipped.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from chat.instances.notifications import notify_waiters, turn_group
+from chat.instances.waiting import wait_until
+from chat.models import Turn
+from chat.turns.state.deferred_input import LATER, change_options, end_unbegun
+from chat.turns.state.status import SKIPPED_REASON
+from fibers.context import FiberContext
+from fibers.core.states import TERMINAL, FiberStatus, Interrupt
+from fibers.errors import Cancelled
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+
+logger = logging.getLogger(__name__)
+
+AWAITS: Final = "awaits_input"
+"""Name of the mark in the fiber's metadata."""
+
+CALLED: Final = "called"
+"""Name of the mark in the turn's options: the caller is there and calls its function."""
+
+CALLER_SECONDS = 10.0
+FUNCTION_SECONDS = 60.0
+
+
+async def wait_for_input(context: FiberContext, turn_id: str) -> None:
+    """Wait until the caller has given what this turn says. Costs nothing for other turns.
+
+    Errors: `Cancelled`, as skipped when nothing is said or the caller is gone.
+    """
+    if not context.metadata.get(AWAITS):
+        return
+    try:
+        said = await _input_of(turn_id)
+    except asyncio.CancelledError:
+        if context.interrupt is not Interrupt.CANCEL:
+            raise
+        await db(_end, context, turn_id)
+        raise Cancelled from None
+    if not said:
+        await db(_end, context, turn_id)
+        raise Cancelled(reason=SKIPPED_REASON)
+
+
+async def _input_of(turn_id: str) -> list[JSONObject]:
+    """What was given; nothing when the caller is gone, or wants to say nothing."""
+    options: JSONObject = {}
+
+    async def has(*names: str) -> bool:
+        options.update(await db(_options, turn_id))
+        return any(name in options for name in names)
+
+    await db(notify_waiters, turn_id)  # the turn has its place
+    group = turn_group(turn_id)
+    is_there = await wait_until(lambda: has(LATER, CALLED), group=group, timeout_seconds=CALLER_SECONDS)
+    if is_there:
+        await wait_until(lambda: has(LATER), group=group, timeout_seconds=FUNCTION_SECONDS + CALLER_SECONDS)
+    if LATER not in options:
+        logger.warning("caller of a turn is gone", extra={"action": "turn_caller_gone", "turn_id": turn_id})
+    said: list[JSONObject] = options.get(LATER, [])
+    return said
+
+
+def _options(turn_id: str) -> JSONObject:
+    options: JSONObject = Turn.objects.filter(pk=turn_id).values_list("options", flat=True).first() or {LATER: []}
+    return options
+
+
+def _end(context: FiberContext, turn_id: str) -> None:
+    with context.fenced():
+        end_unbegun(turn_id)
+
+
+async def wait_for_place(turn_id: str) -> bool:
+    """Wait until the turn has its place and waits for what is to be said; false when it has ended."""
+    status: list[str | None] = []
+
+    async def is_decided() -> bool:
+        status[:] = [await db(_fiber_status, turn_id)]
+        return status[0] is None or status[0] in {FiberStatus.RUNNING, *TERMINAL}
+
+    await wait_until(is_decided, group=turn_group(turn_id))
+    return status[0] == FiberStatus.RUNNING
+
+
+def _fiber_status(turn_id: str) -> str | None:
+    return Turn.objects.filter(pk=turn_id).values_list("fiber__status", flat=True).first()
+
+
+def announce(turn_id: str) -> None:
+    """Say that the caller is there."""
+    _note(turn_id, {CALLED: True})
+
+
+def give(turn_id: str, messages: list[JSONObject]) -> None:
+    """Give what the turn says; durable from here on. Without messages the turn is skipped."""
+    _note(turn_id, {LATER: messages, "answers": [message["id"] for message in messages]})
+
+
+def _note(turn_id: str, options: JSONObject) -> None:
+    """Write into the options of a turn that has not begun. One that has begun or ended meanwhile is left alone."""
+    if change_options(turn_id, lambda present: {**present, **options}):
+        notify_waiters(turn_id)

@@ -1,0 +1,23 @@
+"""Answers for turns that are parked: a tool that waits for somebody is told, and its turn goes on."""
+
+from chat.agent.base import InstanceKey
+from chat.errors import CallNotFound
+from chat.instances.rows import find_instance
+from chat.turns.state.active import turns_under_way
+from fibers import services
+from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.models import ToolCallRecord
+
+
+def answer_wait(key: InstanceKey, call_id: str, value: JSONValue, *, wait: str) -> bool:
+    """Answer what a tool's call waits for. `wait` is the key that the tool gave, or else its kind.
+
+    Durability: committed when this returns; the turn goes on whenever a worker takes it. False when the wait has been
+    answered or is over: the first answer wins. Errors: `CallNotFound` when no turn that is under way has this call.
+    """
+    instance = find_instance(key)
+    turns = {} if instance is None else {turn.pk: turn for turn in turns_under_way(instance.pk)}
+    row = ToolCallRecord.objects.filter(turn_id__in=turns, call_id=call_id).only("turn_id").first()
+    if row is None:
+        raise CallNotFound(f"No turn of this conversation that is under way has a call {call_id!r}.")
+    return services.answer_wait(turns[row.turn_id].fiber_id, f"{call_id}:{wait}"[:150], value)

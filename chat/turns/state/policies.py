@@ -1,0 +1,130 @@
+"""May this turn run, and how much of it: one ordered seam, asked at admission and before each model step.
+
+`THINK_TURN_POLICIES` names classes in order; the first that raises decides. Built in: turns a minute for each user, and
+the budget of a session.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final, Protocol
+
+from django.db.models.functions import Now
+from django.utils.module_loading import import_string
+
+from chat.agent.base import InstanceKey
+from chat.conf import chat_settings
+from chat.core.durable_names import COMPACT_FIBER, SUMMARY_FIBER, TURN_FIBER
+from chat.errors import BudgetReached, QuotaExceeded
+from chat.instances.quota import lock_owner
+from chat.instances.rows import find_instance
+from chat.instances.spending import session_spending
+from chat.models import AgentInstance
+from fibers.models import Fiber
+
+_NOTHING: Final = Decimal(0)
+COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a person asked for: it counts like a message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsSoFar:
+    """A turn before its next model call: how many it has had, and what they cost."""
+
+    count: int
+    cost: Decimal
+    session_id: str
+
+
+class TurnPolicy(Protocol):
+    """One rule. Raise `QuotaExceeded` (or another `ChatError`) to refuse; the text is shown to the user."""
+
+    def check_admission(self, instance: AgentInstance) -> None:
+        """Run inside the admission transaction, the instance's row locked."""
+        ...
+
+    def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
+        """Run before each model call of a turn, outside any transaction."""
+        ...
+
+
+class TurnsPerMinute:
+    """At most `THINK_TURNS_PER_MINUTE` accepted turns a minute for one user, whatever the entry; 0 switches it off.
+
+    A summary or a compaction that somebody asks for counts as one.
+    """
+
+    def check_admission(self, instance: AgentInstance) -> None:
+        """Count what this user asked for within the last minute, by the database's clock, with the owner's row locked.
+
+        Two statements on PostgreSQL, one on SQLite.
+        """
+        limit = chat_settings.turns_per_minute
+        if not limit or instance.owner_id is None:
+            return
+        lock_owner(instance.owner_id)
+        if _asked_lately(instance.owner_id) >= limit:
+            raise QuotaExceeded(f"You have sent {limit} messages within a minute. Please wait a little.")
+
+    def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
+        """Steps are not limited here."""
+
+
+def _asked_lately(owner_id: int) -> int:
+    """How many turns, and other fibers that this user asked for, began within the last minute. Along an index."""
+    since = Now() - timedelta(minutes=1)
+    names = (TURN_FIBER, SUMMARY_FIBER, COMPACT_FIBER)
+    asked = Fiber.objects.filter(owner_id=owner_id, created_at__gt=since, name__in=names)
+    return sum(
+        name == TURN_FIBER or COUNTED.items() <= metadata.items()
+        for name, metadata in asked.values_list("name", "metadata")
+    )
+
+
+class SessionBudget:
+    """No model call for a session that has cost what it may, the running turn and sub-agents included.
+
+    A call is not cut: the one that goes beyond the limit is the last. Messages are stored all the same, so that they
+    can be answered once the limit is raised.
+    """
+
+    def check_admission(self, instance: AgentInstance) -> None:
+        """Whatever is said is stored; the turn says why it is not answered."""
+
+    def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
+        """Compare with the limit. Errors: `BudgetReached`."""
+        spending = session_spending(instance, steps.session_id)
+        if spending.max_cost is not None and spending.cost + steps.cost >= spending.max_cost:
+            raise BudgetReached(
+                f"This conversation has reached its budget of {spending.max_cost.normalize():f}. "
+                "It goes on when the budget is raised.",
+                max_cost=str(spending.max_cost),
+                cost=str(spending.cost + steps.cost),
+            )
+
+
+@lru_cache(maxsize=8)
+def _load(names: tuple[str, ...]) -> tuple[TurnPolicy, ...]:
+    return tuple(import_string(name)() for name in names)
+
+
+def check_admission(instance: AgentInstance) -> None:
+    """Ask every policy. Errors: what the first refusing one raises."""
+    for rule in _load(tuple(chat_settings.turn_policies)):
+        rule.check_admission(instance)
+
+
+def check_step(instance: AgentInstance, steps: StepsSoFar) -> None:
+    """Ask every policy before a model call."""
+    for rule in _load(tuple(chat_settings.turn_policies)):
+        rule.check_step(instance, steps)
+
+
+def check_call(key: InstanceKey, session_id: str, *, count: int = 0, cost: Decimal = _NOTHING) -> None:
+    """Ask every policy before a model call that is no step of a turn: of a summary, or of a title.
+
+    `count` and `cost` are those of the turn that it is for. One query more than the policies'.
+    """
+    instance = find_instance(key)
+    if instance is not None:
+        check_step(instance, StepsSoFar(count=count, cost=cost, session_id=session_id))

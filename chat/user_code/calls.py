@@ -1,0 +1,116 @@
+"""Call a developer's method, sync or async, and know whether it is theirs."""
+
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from chat.agent.base import Agent
+from chat.agent.think import Think
+from chat.core.loop.hooks import ChatErrorContext
+from chat.core.wire.chunks import Chunk, validate
+from chat.errors import ChatError, TurnConfigInvalid
+from thinkproject.kernel.aio import user_code
+from thinkproject.kernel.errors import ThinkError
+
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+
+class AgentCodeFailed(ChatError):
+    """The agent's own code failed.
+
+    Its message goes to clients, so it has nothing of what was raised: that may be a path, a query, a secret. It is in
+    the log, and `on_chat_error` gets it (`original`). Code that wants to tell a client something raises a `ThinkError`.
+    """
+
+    code = "agent_code_failed"
+
+    def __init__(self, original: Exception, method: str) -> None:
+        super().__init__()
+        self.original = original
+        self.method = method
+
+    @property
+    def reason(self) -> str:
+        """What was raised, for models and logs."""
+        return str(self.original) or type(self.original).__name__
+
+
+def is_overridden(agent: Agent, name: str) -> bool:
+    """Whether the developer wrote this method; the defaults are not worth a call."""
+    return getattr(type(agent), name) is not getattr(Think, name)
+
+
+async def decide(agent: Agent, name: str, *args: Any) -> Any:
+    """Call a getter or a deciding hook. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
+    method = getattr(agent, name)
+    with developers_code(name):
+        if not is_overridden(agent, name):
+            return method(*args)
+        if inspect.iscoroutinefunction(method):
+            return await method(*args)
+        value = await user_code(method, *args)
+        return await value if inspect.isawaitable(value) else value
+
+
+async def decide_as(agent: Agent, name: str, kind: type[Answer], *args: Any) -> Answer | None:
+    """Call a deciding hook that is overridden and check what it returns; `None` where it has no opinion.
+
+    Errors: those of `decide`, and `TurnConfigInvalid` for anything that is not of this kind.
+    """
+    if not is_overridden(agent, name):
+        return None
+    value = await decide(agent, name, *args)
+    if value is None or isinstance(value, kind):
+        return value
+    known = getattr(kind, "__name__", str(kind))
+    raise TurnConfigInvalid(f"{type(agent).__name__}.{name}() must return {known} or None, not {value!r}.")
+
+
+async def reworded(agent: Agent | None, error: ThinkError, context: ChatErrorContext) -> str:
+    """The text of an error for clients, after `on_chat_error` had its say. Never raises: the error stays visible."""
+    if agent is None or not isinstance(agent, Think) or not is_overridden(agent, "on_chat_error"):
+        return error.message
+    original = error.original if isinstance(error, AgentCodeFailed) else error
+    try:
+        said = await decide(agent, "on_chat_error", original, context)
+    except ThinkError:
+        return error.message  # a failing error hook does not hide the error
+    return error.message if said is None else str(said)
+
+
+@contextmanager
+def developers_code(method: str) -> Iterator[None]:
+    """What is done inside is the developer's. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
+    try:
+        yield
+    except ThinkError:
+        raise
+    except Exception as error:  # a developer's method may raise anything
+        logger.exception("agent code failed", extra={"action": "agent_code_failed", "method": method})
+        raise AgentCodeFailed(error, method) from error
+
+
+async def iterate(stream: Any) -> AsyncGenerator[Chunk, None]:
+    """Chunks of the developer's own answer: an async iterable, or an object with `to_ui_message_stream()`.
+
+    Errors: `ThinkError` as it is, for instance for a chunk that is none; anything else as `AgentCodeFailed`.
+    """
+    if stream is None:
+        return
+    source = stream.to_ui_message_stream() if hasattr(stream, "to_ui_message_stream") else stream
+    with developers_code("on_chat_message"):
+        async for chunk in source:
+            yield validate(chunk)
+
+
+async def observe(agent: Agent, name: str, *args: Any) -> None:
+    """Call an observing hook; what it raises is logged and changes nothing."""
+    if is_overridden(agent, name):
+        try:
+            await decide(agent, name, *args)
+        except ThinkError as error:
+            logger.warning("hook failed", extra={"action": "hook_failed", "hook": name, "code": error.code})

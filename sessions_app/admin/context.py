@@ -1,0 +1,424 @@
+"""What models read besides messages, in the admin: summaries, context blocks and entries, and who changed them.
+
+Texts are edited here and nothing else; every change goes through the same services as everywhere, so limits hold and
+the history says which member of the staff it was.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from typing_extensions import override
+
+from sessions_app.compactions.services import Author, check_summary, edit_compaction, undo_compaction
+from sessions_app.context.history import By, Holder, block_subject, entry_subject
+from sessions_app.context.store import delete_entry, forget, put_entry, write_text
+from sessions_app.core.context.context_blocks import Entry, check_content, check_text
+from sessions_app.errors import ContextInvalid
+from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import fingerprint
+from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
+
+if TYPE_CHECKING:
+    _Form = forms.ModelForm[Any]
+else:
+    _Form = forms.ModelForm
+
+HISTORY_SHOWN = 20
+_OWNER = f"=owner__{get_user_model().USERNAME_FIELD}"
+_CHANGED = "The text has changed since this page was opened. Reload it, then make your change again."
+
+
+class TextForm(_Form):
+    """Edits one text of a row, as long as it is still the one that was shown."""
+
+    text_field = "content"
+    seen = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.held = str(getattr(self.instance, self.text_field))
+        self.initial["seen"] = fingerprint(self.held)
+        if self.text_field in self.fields:
+            self.fields[self.text_field].strip = False  # type: ignore[attr-defined] # a text area is a CharField
+
+    @override
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse what the services would refuse, beside its field."""
+        data = super().clean()
+        if self.cleaned_data.get("seen") != fingerprint(self.held):
+            raise forms.ValidationError(_CHANGED)
+        if self.text_field in self.cleaned_data:
+            text = self.cleaned_data[self.text_field].replace("\r\n", "\n")  # browsers send those
+            self.cleaned_data[self.text_field] = text
+            try:
+                self.check_text(text)
+            except ThinkError as error:
+                self.add_error(self.text_field, error.message)
+        return data
+
+    def check_text(self, text: str) -> None:
+        """Look at the new text. Errors: `ThinkError`."""
+        raise NotImplementedError
+
+
+class SummaryForm(TextForm):
+    """The summary of a compaction."""
+
+    text_field = "summary"
+
+    @override
+    def check_text(self, text: str) -> None:
+        check_summary(text)
+
+
+class BlockForm(TextForm):
+    """The text of a block, within its limit."""
+
+    @override
+    def check_text(self, text: str) -> None:
+        check_content(self.instance.label, text, self.instance.max_tokens, held=self.held)
+
+
+class EntryForm(TextForm):
+    """An entry."""
+
+    @override
+    def check_text(self, text: str) -> None:
+        check_content(self.instance.label, text, None, held=self.held)
+        for name in ("title", "description"):
+            check_text(f"The {name}", self.cleaned_data.get(name, ""))
+
+
+class TextAdmin(ReadOnlyAdmin):
+    """Rows with a text that those may edit who hold Django's change permission. Saving is a service's business."""
+
+    can_delete = True
+
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
+
+    @override
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Django's own permission."""
+        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+
+    @override
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        """Leave the hidden field to those who may edit."""
+        fields = list(super().get_fields(request, obj))
+        return fields if self.has_change_permission(request, obj) else [name for name in fields if name != "seen"]
+
+    @override
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Say what a service refused after the form had found nothing: somebody else was faster."""
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except ThinkError as error:
+            self.message_user(request, error.message, messages.ERROR)
+            return HttpResponseRedirect(request.path)
+
+    @override
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Say what a service refused."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except ThinkError as error:
+            self.message_user(request, error.message, messages.ERROR)
+            return HttpResponseRedirect(reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"))
+
+    @override
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[Any, int], set[str], list[Any]]:
+        """Name what goes."""
+        names = [self.name_deleted(row) for row in objs]
+        return names, {self.opts.verbose_name_plural: len(names)}, set(), []
+
+    def name_deleted(self, row: Any) -> str:
+        """What the page that asks says about a row."""
+        return str(row)
+
+    @override
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Delete one after the other: each has a history."""
+        for row in queryset:
+            self.delete_model(request, row)
+
+    @admin.display(description="of")
+    def holder(self, row: Any) -> str:
+        """The session or the person that it belongs to."""
+        if row.session_id is None:
+            return f"{row.owner}, in all conversations"
+        return format_html('<a href="{}">{}</a>', _session_url(row.session_id), row.session)
+
+    def history_of(self, row: Any, *subjects: str) -> SafeString:
+        """The newest changes of a row, as a table that can be read."""
+        rows = ContextChange.objects.filter(session_id=row.session_id, owner_id=getattr(row, "owner_id", None))
+        found = rows.filter(subject__in=subjects).select_related("actor").order_by("-pk")[: HISTORY_SHOWN + 1]
+        context = {"changes": found[:HISTORY_SHOWN], "has_more": len(found) > HISTORY_SHOWN}
+        return render_to_string("admin/think_sessions/history.html", context)
+
+
+class CompactionAdmin(TextAdmin):
+    """Summaries that stand for stretches of a conversation; a changed one is marked as edited."""
+
+    form = SummaryForm
+    list_display = (
+        *("id", "session", "trigger", "message_count", "tokens_before", "tokens_after"),
+        *("created_at", "edited_at", "undone_at"),
+    )
+    list_filter = ("trigger", "created_at")
+    list_select_related = ("session",)
+    search_fields = ("=id", "=session__id")
+    search_help_text = "The exact id of a compaction or of a session."
+    ordering = ("-created_at", "-id")
+    readonly_fields = (
+        *("id", "in_session", "trigger", "model_name", "message_count", "first_id", "last_id"),
+        *("tokens_before", "tokens_after", "created_by", "created_at", "edited_at", "undone_at", "history"),
+    )
+    fields = ("summary", "seen", *readonly_fields)
+    actions = ("undo",)
+    can_delete = False
+
+    @admin.display(description="session")
+    def in_session(self, row: Compaction) -> str:
+        """Link to where it stands in the conversation."""
+        url = f"{_session_url(row.session_id)}#{row.id}"
+        return format_html('<a href="{}">{}</a>', url, row.session)
+
+    @admin.display(description="history")
+    def history(self, row: Compaction) -> str:
+        """Who changed it."""
+        return self.history_of(row, f"compaction:{row.id}")
+
+    @override
+    def save_model(self, request: HttpRequest, obj: Compaction, form: Any, change: bool) -> None:
+        """Replace the summary."""
+        self.reword(obj, form.cleaned_data["summary"], Author(user_id=_user_id(request), via="admin"))
+
+    @admin.action(description="Undo: models read the messages again", permissions=["change"])
+    def undo(self, request: HttpRequest, queryset: QuerySet[Compaction]) -> None:
+        """Undo the selected ones that are not undone yet."""
+        rows = list(queryset.filter(undone_at=None))
+        for row in rows:
+            self.take_back(row, Author(user_id=_user_id(request), via="admin"))
+        self.message_user(request, f"{len(rows)} undone.", messages.SUCCESS)
+
+    def reword(self, row: Compaction, summary: str, author: Author) -> None:
+        """Store a summary's new text."""
+        edit_compaction(row.pk, summary, author=author)
+
+    def take_back(self, row: Compaction, author: Author) -> None:
+        """Undo a compaction."""
+        undo_compaction(row.pk, author=author)
+
+
+class BlockAdmin(TextAdmin):
+    """Texts in system prompts, of sessions and of people."""
+
+    form = BlockForm
+    list_display = ("label", "holder", "max_tokens", "is_runtime", "is_removed", "updated_at")
+    list_filter = ("updated_at",)
+    list_select_related = ("owner", "session")
+    search_fields = ("=label", "=session__id", _OWNER)
+    search_help_text = "The exact label, session or owner."
+    ordering = ("-pk",)
+    readonly_fields = (
+        *("label", "holder", "description", "max_tokens", "is_runtime", "is_removed"),
+        *("entries", "updated_at", "history"),
+    )
+    fields = ("content", "seen", *readonly_fields)
+    actions = ("forget_wholly",)
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ContextBlock]:
+        """Leave the texts to the pages of single blocks."""
+        rows: QuerySet[ContextBlock] = super().get_queryset(request)
+        return rows.defer("content") if _is_list(request) else rows
+
+    @admin.display(description="entries")
+    def entries(self, row: ContextBlock) -> str:
+        """Link to the documents under the same label."""
+        whose = f"session__id__exact={row.session_id}" if row.session_id else f"owner__id__exact={row.owner_id}"
+        url = reverse("admin:think_sessions_contextentry_changelist")
+        return format_html('<a href="{}?{}&label__exact={}">entries</a>', url, whose, row.label)
+
+    @admin.display(description="history")
+    def history(self, row: ContextBlock) -> str:
+        """Who changed it."""
+        return self.history_of(row, block_subject(row.label))
+
+    @override
+    def save_model(self, request: HttpRequest, obj: ContextBlock, form: Any, change: bool) -> None:
+        """Write the text, unless it has changed meanwhile."""
+        write_text(_holder_of(obj), obj.label, _replacing(form.held, form.cleaned_data["content"]), by=_by(request))
+
+    @admin.action(description="Delete, and take the texts out of the history", permissions=["delete"])
+    def forget_wholly(self, request: HttpRequest, queryset: QuerySet[ContextBlock]) -> None:
+        """Forget the selected blocks and what the history says they were; who changed them and when stays."""
+        chosen = list(queryset)
+        for row in chosen:
+            forget(_holder_of(row), row.label, erases_history=True, by=_by(request))
+        self.message_user(request, f"{len(chosen)} forgotten.", messages.SUCCESS)
+
+    @override
+    def name_deleted(self, row: ContextBlock) -> str:
+        """Its entries go with it."""
+        count = ContextEntry.objects.filter(**_holder_of(row).row, label=row.label).count()
+        return f"{row.label} of {row.session or row.owner}, with {count} {'entry' if count == 1 else 'entries'}"
+
+    @override
+    def delete_model(self, request: HttpRequest, obj: ContextBlock) -> None:
+        """Forget the text and the entries under its label."""
+        forget(_holder_of(obj), obj.label, by=_by(request))
+
+
+class EntryAdmin(TextAdmin):
+    """Documents under context blocks: skills that are loaded, entries that are searched."""
+
+    form = EntryForm
+    list_display = ("key", "label", "holder", "title", "updated_at")
+    list_filter = ("updated_at",)
+    list_select_related = ("owner", "session")
+    search_fields = ("=key", "=label", "=session__id", _OWNER)
+    search_help_text = "The exact key, label, session or owner."
+    ordering = ("-pk",)
+    readonly_fields = ("key", "label", "holder", "updated_at", "history")
+    fields = ("title", "description", "content", "seen", *readonly_fields)
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ContextEntry]:
+        """Leave the texts to the pages of single entries."""
+        rows: QuerySet[ContextEntry] = super().get_queryset(request)
+        return rows.defer("content") if _is_list(request) else rows
+
+    @admin.display(description="history")
+    def history(self, row: ContextEntry) -> str:
+        """Who changed it."""
+        return self.history_of(row, entry_subject(row.label, row.key))
+
+    @override
+    def save_model(self, request: HttpRequest, obj: ContextEntry, form: Any, change: bool) -> None:
+        """Store the entry under its key."""
+        data = form.cleaned_data
+        entry = Entry(key=obj.key, content=data["content"], title=data["title"], description=data["description"])
+        put_entry(_holder_of(obj), obj.label, entry, by=_by(request))
+
+    @override
+    def delete_model(self, request: HttpRequest, obj: ContextEntry) -> None:
+        """Forget the entry."""
+        delete_entry(_holder_of(obj), obj.label, obj.key, by=_by(request))
+
+
+class ViaFilter(admin.SimpleListFilter):
+    """By the way a change came. Choices are known, not from a DISTINCT over the table."""
+
+    title = "via"
+    parameter_name = "via"
+    known: tuple[str, ...] = ("model", "code", "api", "admin")
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return what there is."""
+        return [(name, name) for name in self.known]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ContextChange]) -> QuerySet[ContextChange]:
+        """Keep the chosen one."""
+        return queryset if self.value() is None else queryset.filter(**{self.parameter_name: self.value()})
+
+
+class ActionFilter(ViaFilter):
+    """By what was done."""
+
+    title = "action"
+    parameter_name = "action"
+    known = ("set", "append", "add", "remove", "delete", "edit", "undo")
+
+
+class ChangeAdmin(ReadOnlyAdmin):
+    """The history of what models read. Rows are only added."""
+
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
+
+    list_display = ("created_at", "action", "actor", "via", "subject", "holder")
+    list_filter = (ViaFilter, ActionFilter, "created_at")
+    list_select_related = ("actor", "owner", "session")
+    search_fields = ("=subject", "=session__id", _OWNER)
+    search_help_text = 'The exact subject ("block:memory"), session or owner.'
+    ordering = ("-pk",)
+    fields = ("created_at", "action", "subject", "holder", "actor", "via", "old", "new")
+    readonly_fields = fields
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ContextChange]:
+        """Leave the texts to the pages of single changes."""
+        rows: QuerySet[ContextChange] = super().get_queryset(request)
+        return rows.defer("before", "after") if _is_list(request) else rows
+
+    @admin.display(description="of")
+    def holder(self, row: ContextChange) -> str:
+        """The session or the person that it is about."""
+        return str(row.owner if row.session_id is None else row.session)
+
+    @admin.display(description="before")
+    def old(self, row: ContextChange) -> str:
+        """The text that was."""
+        return _text_block(row.before)
+
+    @admin.display(description="after")
+    def new(self, row: ContextChange) -> str:
+        """The text that came."""
+        return _text_block(row.after)
+
+
+def _replacing(held: str, text: str) -> Any:
+    def change(now: str) -> str:
+        if now != held:
+            raise ContextInvalid(_CHANGED)
+        return text
+
+    return change
+
+
+def _text_block(text: str) -> str:
+    return format_html('<pre class="think-block" tabindex="0">{}</pre>', text) if text else "-"
+
+
+def _session_url(session_id: str) -> str:
+    return reverse("admin:think_sessions_session_change", args=[session_id])
+
+
+def _holder_of(row: ContextBlock | ContextEntry) -> Holder:
+    return Holder(session_id=row.session_id, owner_id=row.owner_id)
+
+
+def _by(request: HttpRequest) -> By:
+    return By(via="admin", user_id=_user_id(request))
+
+
+def _user_id(request: HttpRequest) -> int | None:
+    return request.user.pk
+
+
+def _is_list(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and str(match.url_name).endswith("_changelist")

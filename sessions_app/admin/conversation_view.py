@@ -1,0 +1,259 @@
+"""A conversation as the admin shows it: roles, texts, tool calls to unfold, and the tree around each message.
+
+Reads only, and a bounded page of it. Nothing a person or model wrote becomes a link, an image or HTML here; all of it
+is text.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.parts import is_tool, tool_name
+from sessions_app.core.messages.shortening import shorten
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.core.search.words import text_of
+from sessions_app.errors import MessageNotFound
+from sessions_app.messages import selectors
+from sessions_app.models import Compaction, Message, Session
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+PAGE_MESSAGES: Final = 50
+BLOCK_CHARS: Final = 20_000
+PREVIEW_CHARS: Final = 120
+MAX_PREVIEWED: Final = 100  # siblings of a page whose beginnings are read
+MAX_PREVIEWED_BYTES: Final = 64 * 1024
+MAX_NOTES: Final = 100  # compactions, and forks, of a page
+
+_SHOWN_OF_TOOL: Final = (
+    ("input", "input"),
+    ("rawInput", "raw input"),
+    ("approval", "approval"),
+    ("output", "output"),
+    ("errorText", "error"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A labelled piece of text inside something to unfold."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartView:
+    """One part: plain `text`, or a `title` under which `blocks` unfold."""
+
+    kind: str
+    text: str = ""
+    title: str = ""
+    state: str = ""
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiblingView:
+    """A message that stands in the same place. `preview`: how its text begins."""
+
+    id: str
+    preview: str
+    created_at: datetime | None
+    is_shown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryView:
+    """A compaction where it ends. `is_covered`: a larger one that is not undone stands for the same messages."""
+
+    row: Compaction
+    is_covered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """One message in its place. `siblings`: all that stand there, oldest first; `position` counts from 1.
+
+    `compactions` end here and `forks` go on from here; `ends_shared`: above, this session shares another one's
+    messages; `pruned_count`: how many outputs models are not sent any more.
+    """
+
+    message: StoredMessage
+    parts: list[PartView]
+    siblings: Sequence[SiblingView] = ()
+    position: int = 1
+    compactions: Sequence[SummaryView] = ()
+    forks: Sequence[Session] = ()
+    ends_shared: bool = False
+    pruned_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationView:
+    """A page of a path, root first, and the queue. `older` and `newer`: where the next pages begin, if there are any.
+
+    `target` is the message that the page was opened at; `archived_count`: how many messages above are archived.
+    """
+
+    messages: list[MessageView]
+    queued: list[MessageView]
+    older: str
+    newer: str
+    branch: str
+    target: str
+    count: int
+    archived_count: int
+    is_newest: bool
+
+
+def conversation_view(session_id: str, *, branch: str = "", before: str = "", at: str = "") -> ConversationView:
+    """A page of a session: of the shown path, or of the one through the message `branch`, or around the message `at`.
+
+    Unknown ids are ignored.
+    """
+    page = _around(session_id, at)
+    target = at if page is not None else ""
+    if page is None:
+        leaf: str | Leaf = (branch and selectors.newest_leaf(session_id, branch)) or Leaf.ACTIVE
+        page = _page(session_id, leaf, before)
+    elif page.leaf_id != selectors.leaf_id(session_id):
+        branch = page.leaf_id or ""
+    is_newest = not page.has_newer
+    columns = Session.objects.filter(pk=session_id).values_list("archived_depth", "forked_from__message_id")
+    archived_count, shared_end = columns.get()
+    return ConversationView(
+        messages=_message_views(session_id, page.messages, shared_end),
+        queued=[_alone(message) for message in selectors.queued(session_id)[:PAGE_MESSAGES]] if is_newest else [],
+        older=page.messages[0].id if page.has_more else "",
+        newer=page.messages[-1].id if page.has_newer and page.messages else "",
+        branch=branch,
+        target=target,
+        count=selectors.count_path(session_id),
+        archived_count=archived_count,
+        is_newest=is_newest,
+    )
+
+
+def _around(session_id: str, message_id: str) -> selectors.Page | None:
+    if not message_id:
+        return None
+    try:
+        return selectors.page_around(session_id, message_id, above=PAGE_MESSAGES // 2, below=PAGE_MESSAGES // 2 - 1)
+    except MessageNotFound:
+        return None
+
+
+def _page(session_id: str, leaf: str | Leaf, before: str) -> selectors.Page:
+    try:
+        return selectors.path_page(session_id, leaf=leaf, before=before or None, limit=PAGE_MESSAGES)
+    except MessageNotFound:
+        return selectors.path_page(session_id, limit=PAGE_MESSAGES)
+
+
+def _alone(message: StoredMessage) -> MessageView:
+    return MessageView(message=message, parts=_parts(message))
+
+
+def _message_views(session_id: str, messages: Sequence[StoredMessage], shared_end: str | None) -> list[MessageView]:
+    ids = [message.id for message in messages]
+    families = selectors.siblings(session_id, ids)
+    previews = _previews(session_id, [each for family in families.values() if len(family) > 1 for each in family])
+    compactions = _compactions(session_id, {message.id: message.depth for message in messages})
+    forks = _forks(session_id, ids)
+    pruned = _pruned(session_id, ids)
+    return [
+        MessageView(
+            message=message,
+            parts=_parts(message),
+            siblings=[_sibling(each, message.id, previews) for each in families.get(message.id, [message.id])],
+            position=families.get(message.id, [message.id]).index(message.id) + 1,
+            compactions=compactions.get(message.id, ()),
+            forks=forks.get(message.id, ()),
+            ends_shared=message.id == shared_end,
+            pruned_count=pruned.get(message.id, 0),
+        )
+        for message in messages
+    ]
+
+
+def _parts(message: StoredMessage) -> list[PartView]:
+    return [part_view(part) for part in message.parts if part.get("type") != "step-start"]
+
+
+def _sibling(message_id: str, shown: str, previews: Mapping[str, tuple[str, datetime]]) -> SiblingView:
+    preview, created_at = previews.get(message_id, ("", None))
+    return SiblingView(id=message_id, preview=preview, created_at=created_at, is_shown=message_id == shown)
+
+
+def _previews(session_id: str, ids: Sequence[str]) -> dict[str, tuple[str, datetime]]:
+    """How some messages begin, and when they were written; not of large ones. One query, none without ids."""
+    if not ids:
+        return {}
+    rows = Message.objects.named(session_id, ids[:MAX_PREVIEWED]).filter(byte_size__lte=MAX_PREVIEWED_BYTES)
+    found = rows.values_list("message_id", "content", "created_at")
+    return {message_id: (_beginning(content), created_at) for message_id, content, created_at in found}
+
+
+def _beginning(content: JSONObject) -> str:
+    text = " ".join(_text(text_of(content["parts"])).split())
+    return text if len(text) <= PREVIEW_CHARS else f"{text[: PREVIEW_CHARS - 1]}…"
+
+
+def _compactions(session_id: str, depths: Mapping[str, int]) -> dict[str, list[SummaryView]]:
+    """Compactions by the message that they end with, undone ones too. One query."""
+    rows = Compaction.objects.filter(session_id=session_id, last_id__in=list(depths)).select_related("created_by")
+    shown = list(rows.order_by("created_at", "id")[:MAX_NOTES])
+    ranges = {row.pk: (depths[row.last_id] - row.message_count, depths[row.last_id]) for row in shown}
+    found: dict[str, list[SummaryView]] = {}
+    for row in shown:
+        top, bottom = ranges[row.pk]
+        larger = [ranges[other.pk] for other in shown if other.pk != row.pk and other.undone_at is None]
+        is_covered = any(above <= top and bottom < below for above, below in larger)
+        found.setdefault(row.last_id, []).append(SummaryView(row=row, is_covered=is_covered))
+    return found
+
+
+def _forks(session_id: str, ids: Sequence[str]) -> dict[str, list[Session]]:
+    """Other sessions by the message that they go on from. One query."""
+    if not ids:
+        return {}
+    here = Message.objects.named(session_id, ids).values("pk")
+    rows = Session.objects.filter(forked_from__in=here).exclude(pk=session_id).select_related("forked_from")
+    found: dict[str, list[Session]] = {}
+    for row in rows.only("id", "name", "forked_from__message_id").order_by("id")[:MAX_NOTES]:
+        if row.forked_from is not None:
+            found.setdefault(row.forked_from.message_id, []).append(row)
+    return found
+
+
+def _pruned(session_id: str, ids: Sequence[str]) -> dict[str, int]:
+    """How many outputs of each message are not sent any more. One query."""
+    if not ids:
+        return {}
+    rows = Message.objects.named(session_id, ids).exclude(pruned_calls=[])
+    return {message_id: len(calls) for message_id, calls in rows.values_list("message_id", "pruned_calls")}
+
+
+def part_view(part: JSONObject) -> PartView:
+    """Say what a part is and what unfolds; a part of any shape gives something readable."""
+    kind = str(part.get("type", ""))
+    if kind == "text":
+        return PartView(kind="text", text=_text(part.get("text", "")))
+    if kind == "reasoning":
+        return PartView(kind="reasoning", title="Reasoning", blocks=(Block(label="", text=_text(part.get("text"))),))
+    if is_tool(part):
+        blocks = tuple(Block(label=label, text=_text(part[key])) for key, label in _SHOWN_OF_TOOL if key in part)
+        state = _text(str(part.get("state", "")))
+        return PartView(kind="tool", title=_text(tool_name(part)), state=state, blocks=blocks)
+    title = str(part.get("filename") or part.get("title") or part.get("mediaType") or "")
+    rest = {key: value for key, value in part.items() if key != "type"}
+    return PartView(kind="other", title=_text(f"{kind} {title}".strip()), blocks=(Block(label="", text=_text(rest)),))
+
+
+def _text(value: JSONValue) -> str:
+    short = shorten(value, BLOCK_CHARS)
+    text = short if isinstance(short, str) else json.dumps(short, ensure_ascii=False, indent=2)
+    return text.encode(errors="replace").decode()  # a lone surrogate has no UTF-8

@@ -1,0 +1,48 @@
+"""Find what is remembered and what was said, and tell it as a model reads it."""
+
+from typing import Final
+
+from sessions_app.context.history import Holder
+from sessions_app.core.context.context_blocks import NOTHING_FOUND, Entry, shortened
+from sessions_app.core.search.words import text_of
+from sessions_app.models import Message
+from sessions_app.search.query import SearchHit, search, search_entries
+
+SEPARATOR: Final = "\n\n---\n\n"
+MESSAGE_CHARS: Final = 4000  # of one message, for a model
+
+
+def find_entries(holder: Holder, label: str, query: str, *, limit: int = 10) -> list[Entry] | str:
+    """The entries of a block that fit a query, best first; or why nothing was looked for."""
+    found = search_entries(query, label=label, session_id=holder.session_id, owner_id=holder.owner_id, limit=limit)
+    if found.problem:
+        return f"{NOTHING_FOUND} {found.problem}"
+    return [
+        Entry(key=row.key, content=row.content, title=row.title, description=row.description) for row in found.entries
+    ]
+
+
+def find_messages(query: str, *, besides: str, owner_id: int | None, scope: str, limit: int = 10) -> str:
+    """Messages of all of an owner's sessions, or else of a scope's, less one session, as a text for a model."""
+    if owner_id is None and not scope:
+        return NOTHING_FOUND
+    # The question itself is in the session that asks: some more are taken, and its own are dropped.
+    page = search(query, owner_id=owner_id, scopes=[scope] if owner_id is None else None, limit=4 * limit)
+    if page.problem:
+        return f"{NOTHING_FOUND} {page.problem}"
+    hits = [hit for hit in page.hits if hit.session_id != besides][:limit]
+    texts = _texts(hits)
+    told = (f"[{hit.role}] {texts.get((hit.session_id, hit.message_id), hit.snippet)}" for hit in hits)
+    return SEPARATOR.join(told) or NOTHING_FOUND
+
+
+def _texts(hits: list[SearchHit]) -> dict[tuple[str, str], str]:
+    """Texts of the messages that their sessions hold themselves; of what a fork shares there is the snippet."""
+    rows = Message.objects.filter(
+        session_id__in={hit.session_id for hit in hits}, message_id__in={hit.message_id for hit in hits}
+    )
+    found = rows.values_list("session_id", "message_id", "content")
+    return {
+        (session_id or "", message_id): shortened(text_of(content["parts"]), MESSAGE_CHARS)
+        for session_id, message_id, content in found
+    }

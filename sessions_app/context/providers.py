@@ -1,0 +1,44 @@
+"""Call a provider that somebody else wrote: its methods may be sync or async, and may be missing."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from sessions_app.core.context.context_blocks import Declaration
+from thinkproject.kernel.aio import user_code
+
+
+class Providers:
+    """Calls providers; `init(label)` of each comes before its first use."""
+
+    def __init__(self) -> None:
+        self._begun: set[str] = set()
+
+    async def call(self, declaration: Declaration, method: str, *args: Any) -> Any:
+        """Call a method of a block's provider, with as many of the arguments as it takes. What it raises is its own."""
+        if declaration.label not in self._begun:
+            self._begun.add(declaration.label)
+            if callable(getattr(declaration.provider, "init", None)):
+                await _call(declaration.provider.init, declaration.label)
+        return await _call(getattr(declaration.provider, method), *args)
+
+
+async def _call(function: Callable[..., Any], *args: Any) -> Any:
+    taken = args[: _room(function)]
+    if inspect.iscoroutinefunction(function):
+        return await function(*taken)
+    value = await user_code(function, *taken)
+    return await value if inspect.isawaitable(value) else value
+
+
+def _room(function: Callable[..., Any]) -> int | None:
+    """How many positional arguments a function takes; nothing for as many as there are."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return None
+    return sum(
+        parameter.kind in {parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD} for parameter in parameters
+    )

@@ -1,0 +1,290 @@
+"""`SessionContext`: the context blocks of one session, read and written by the rules of their kinds.
+
+    context = SessionContext(session_id, ContextSetup().with_context("memory", max_tokens=1000))
+    await context.append("memory", "Likes tea.")
+    prompt = await context.system_prompt()
+
+Works without an agent. Nothing of a block is held between calls: what another process wrote is seen.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from sessions_app.context import lookup, store
+from sessions_app.context.history import CODE, By, Holder, block_subject, entry_subject, note_change
+from sessions_app.context.providers import Providers
+from sessions_app.context.snapshot import OURS, ContextState, stored_contents
+from sessions_app.context.store import Shape
+from sessions_app.core.compaction.tokens import TokenCounter, estimate_text
+from sessions_app.core.context.block_policy import BlockPolicy
+from sessions_app.core.context.context_blocks import (
+    Block,
+    Declaration,
+    Entry,
+    Provider,
+    SearchableHistory,
+    StoredSearch,
+    StoredSkills,
+    StoredText,
+    appended,
+    check_content,
+    check_key,
+    declare,
+    entry_key,
+    found_text,
+    make_block,
+    render,
+)
+from sessions_app.core.context.context_setup import ContextSetup
+from sessions_app.core.context.loaded_skills import loaded_name
+from sessions_app.errors import BlockExists, BlockNotWritable
+from sessions_app.messages.services import freeze_prompt
+from thinkproject.kernel.aio import db
+
+
+async def _nothing() -> str:
+    return ""
+
+
+class SessionContext:
+    """The context of one session, as `setup` declares it. `base` gives the prompt of a setup without blocks.
+
+    Errors of every method: `SessionNotFound`.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        setup: ContextSetup,
+        *,
+        counter: TokenCounter = estimate_text,
+        base: Callable[[], Awaitable[str]] = _nothing,
+    ) -> None:
+        self.session_id = session_id
+        self.base = base
+        self.setup = setup
+        self.counter = counter
+        self._added: dict[str, Declaration] = {}  # at run time, with a provider of the caller's
+        self._providers = Providers()
+
+    # Reading
+
+    async def state(self) -> ContextState:
+        """Which blocks there are: declared ones, those added at run time, less those taken out. One query."""
+        stored = await db(store.read_session, self.session_id)
+        blocks = {
+            label: block
+            for label, block in (self.setup.blocks | self._added).items()
+            if label not in stored.texts or not stored.texts[label].is_removed
+        }
+        for text in stored.texts.values():
+            if text.is_runtime and not text.is_removed and text.label not in blocks:
+                blocks[text.label] = Declaration(
+                    label=text.label,
+                    provider=StoredText(),
+                    description=text.description,
+                    max_tokens=text.max_tokens,
+                    is_runtime=True,
+                )
+        return ContextState(blocks=blocks, rows=stored)
+
+    async def blocks(self, state: ContextState | None = None) -> list[Block]:
+        """Every block with its content, in the order of the prompt. A handful of queries, however many blocks."""
+        state = state or await self.state()
+        contents = await self._contents(state, list(state.blocks.values()))
+        return [self._made(state, block, contents[block.label]) for block in state.blocks.values()]
+
+    async def block(self, label: str) -> Block | None:
+        """One block with its content, or nothing."""
+        state = await self.state()
+        declaration = state.blocks.get(label)
+        if declaration is None:
+            return None
+        return self._made(state, declaration, (await self._contents(state, [declaration]))[label])
+
+    async def system_prompt(self, state: ContextState | None = None, *, keeps: bool = True) -> str:
+        """The prompt: the kept one, where the setup keeps it, else rendered; without `keeps` nothing is written."""
+        state = state or await self.state()
+        kept = state.rows.system_prompt
+        if self.setup.caches_prompt and not self.setup.refreshes_prompt and kept is not None:
+            return kept
+        rendered = await self.render(state)
+        return await _keep(self, rendered, replace=self.setup.refreshes_prompt) if keeps else rendered
+
+    async def refresh_system_prompt(self) -> str:
+        """Ask every provider again, render, and keep that where the setup keeps prompts."""
+        return await _keep(self, await self.render(), replace=True)
+
+    async def render(self, state: ContextState | None = None) -> str:
+        """The prompt as it would be now. Where the setup declares no block, added ones stand below the base."""
+        state = state or await self.state()
+        rendered = render(await self.blocks(state))
+        if any(not block.is_runtime for block in state.blocks.values()):
+            return rendered
+        return "\n\n".join(text for text in (await self.base(), rendered) if text)
+
+    # Writing
+
+    async def replace(self, label: str, content: str, *, by: By = CODE) -> Block:
+        """Write a text. Errors: `BlockNotFound`, `BlockNotWritable`, `BlockTooLarge`, `ContextInvalid`."""
+        return await self._write(label, lambda _held: content, "set", by)
+
+    async def append(self, label: str, content: str, *, by: By = CODE) -> Block:
+        """Write at the end of a text, on a line of its own. Errors: as `replace`."""
+        return await self._write(label, lambda held: appended(held, content), "append", by)
+
+    async def set_entry(
+        self, label: str, content: str, *, key: str = "", title: str = "", description: str = "", by: By = CODE
+    ) -> str:
+        """Store an entry; returns its key, which comes of the title or the content where none is given.
+
+        Errors: as `replace`; a block without keys is `BlockNotWritable`.
+        """
+        state = await self.state()
+        declaration = BlockPolicy(state.blocks).entries(label)
+        entry = Entry(
+            key=check_key(key or entry_key(content, title)), content=content, title=title, description=description
+        )
+        if isinstance(declaration.provider, OURS):
+            holder = state.holder(declaration, self.session_id)
+            by = by.within(self.session_id)
+            await db(partial(store.put_entry, holder, label, entry, shape=self._shape(declaration), by=by))
+            return entry.key
+        check_content(label, content, declaration.max_tokens, self.counter)
+        await self._providers.call(declaration, "set", entry.key, content, description or title)
+        await db(_note, self.session_id, entry_subject(label, entry.key), "set", "", content, by)
+        return entry.key
+
+    async def add(
+        self, label: str, *, description: str = "", max_tokens: int | None = None, provider: Provider = None
+    ) -> None:
+        """Add a block. A stored text stays with the session; one with a provider lives as long as this object.
+
+        The kept prompt shows it after a refresh. Errors: `BlockExists`, `ContextInvalid`.
+        """
+        made = declare(label, description=description, max_tokens=max_tokens, provider=provider)
+        if label in (await self.state()).blocks:
+            raise BlockExists(f"There is a context block {label!r} already.")
+        shape = Shape(description=description, max_tokens=max_tokens)
+        if provider is None:
+            await db(store.add_block, self.session_id, label, shape)
+        else:
+            self._added[label] = made
+
+    async def remove(self, label: str) -> bool:
+        """Take a block out of this session; false when it is not there. What was written stays stored.
+
+        The kept prompt shows it until a refresh. Documents loaded from it are read no more.
+        """
+        if label not in (await self.state()).blocks:
+            return False
+        if self._added.pop(label, None) is None:
+            await db(store.remove_block, self.session_id, label)
+        return True
+
+    # Entries
+
+    async def load(self, label: str, key: str) -> str | None:
+        """Read a document and note that it is loaded; nothing for an unknown key. Errors: `BlockNotFound`."""
+        state = await self.state()
+        declaration = _block_of(state, label, "is_skill", "holds no documents to load")
+        if isinstance(declaration.provider, StoredSkills):
+            entry = await db(store.find_entry, state.holder(declaration, self.session_id), label, key)
+            document = None if entry is None else entry.content
+        else:
+            document = await self._providers.call(declaration, "load", key)
+        if document is None:
+            return None
+        await db(store.note_loaded, self.session_id, loaded_name(label, key))
+        return str(document)
+
+    async def unload(self, label: str, key: str) -> bool:
+        """Have models read a loaded document no more; false when it was not loaded. What is stored stays."""
+        return await db(store.note_unloaded, self.session_id, loaded_name(label, key))
+
+    async def search(self, label: str, query: str, *, limit: int = 10) -> str:
+        """Search a block and tell what was found. Errors: `BlockNotFound`, `BlockNotWritable`."""
+        state = await self.state()
+        declaration = _block_of(state, label, "is_searchable", "cannot be searched")
+        if isinstance(declaration.provider, StoredSearch):
+            holder = state.holder(declaration, self.session_id)
+            return found_text(await db(partial(lookup.find_entries, holder, label, query, limit=limit)))
+        if isinstance(declaration.provider, SearchableHistory):
+            return await self.search_sessions(query, of=declaration.provider, limit=limit)
+        found = await self._providers.call(declaration, "search", query)
+        return found_text(found if isinstance(found, str) or found is None else [_as_entry(each) for each in found])
+
+    async def search_sessions(self, query: str, *, of: SearchableHistory, limit: int = 10) -> str:
+        """Search what was said in sessions of the owner, or of the scope, and tell it."""
+        state = await self.state()
+        owner_id = state.rows.owner_id if of.of == "user" else None
+        find = partial(lookup.find_messages, query, besides=self.session_id, limit=limit)
+        return await db(partial(find, owner_id=owner_id, scope=state.rows.scope if of.of == "scope" else ""))
+
+    # Inside
+
+    def _made(self, state: ContextState, declaration: Declaration, content: str | None) -> Block:
+        of = declaration.of
+        if of == "user" and state.rows.owner_id is None:
+            of = "session"
+        return make_block(declaration, content, self.counter, of=of)
+
+    async def _contents(self, state: ContextState, wanted: list[Declaration]) -> dict[str, str | None]:
+        contents = await db(stored_contents, state, wanted, self.session_id)
+        for declaration in wanted:
+            if declaration.label not in contents:
+                content = await self._providers.call(declaration, "get")
+                contents[declaration.label] = None if content is None else str(content)
+        return contents
+
+    def _shape(self, declaration: Declaration) -> Shape:
+        return Shape(description=declaration.description, max_tokens=declaration.max_tokens, counter=self.counter)
+
+    async def _write(self, label: str, change: Callable[[str], str], action: str, by: By) -> Block:
+        state = await self.state()
+        declaration = BlockPolicy(state.blocks).text(label)
+        if isinstance(declaration.provider, StoredText):
+            shape = self._shape(declaration)
+            holder = state.holder(declaration, self.session_id)
+            by = by.within(self.session_id)
+            written = await db(partial(store.write_text, holder, label, change, action=action, shape=shape, by=by))
+            return self._made(state, declaration, written)
+        held = (await self._contents(state, [declaration]))[label] or ""
+        content = change(held)
+        check_content(label, content, declaration.max_tokens, self.counter, held=held)
+        await self._providers.call(declaration, "set", content)
+        await db(_note, self.session_id, block_subject(label), action, held, content, by)
+        return self._made(state, declaration, content)
+
+
+async def _keep(context: SessionContext, rendered: str, *, replace: bool) -> str:
+    """Keep a prompt with the session, where its setup says so. Returns the one that counts."""
+    if not context.setup.caches_prompt:
+        return rendered
+    return await db(partial(freeze_prompt, context.session_id, rendered, replace=replace))
+
+
+def _note(session_id: str, subject: str, action: str, before: str, after: str, by: By) -> None:
+    """Note a change of what a provider of somebody else's keeps."""
+    holder = Holder(session_id=session_id)
+    note_change(holder, subject, action, before=before, after=after, by=by)
+    if by.is_person:
+        store.forget_prompt(holder)
+
+
+def _block_of(state: ContextState, label: str, ability: str, lack: str) -> Declaration:
+    declaration = BlockPolicy(state.blocks).find(label)
+    if not getattr(declaration.kind, ability):
+        raise BlockNotWritable(f"Block {label!r} {lack}.")
+    return declaration
+
+
+def _as_entry(found: Any) -> Entry:
+    """An entry of what a provider's own search gave: an entry, a pair of key and content, or a text."""
+    if isinstance(found, Entry):
+        return found
+    if isinstance(found, str):
+        return Entry(key="", content=found)
+    key, content = found
+    return Entry(key=str(key), content=str(content))

@@ -1,0 +1,66 @@
+"""What a context is made of at the moment, and the contents that we keep ourselves."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sessions_app.context import store
+from sessions_app.context.history import Holder
+from sessions_app.context.store import SessionRows
+from sessions_app.core.context.context_blocks import (
+    Declaration,
+    SearchableHistory,
+    StoredSearch,
+    StoredSkills,
+    StoredText,
+    key_list,
+)
+
+OURS: Final = (StoredText, StoredSkills, StoredSearch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextState:
+    """Which blocks there are, and what the session keeps of them; contents of providers are not in it."""
+
+    blocks: dict[str, Declaration]  # in the order of the prompt
+    rows: SessionRows
+
+    def holder(self, declaration: Declaration, session_id: str) -> Holder:
+        """Whose rows a stored block has. What belongs to a user belongs to the session where there is no user."""
+        owner_id = self.rows.owner_id
+        if declaration.of == "user" and owner_id is not None:
+            return Holder(owner_id=owner_id)
+        return Holder(session_id=session_id)
+
+
+def stored_contents(state: ContextState, wanted: list[Declaration], session_id: str) -> dict[str, str | None]:
+    """Contents of the blocks that we keep; one query for each kind of them, none for texts of the session."""
+    by_kind: dict[type, dict[str, Holder]] = {kind: {} for kind in OURS}
+    contents: dict[str, str | None] = {}
+    for block in wanted:
+        if isinstance(block.provider, OURS):
+            by_kind[type(block.provider)][block.label] = state.holder(block, session_id)
+        elif isinstance(block.provider, SearchableHistory):
+            contents[block.label] = None
+    return (
+        contents | _texts(state, by_kind[StoredText]) | _skills(by_kind[StoredSkills]) | _counts(by_kind[StoredSearch])
+    )
+
+
+def _texts(state: ContextState, holders: dict[str, Holder]) -> dict[str, str | None]:
+    of_user = {label: holder for label, holder in holders.items() if holder.owner_id is not None}
+    texts = state.rows.texts
+    if of_user:
+        first = next(iter(of_user.values()))
+        texts = {label: text for label, text in texts.items() if label not in of_user}
+        texts |= store.read_texts(first, list(of_user))
+    return {label: texts[label].content if label in texts else None for label in holders}
+
+
+def _skills(holders: dict[str, Holder]) -> dict[str, str | None]:
+    return {label: key_list(entries) for label, entries in store.entry_heads(holders).items()}
+
+
+def _counts(holders: dict[str, Holder]) -> dict[str, str | None]:
+    counts = store.entry_counts(holders)
+    return {label: f"{counts[label]} entries indexed." if label in counts else None for label in holders}

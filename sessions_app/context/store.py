@@ -1,0 +1,331 @@
+"""The stored part of a context: texts and entries of a session or of a user, read and written.
+
+Every write is one transaction that locks what it changes, checks the limits there, and adds a row to the history. What
+a model or code writes shows in a kept prompt after a refresh; what a person changes or deletes takes effect at once,
+so the kept prompts that may hold it are forgotten.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Count, Q
+
+from sessions_app.context.history import (
+    CODE,
+    By,
+    Holder,
+    block_subject,
+    entry_subject,
+    erase_texts,
+    note_change,
+    note_deleted_entries,
+)
+from sessions_app.core.compaction.tokens import TokenCounter, estimate_text
+from sessions_app.core.context.context_blocks import Entry, check_content, check_key, check_label, check_text
+from sessions_app.errors import BlockExists, BlockNotFound, BlockTooLarge, EntryNotFound, SessionNotFound
+from sessions_app.messages.writer import writing
+from sessions_app.models import ContextBlock, ContextEntry, Session
+from sessions_app.search.indexing import index_entries
+
+MAX_BLOCKS: Final = 200  # of one session, and of one user
+MAX_ENTRIES: Final = 10_000
+MAX_WORDS: Final = 500  # characters of a description
+MAX_TITLE: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBlock:
+    """A stored text, read."""
+
+    label: str
+    content: str
+    description: str
+    max_tokens: int | None
+    is_runtime: bool
+    is_removed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRows:
+    """What a session keeps of its context: whose it is, what is loaded, the kept prompt, its own texts."""
+
+    owner_id: int | None
+    scope: str
+    loaded: frozenset[str]
+    system_prompt: str | None
+    texts: dict[str, StoredBlock]
+
+
+_TEXT: Final = ("label", "content", "description", "max_tokens", "is_runtime", "is_removed")
+
+
+def read_session(session_id: str) -> SessionRows:
+    """Read what a session keeps, in the order in which blocks were added. One query. Errors: `SessionNotFound`."""
+    columns = ("owner_id", "scope", "loaded_keys", "system_prompt", *(f"context_blocks__{name}" for name in _TEXT))
+    found = list(Session.objects.filter(pk=session_id).order_by("context_blocks__pk").values_list(*columns))
+    if not found:
+        raise SessionNotFound(f"There is no session {session_id!r}.")
+    owner_id, scope, loaded, prompt, *_ = found[0]
+    texts = {values[4]: _stored(values[4:]) for values in found if values[4] is not None}
+    return SessionRows(
+        owner_id=owner_id, scope=scope, loaded=frozenset(loaded or ()), system_prompt=prompt, texts=texts
+    )
+
+
+def read_texts(holder: Holder, labels: Sequence[str] | None = None) -> dict[str, StoredBlock]:
+    """Read the texts of a holder, or those of the labels. One query."""
+    rows = ContextBlock.objects.filter(**holder.row)
+    if labels is not None:
+        rows = rows.filter(label__in=labels)
+    return {values[0]: _stored(values) for values in rows.order_by("label").values_list(*_TEXT)}
+
+
+def _stored(values: Sequence[Any]) -> StoredBlock:
+    return StoredBlock(**dict(zip(_TEXT, values, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a declaration says of a stored text. It is kept with it, so that people's edits meet the same limit."""
+
+    description: str = ""
+    max_tokens: int | None = None
+    counter: TokenCounter = estimate_text
+
+
+def write_text(
+    holder: Holder,
+    label: str,
+    change: Callable[[str], str],
+    *,
+    action: str = "set",
+    shape: Shape | None = None,
+    by: By = CODE,
+) -> str:
+    """Change a text while nobody else can; returns what is stored. Without a shape the stored limit holds.
+
+    Errors: `BlockTooLarge`, `ContextInvalid`, `SessionNotFound`; then nothing is changed.
+    """
+    check_label(label)
+    with _holding(holder):
+        row = _text_row(holder, label) or _new_text(holder, label)
+        before, after = row.content, change(row.content)
+        limits = shape or Shape(max_tokens=row.max_tokens)
+        check_content(label, after, limits.max_tokens, limits.counter, held=before)
+        row.content = after
+        if shape is not None:
+            row.description, row.max_tokens = shape.description[:MAX_WORDS], shape.max_tokens
+        row.save()
+        if after != before:
+            note_change(holder, block_subject(label), action, before=before, after=after, by=by)
+            _show(holder, by)
+        return after
+
+
+def forget(holder: Holder, label: str, *, erases_history: bool = False, by: By = CODE) -> None:
+    """Forget a block: its text and its entries; with `erases_history` also what the history says they were.
+
+    Errors: `BlockNotFound` where there is nothing to forget.
+    """
+    with _holding(holder):
+        row = _text_row(holder, label)
+        rows = ContextEntry.objects.filter(**holder.row, label=label)
+        entries = list(rows.values_list("key", "content"))
+        if row is None and not entries:
+            raise BlockNotFound(f"There is nothing stored in a block {label!r} here.")
+        if row is not None:
+            note_change(holder, block_subject(label), "delete", before=row.content, by=by)
+            if row.is_removed or row.is_runtime:
+                ContextBlock.objects.filter(pk=row.pk).update(content="")  # that it was added or taken out stays so
+            else:
+                row.delete()
+        rows.delete()
+        note_deleted_entries(holder, label, entries, by=by)
+        if erases_history:
+            erase_texts(holder, label)
+        _show(holder, by)
+
+
+def add_block(session_id: str, label: str, shape: Shape, *, by: By = CODE) -> None:
+    """Add a block to a session while its agent runs. One that was taken out comes back with its content.
+
+    Errors: `BlockExists`, `SessionNotFound`.
+    """
+    holder = Holder(session_id=session_id)
+    with _holding(holder):
+        row = _text_row(holder, check_label(label))
+        if row is not None and not row.is_removed:
+            raise BlockExists(f"There is a context block {label!r} already.")
+        row = row or _new_text(holder, label)
+        row.is_runtime, row.is_removed = True, False
+        row.description, row.max_tokens = shape.description[:MAX_WORDS], shape.max_tokens
+        row.save()
+        note_change(holder, block_subject(label), "add", after=row.content, by=by)
+
+
+def remove_block(session_id: str, label: str, *, by: By = CODE) -> None:
+    """Take a block out of a session. Its content is kept; what was loaded from it is not loaded any more."""
+    holder = Holder(session_id=session_id)
+    with _holding(holder):
+        row = _text_row(holder, label) or _new_text(holder, label)
+        row.is_removed = True
+        row.save()
+        sessions = Session.objects.filter(pk=session_id)
+        loaded = sessions.values_list("loaded_keys", flat=True).get()
+        sessions.update(loaded_keys=[name for name in loaded if not name.startswith(f"{label}:")])
+        note_change(holder, block_subject(label), "remove", before=row.content, by=by)
+
+
+def put_entry(holder: Holder, label: str, entry: Entry, *, shape: Shape | None = None, by: By = CODE) -> None:
+    """Store an entry under its key, new or again. Errors: `BlockTooLarge`, `ContextInvalid`, `SessionNotFound`."""
+    check_label(label)
+    check_key(entry.key)
+    limits = shape or Shape()
+    check_content(label, entry.content, limits.max_tokens, limits.counter)
+    title = check_text("A title", entry.title)[:MAX_TITLE]
+    description = check_text("A description", entry.description)[:MAX_WORDS]
+    with _holding(holder):
+        row = _entry_row(holder, label, entry.key)
+        before = row.content
+        row.content, row.title, row.description = entry.content, title or row.title, description or row.description
+        row.save()
+        index_entries([row])
+        note_change(holder, entry_subject(label, entry.key), "set", before=before, after=entry.content, by=by)
+        _show(holder, by)
+
+
+def delete_entry(holder: Holder, label: str, key: str, *, by: By = CODE) -> None:
+    """Forget an entry. Errors: `EntryNotFound`."""
+    with _holding(holder):
+        row = ContextEntry.objects.filter(**holder.row, label=label, key=key).first()
+        if row is None:
+            raise EntryNotFound(f"There is no entry {key!r} in {label!r}.")
+        row.delete()
+        note_change(holder, entry_subject(label, key), "delete", before=row.content, by=by)
+        _show(holder, by)
+
+
+def find_entry(holder: Holder, label: str, key: str) -> Entry | None:
+    """Read an entry, or nothing."""
+    return next(iter(_entries(ContextEntry.objects.filter(**holder.row, label=label, key=key))), None)
+
+
+def list_entries(holder: Holder, label: str, *, after_key: str = "", limit: int = 100) -> list[Entry]:
+    """Entries of a block by their keys, those after a key. One query."""
+    rows = ContextEntry.objects.filter(**holder.row, label=label, key__gt=after_key)
+    return _entries(rows.order_by("key")[:limit])
+
+
+def entry_heads(holders: dict[str, Holder], limit: int = 1000) -> dict[str, list[Entry]]:
+    """Keys and descriptions of the entries of several blocks, without their content. One query.
+
+    Shape: `holders` says for each label whose entries are meant.
+    """
+    found: dict[str, list[Entry]] = {label: [] for label in holders}
+    if not holders:
+        return found
+    wanted = Q()
+    for label, holder in holders.items():
+        wanted |= Q(**holder.row, label=label)
+    rows = ContextEntry.objects.filter(wanted).order_by("label", "key")
+    for label, key, title, description in rows.values_list("label", "key", "title", "description")[:limit]:
+        found[label].append(Entry(key=key, content="", title=title, description=description))
+    return found
+
+
+def entry_counts(holders: dict[str, Holder]) -> dict[str, int]:
+    """How many entries several blocks have. One query."""
+    if not holders:
+        return {}
+    wanted = Q()
+    for label, holder in holders.items():
+        wanted |= Q(**holder.row, label=label)
+    counted = ContextEntry.objects.filter(wanted).values_list("label").annotate(n=Count("pk")).order_by()
+    return dict(counted)
+
+
+def entry_totals(holder: Holder) -> dict[str, int]:
+    """How many entries a holder has under each label. One query."""
+    rows = ContextEntry.objects.filter(**holder.row).values_list("label")
+    return dict(rows.annotate(n=Count("pk")).order_by("label"))
+
+
+def _entries(rows: Any) -> list[Entry]:
+    columns = ("key", "content", "title", "description")
+    return [Entry(**dict(zip(columns, values, strict=True))) for values in rows.values_list(*columns)]
+
+
+def note_loaded(session_id: str, name: str) -> None:
+    """Remember that a document is loaded (`label:key`). Safe to repeat. Errors: `SessionNotFound`."""
+    with writing(session_id) as writer:
+        sessions = Session.objects.filter(pk=session_id)
+        loaded = sessions.values_list("loaded_keys", flat=True).get()
+        if name not in loaded:
+            sessions.update(loaded_keys=[*loaded, name])
+            writer.changed = True
+
+
+def note_unloaded(session_id: str, name: str) -> bool:
+    """Forget that a document is loaded; false when it was not. Errors: `SessionNotFound`."""
+    with writing(session_id) as writer:
+        sessions = Session.objects.filter(pk=session_id)
+        loaded = sessions.values_list("loaded_keys", flat=True).get()
+        writer.changed = name in loaded
+        if writer.changed:
+            sessions.update(loaded_keys=[each for each in loaded if each != name])
+        return writer.changed
+
+
+def forget_prompt(holder: Holder) -> None:
+    """Drop the kept prompts that a holder's blocks are in; the next turn of each session renders anew."""
+    mine: dict[str, Any] = {"pk": holder.session_id} if holder.session_id else {"owner_id": holder.owner_id}
+    with transaction.atomic():
+        rows = Session.objects.filter(system_prompt__isnull=False, **mine)
+        # In one order everywhere: two that do this at once must not wait for each other.
+        list(rows.order_by("pk").select_for_update().values_list("pk"))
+        rows.update(system_prompt=None)
+
+
+def _show(holder: Holder, by: By) -> None:
+    if by.is_person:
+        forget_prompt(holder)
+
+
+@contextmanager
+def _holding(holder: Holder) -> Iterator[None]:
+    """One transaction in which no other write of the same holder runs. Errors: `SessionNotFound`."""
+    if holder.session_id is None:
+        with transaction.atomic():
+            yield
+        return
+    with writing(holder.session_id) as writer:
+        writer.changed = True
+        yield
+
+
+def _text_row(holder: Holder, label: str) -> ContextBlock | None:
+    return ContextBlock.objects.filter(**holder.row, label=label).select_for_update().first()
+
+
+def _new_text(holder: Holder, label: str) -> ContextBlock:
+    """Make the row and lock it; somebody else may have made it meanwhile, then that one is locked."""
+    rows = ContextBlock.objects.filter(**holder.row)
+    if rows.count() >= MAX_BLOCKS:
+        raise BlockTooLarge(f"There are at most {MAX_BLOCKS} blocks in one place.")
+    rows.get_or_create(label=label, defaults=holder.row)
+    return rows.select_for_update().get(label=label)
+
+
+def _entry_row(holder: Holder, label: str, key: str) -> ContextEntry:
+    """The row of an entry, made if need be, and locked."""
+    rows = ContextEntry.objects.filter(**holder.row, label=label)
+    row = rows.filter(key=key).select_for_update().first()
+    if row is not None:
+        return row
+    if rows.count() >= MAX_ENTRIES:
+        raise BlockTooLarge(f"Block {label!r} holds at most {MAX_ENTRIES} entries.")
+    rows.get_or_create(key=key, defaults={**holder.row, "label": label})
+    return rows.select_for_update().get(key=key)

@@ -1,0 +1,416 @@
+"""Compaction: which stretch of a path a summary may stand for, how it is asked for, and what is read instead of it.
+
+A stored message never changes here. A summary stands for the messages from its first to its last, on every path on
+which both lie; it is read as one message of the assistant's whose id begins with `compaction_`. All messages are UI
+messages, root first. Source: docs/design/compaction.md.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from sessions_app.core.compaction.file_lists import files_of, split_lists, with_lists
+from sessions_app.core.compaction.summary_form import SHOWN_CHARS, SummaryForm
+from sessions_app.core.compaction.tokens import (
+    TokenCounter,
+    count_tokens,
+    estimate_message,
+    estimate_messages,
+    estimate_text,
+)
+from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.parts import ToolState, is_pending, is_settled, is_tool, tool_name
+from sessions_app.core.messages.plain_text import without_thoughts
+from sessions_app.errors import CompactionFailed
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+
+PROTECT_HEAD: Final = 3
+TAIL_TOKENS: Final = 20_000
+MIN_TAIL_MESSAGES: Final = 2
+MAX_INPUT_TOKENS: Final = 60_000
+"""Of a conversation, in one request for a summary; more is summarised piece by piece."""
+
+SYNTHETIC_PREFIX: Final = "compaction_"
+STUB_TEXT: Final = "[The result of this call is in an earlier part of the conversation.]"
+
+Summarize: TypeAlias = Callable[[str], Awaitable[str]]
+"""Asks somebody, usually a model, for the summary that a prompt describes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay:
+    """A stored compaction as reading needs it: message ids of its ends, the first not below the last."""
+
+    id: str
+    first_id: str
+    last_id: str
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionResult:
+    """What a compact function found: this summary stands for the messages from the first to the last."""
+
+    first_id: str
+    last_id: str
+    summary: str
+
+
+CompactFunction: TypeAlias = Callable[[Sequence[JSONObject]], Awaitable[CompactionResult | None]]
+"""Gets the history as the model gets it. `None`: there is nothing to do. The ids may be those of former summaries."""
+
+
+# What is read
+
+
+def summary_message(overlay: Overlay) -> JSONObject:
+    """The one message that is read instead of those that an overlay covers."""
+    return {
+        "id": f"{SYNTHETIC_PREFIX}{overlay.id}",
+        "role": Role.ASSISTANT.value,
+        "parts": [{"type": "text", "text": overlay.summary}],
+        "metadata": {"compaction": {"id": overlay.id, "firstId": overlay.first_id, "lastId": overlay.last_id}},
+    }
+
+
+def beyond_reach(first_id: str, last_id: str) -> JSONObject:
+    """What stands before a history for messages that are too far up to be read. A new summary covers them as well.
+
+    Else they would come into reach, and to the model, as soon as the summary made room.
+    """
+    return summary_message(Overlay(id="", first_id=first_id, last_id=last_id))
+
+
+def covered_range(message: JSONObject) -> tuple[str, str] | None:
+    """Ids of the first and the last message that a synthetic one stands for; nothing for any other message."""
+    metadata = message.get("metadata")
+    told = metadata.get("compaction") if isinstance(metadata, dict) else None
+    if not str(message.get("id", "")).startswith(SYNTHETIC_PREFIX) or not isinstance(told, dict):
+        return None
+    return str(told["firstId"]), str(told["lastId"])
+
+
+def overlaid(path: Sequence[str], overlays: Sequence[Overlay]) -> list[str | Overlay]:
+    """What is read of a path (ids, root first). The selectors walk the same way in SQL.
+
+    From the leaf upwards: at the end of an overlay whose beginning lies above, the overlay is read and the walk goes on
+    above its beginning. `overlays` are oldest first; of those with one end the newest counts.
+    """
+    place = {message_id: index for index, message_id in enumerate(path)}
+    read: list[str | Overlay] = []
+    index = len(path) - 1
+    while index >= 0:
+        ends_here = (o for o in reversed(overlays) if o.last_id == path[index])
+        chosen = next((o for o in ends_here if place.get(o.first_id, len(path)) <= index), None)
+        read.append(path[index] if chosen is None else chosen)
+        index = (index if chosen is None else place[chosen.first_id]) - 1
+    read.reverse()
+    return read
+
+
+# What is to be summarised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do: `middle` is to be summarised (no synthetic messages in it), `previous` is what was before."""
+
+    first_id: str
+    last_id: str
+    middle: tuple[JSONObject, ...]
+    previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What stays as it is. Units: messages, tokens of the counter, and turns, each of which begins at a user's message.
+
+    Of the bounds of the tail the one that keeps most counts. At most `min_new_messages` after the last summary stay
+    too: they are not worth another.
+    """
+
+    protect_head: int = PROTECT_HEAD
+    tail_tokens: int = TAIL_TOKENS
+    min_tail_messages: int = MIN_TAIL_MESSAGES
+    tail_turns: int = 0
+    min_new_messages: int = 0
+
+
+def plan_compaction(
+    history: Sequence[JSONObject], bounds: Bounds | None = None, counter: TokenCounter = estimate_text
+) -> Plan | None:
+    """Find the stretch to summarise, so that no call is parted from its result; `None` when there is none.
+
+    A former summary that would stand in the head is taken into the stretch, with what follows it: the new summary
+    stands for all of it.
+    """
+    bounds = bounds or Bounds()
+    if len(history) <= bounds.protect_head + bounds.min_tail_messages or not _is_enough_new(history, bounds):
+        return None
+    start = align_forward(history, bounds.protect_head)
+    start = min([start, *(index for index, message in enumerate(history) if covered_range(message))])
+    end = align_backward(history, tail_start(history, bounds, counter, start), start)
+    stretch = history[start:end]
+    middle = tuple(message for message in stretch if covered_range(message) is None)
+    if not middle:
+        return None
+    former = [message for message in stretch if covered_range(message) is not None]
+    return Plan(
+        first_id=str(stretch[0]["id"]),
+        last_id=str(stretch[-1]["id"]),
+        middle=middle,
+        previous="\n\n".join(filter(None, map(_summary_text, former))),
+    )
+
+
+def _is_enough_new(history: Sequence[JSONObject], bounds: Bounds) -> bool:
+    """Whether so much came after the last summary that another is wanted. Where there is none, always."""
+    # What stands for messages beyond reach has no text, and is no summary.
+    summaries = (index for index in range(len(history) - 1, -1, -1) if _summary_text(history[index]))
+    last = next(summaries, None)
+    return last is None or len(history) - 1 - last > bounds.min_new_messages
+
+
+def _summary_text(message: JSONObject) -> str:
+    """The text of a synthetic message; nothing of any other."""
+    if covered_range(message) is None:
+        return ""
+    return "\n\n".join(part["text"] for part in message["parts"] if part["text"])
+
+
+def tail_start(history: Sequence[JSONObject], bounds: Bounds, counter: TokenCounter, head: int) -> int:
+    """Index where the tail begins: as many messages as fit its budget, but always the newest few and the last turns."""
+    least = max(1, bounds.min_tail_messages)
+    start, used = len(history), 0
+    while start > head:
+        used += estimate_message(history[start - 1], counter)
+        if used > bounds.tail_tokens and len(history) - start >= least:
+            break
+        start -= 1
+    return min(start, _turns_start(history, bounds.tail_turns, head))
+
+
+def _turns_start(history: Sequence[JSONObject], turns: int, head: int) -> int:
+    """Index where the last so many turns begin, but not above the head."""
+    if turns < 1:
+        return len(history)
+    begins = [index for index in range(head, len(history)) if history[index].get("role") == Role.USER]
+    return begins[-turns] if turns <= len(begins) else head
+
+
+def align_forward(history: Sequence[JSONObject], index: int) -> int:
+    """Move a boundary towards the leaf, past the results of calls that stand before it."""
+    index = min(index, len(history))
+    while True:
+        called = {call_id for message in history[:index] for call_id in _open_calls(message)}
+        answers = [i for i in range(index, len(history)) if not called.isdisjoint(_results(history[i]))]
+        if not answers:
+            return index
+        index = answers[-1] + 1
+
+
+def align_backward(history: Sequence[JSONObject], index: int, start: int = 0) -> int:
+    """Move a boundary towards the root, but not beyond `start`, until each call between the two has its result there.
+
+    A call that nobody has answered stays behind the boundary: its result may still come.
+    """
+    while True:
+        answered = {call_id for message in history[start:index] for call_id in _results(message)}
+        waiting = (i for i in range(start, index) if not _open_calls(history[i]) <= answered)
+        earlier = next(waiting, index)
+        if earlier == index:
+            return index
+        index = earlier
+
+
+def _open_calls(message: JSONObject) -> set[str]:
+    return {str(part.get("toolCallId")) for part in _parts(message) if is_pending(part)}
+
+
+def _results(message: JSONObject) -> set[str]:
+    return {str(part.get("toolCallId")) for part in _parts(message) if is_settled(part)}
+
+
+def _parts(message: JSONObject) -> list[JSONObject]:
+    return [part for part in message.get("parts") or [] if isinstance(part, dict)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What a new summary stands for: its ends as stored messages, and where they lie in the history it was made of."""
+
+    first_id: str
+    last_id: str
+    start: int
+    end: int  # index behind the last one
+
+
+def stored_range(history: Sequence[JSONObject], result: CompactionResult) -> Range | None:
+    """The ends of what a new summary stands for, as stored messages: synthetic ids never enter storage.
+
+    It grows over the former summaries in it and directly before it, so that the newest one stands for all. `None` when
+    its ends are not in the history, or the wrong way round: then it is discarded.
+    """
+    places = {str(message["id"]): index for index, message in enumerate(history)}
+    first, last = places.get(result.first_id), places.get(result.last_id)
+    if first is None or last is None or last < first:
+        return None
+    while first > 0 and covered_range(history[first - 1]) is not None:
+        first -= 1
+    above, below = covered_range(history[first]), covered_range(history[last])
+    return Range(
+        first_id=above[0] if above else str(history[first]["id"]),
+        last_id=below[1] if below else str(history[last]["id"]),
+        start=first,
+        end=last + 1,
+    )
+
+
+# How it is asked for
+
+
+def create_compact_function(
+    summarize: Summarize,
+    *,
+    bounds: Bounds | None = None,
+    token_counter: TokenCounter = estimate_text,
+    instructions: str = "",
+    max_input_tokens: int = MAX_INPUT_TOKENS,
+    form: SummaryForm | None = None,
+) -> CompactFunction:
+    """Make a function that summarises what lies between the head and the tail of a history.
+
+    A stretch that is too long for one request is summarised piece by piece, each with the summary of what was before.
+    With `lists_files` the files that tools read and modified stand below the summary, those of former ones included;
+    `summarize` never gets these lists, so it cannot lose them.
+    **Errors:** `CompactionFailed` for a blank summary; what `summarize` raises.
+    """
+    form = form or SummaryForm()
+
+    async def compact(history: Sequence[JSONObject]) -> CompactionResult | None:
+        plan = plan_compaction(history, bounds, token_counter)
+        if plan is None:
+            return None
+        summary, former = split_lists(plan.previous) if form.lists_files else (plan.previous, None)
+        for piece in pieces(plan.middle, max_input_tokens, token_counter, form.shown_chars):
+            prompt = summary_prompt(piece, summary, instructions, token_counter, form)
+            summary = without_thoughts(await summarize(prompt))
+            if former is not None:  # lists that the model wrote would be taken for ours
+                summary, _ = split_lists(summary)
+            if not summary:
+                raise CompactionFailed("The summary came back empty.")
+        if former is not None:
+            summary = with_lists(summary, former.then(files_of(sanitize_tool_pairs(plan.middle))))
+        return CompactionResult(first_id=plan.first_id, last_id=plan.last_id, summary=summary)
+
+    return compact
+
+
+def pieces(
+    messages: Sequence[JSONObject], max_tokens: int, counter: TokenCounter, shown_chars: int = SHOWN_CHARS
+) -> list[list[JSONObject]]:
+    """Split messages so that each piece, as a request shows it, has at most so many tokens; one alone may have more."""
+    split: list[list[JSONObject]] = []
+    used = 0
+    for message in messages:
+        size = count_tokens(shown_message(message, shown_chars), counter)
+        if not split or used + size > max_tokens:
+            split.append([])
+            used = 0
+        split[-1].append(message)
+        used += size
+    return split
+
+
+def summary_prompt(
+    messages: Sequence[JSONObject],
+    previous: str,
+    instructions: str = "",
+    counter: TokenCounter = estimate_text,
+    form: SummaryForm | None = None,
+) -> str:
+    """The request for a summary: a new one, or one that brings the previous one up to date."""
+    form = form or SummaryForm()
+    target = max(100, estimate_messages(messages, counter) // 5)
+    task = _UPDATE if previous else _CREATE
+    sane = sanitize_tool_pairs(messages)
+    shown = "\n\n".join(filter(None, (shown_message(message, form.shown_chars) for message in sane)))
+    texts = [task.format(target=min(target, form.max_tokens or target)), form.task()]
+    if form.max_tokens:
+        texts[0] += _LIMIT.format(limit=form.max_tokens)
+    if instructions.strip():
+        texts.append(f"The person asks for this in particular:\n{instructions.strip()}")
+    if previous:
+        texts.append(f"<previous_summary>\n{previous}\n</previous_summary>")
+    return "\n\n".join([*texts, f"<conversation>\n{shown}\n</conversation>"])
+
+
+_CREATE: Final = (
+    "Summarise the part of a conversation that stands below. The summary will stand in its place, so whoever reads it "
+    "must be able to go on with the work. Use about {target} tokens."
+)
+_UPDATE: Final = (
+    "Below stand the summary of a conversation so far, and the part that came after it. Bring the summary up to date: "
+    "keep what still holds, add what is new, drop what is settled and no longer needed. It will stand in the place of "
+    "both. Use about {target} tokens for what is new."
+)
+_LIMIT: Final = " The whole summary has at most {limit} tokens: what goes beyond them is cut off."
+
+
+def shown_message(message: JSONObject, shown_chars: int = SHOWN_CHARS) -> str:
+    """A message as text for a summariser; empty when there is nothing to tell of it."""
+    lines = [line for part in _parts(message) for line in _shown_part(part, shown_chars)]
+    return f"[{message.get('role')}]\n" + "\n".join(lines) if lines else ""
+
+
+def _shown_part(part: JSONObject, shown_chars: int) -> list[str]:
+    if part.get("type") == "text":
+        return [str(part.get("text", ""))] if str(part.get("text", "")).strip() else []
+    if part.get("type") == "file":
+        return [f"(file {part.get('filename') or ''} {part.get('mediaType') or ''})"]
+    if not is_tool(part):
+        return []
+    result = part.get("errorText") if part.get("state") == ToolState.OUTPUT_ERROR else part.get("output")
+    given = _cut(part.get("input"), shown_chars)
+    return [f"(called {tool_name(part)} with {given})", f"(result: {_cut(result, shown_chars)})"]
+
+
+def _cut(value: JSONValue, max_chars: int) -> str:
+    text = value if isinstance(value, str) else dump(value)
+    return text if len(text) <= max_chars else f"{text[:max_chars]}..."
+
+
+# Calls and their results
+
+
+def sanitize_tool_pairs(messages: Sequence[JSONObject]) -> list[JSONObject]:
+    """Give each call its one result: a result without a call goes, a call without a result gets a stub.
+
+    A result that stands in a later message is moved to its call. Messages that are left empty are dropped.
+    """
+    called = {str(part.get("toolCallId")) for message in messages for part in _parts(message) if _is_call(part)}
+    later: dict[str, JSONObject] = {}
+    for message in messages:
+        for part in _parts(message):
+            if is_tool(part) and not _is_call(part) and str(part.get("toolCallId")) in called:
+                later.setdefault(str(part["toolCallId"]), part)
+    sane: list[JSONObject] = []
+    for message in messages:
+        parts = [_with_result(part, later) for part in _parts(message) if not is_tool(part) or _is_call(part)]
+        if any(part.get("type") != "step-start" for part in parts):
+            sane.append({**message, "parts": parts})
+    return sane
+
+
+def _is_call(part: JSONObject) -> bool:
+    """Whether a tool part says what was called with what; one that only brings a result does not."""
+    return is_tool(part) and (not is_settled(part) or "input" in part or "rawInput" in part)
+
+
+def _with_result(part: JSONObject, later: dict[str, JSONObject]) -> JSONObject:
+    if not is_pending(part):
+        return part
+    result = later.get(str(part.get("toolCallId")))
+    if result is None:
+        return {**part, "state": ToolState.OUTPUT_AVAILABLE.value, "output": STUB_TEXT}
+    return part | {key: result[key] for key in ("state", "output", "errorText") if key in result}

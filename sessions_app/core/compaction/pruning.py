@@ -1,0 +1,103 @@
+"""Which old tool outputs models are not sent any more, and what they are sent in their place.
+
+Outputs are looked at from the newest to the oldest, beyond the last exchanges. The newest of them stay, as many as fit
+into a budget of tokens; what is older is let go, if that is worth it. The messages themselves are never changed: the
+ids of the calls are noted beside them.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sessions_app.core.compaction.compaction import covered_range
+from sessions_app.core.compaction.tokens import TokenCounter, length_over_four
+from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.parts import ToolState, is_tool, map_parts, state_of, tool_name
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+
+CLEARED_TEXT: Final = "[Old tool result content cleared]"
+"""What a model reads in the place of an output that was pruned."""
+
+PRUNE_PROTECT: Final = 40_000
+PRUNE_MINIMUM: Final = 20_000
+PROTECTED_TURNS: Final = 2
+PROTECTED_TOOLS: Final = frozenset({"skill", "load_context"})
+_PRUNED: Final = "pruned"  # on a part as models read it; never stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prune:
+    """How old outputs are pruned. Units: tokens, as `counter` counts.
+
+    The newest `protect_tokens` of outputs stay, and nothing is done for `minimum_tokens` or less. Outputs of the last
+    `protected_turns` exchanges do not count at all, those of `protected_tools` are never pruned.
+    """
+
+    protect_tokens: int = PRUNE_PROTECT
+    minimum_tokens: int = PRUNE_MINIMUM
+    protected_turns: int = PROTECTED_TURNS
+    protected_tools: frozenset[str] = PROTECTED_TOOLS
+    counter: TokenCounter = field(default=length_over_four)
+
+
+def find_prunable(messages: Sequence[JSONObject], prune: Prune) -> dict[str, list[str]]:
+    """Ids of the calls to prune, by message id; nothing when too little would be saved.
+
+    **Shape:** `messages`: a path as models read it, oldest first, so that what is pruned already says so.
+    """
+    found: dict[str, list[str]] = {}
+    kept = saved = turns = 0
+    for message in reversed(messages):
+        turns += message.get("role") == Role.USER
+        if turns < prune.protected_turns:
+            continue
+        if covered_range(message) is not None:
+            break  # a summary
+        parts = message.get("parts") or []
+        outputs = [part for part in reversed(parts) if _is_output(part, prune.protected_tools)]
+        for part in outputs:
+            if part.get(_PRUNED):
+                return found if saved > prune.minimum_tokens else {}
+            tokens = prune.counter(_as_text(part.get("output")))
+            kept += tokens
+            if kept > prune.protect_tokens:
+                saved += tokens
+                found.setdefault(str(message.get("id")), []).append(str(part["toolCallId"]))
+    return found if saved > prune.minimum_tokens else {}
+
+
+def as_sent(messages: Sequence[StoredMessage], session_id: str) -> list[JSONObject]:
+    """A path as models read it: what was pruned in this session is cleared, beyond the last exchanges of *this* path.
+
+    An output that was pruned on a longer path, or in the session that a fork shares it with, is whole where it is new.
+    """
+    turns = 0
+    made: list[JSONObject] = []
+    for message in reversed(messages):
+        turns += message.role == Role.USER
+        is_own_and_old = turns >= PROTECTED_TURNS and message.session_id == session_id
+        made.append(_without_outputs(message.to_ui(), message.pruned_calls if is_own_and_old else ()))
+    return made[::-1]
+
+
+def _without_outputs(message: JSONObject, call_ids: Collection[str]) -> JSONObject:
+    return map_parts(message, lambda part: _cleared(part, call_ids)) if call_ids else message
+
+
+def merge_calls(known: Sequence[str], more: Sequence[str]) -> list[str]:
+    """Ids of both, each once, in order."""
+    return list(dict.fromkeys([*known, *more]))
+
+
+def _cleared(part: JSONObject, call_ids: Collection[str]) -> JSONObject:
+    if not is_tool(part) or "output" not in part or part.get("toolCallId") not in call_ids:
+        return part
+    return {**part, "output": CLEARED_TEXT, _PRUNED: True}
+
+
+def _is_output(part: JSONObject, protected: Collection[str]) -> bool:
+    return state_of(part) is ToolState.OUTPUT_AVAILABLE and tool_name(part) not in protected
+
+
+def _as_text(value: JSONValue) -> str:
+    return value if isinstance(value, str) else dump(value)

@@ -1,0 +1,64 @@
+"""Repair of a transcript before a turn: every tool call gets its result, every tool input becomes an object.
+
+A settled call is never touched. What is repaired is visible: the part says why it has no real result.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from sessions_app.core.messages.parts import (
+    ToolState,
+    input_object,
+    interrupt_part,
+    is_pending,
+    map_parts,
+    state_of,
+    tool_name,
+)
+from thinkproject.kernel.jsonvalue import JSONObject
+
+INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
+NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
+
+_WAITING: Final = frozenset({ToolState.APPROVAL_REQUESTED, ToolState.APPROVAL_RESPONDED})
+
+
+def repair_messages(messages: Sequence[JSONObject], *, client_tools: Collection[str] = ()) -> list[JSONObject]:
+    """Give the messages that had to be changed, changed; the others are left out.
+
+    **Shape:** `messages`: a path, root first. Calls in its last message may still be answered: approved ones are run by
+    the turn that follows, questions wait for a person, and calls of `client_tools` for a browser.
+    """
+    last = len(messages) - 1
+    repaired = (_repair(message, index == last, client_tools) for index, message in enumerate(messages))
+    return [new for new, old in zip(repaired, messages, strict=True) if new is not old]
+
+
+def _repair(message: JSONObject, is_last: bool, client_tools: Collection[str]) -> JSONObject:
+    if message["role"] != "assistant":
+        return message
+    return map_parts(message, lambda part: _repair_part(part, is_last, client_tools))
+
+
+def _repair_part(part: JSONObject, is_last: bool, client_tools: Collection[str]) -> JSONObject:
+    if not is_pending(part):
+        return part
+    state = state_of(part)
+    if state is ToolState.APPROVAL_RESPONDED and _is_denied(part):
+        return {**_with_object_input(part), "state": ToolState.OUTPUT_DENIED.value}
+    if is_last and _may_be_answered(part, state, client_tools):
+        return _with_object_input(part)
+    return interrupt_part(part, NOT_RUN_TEXT if state is ToolState.APPROVAL_RESPONDED else INTERRUPTED_TEXT)
+
+
+def _is_denied(part: JSONObject) -> bool:
+    approval = part.get("approval")
+    return isinstance(approval, dict) and approval.get("approved") is False
+
+
+def _may_be_answered(part: JSONObject, state: ToolState | None, client_tools: Collection[str]) -> bool:
+    return state in _WAITING or (state is ToolState.INPUT_AVAILABLE and tool_name(part) in client_tools)
+
+
+def _with_object_input(part: JSONObject) -> JSONObject:
+    return part if isinstance(part.get("input"), dict) else {**part, "input": input_object(part.get("input"))}

@@ -1,0 +1,417 @@
+"""Read conversations. Every call costs what it returns, never what the history holds, and opens no transaction.
+
+Values come out, never rows: `StoredMessage` carries the ids that clients know. In a fork the messages it shares with
+its origin are found like its own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sessions_app.core.compaction.compaction import covered_range, summary_message
+from sessions_app.core.messages.messages import Role, StoredMessage, message_ids
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.errors import MessageNotFound
+from sessions_app.models import Compaction, Message, Session
+from sessions_app.queries import Bounds, MessageQuerySet
+
+MAX_PAGE: Final = 500
+EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes
+IDS_PER_QUERY: Final = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A stretch of a path, root first. `leaf_id` is the end of the whole path that was asked for.
+
+    `has_more`: more of it lies above; `has_newer`: more lies below.
+    """
+
+    messages: list[StoredMessage]
+    has_more: bool
+    leaf_id: str | None
+    has_newer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a session shows: the message that ends the shown path, and how often the session has changed."""
+
+    leaf_id: str | None
+    change_seq: int
+
+
+def get_message(session_id: str, message_id: str) -> StoredMessage | None:
+    """One message by its id, or nothing."""
+    return find_messages(session_id, [message_id]).get(message_id)
+
+
+def find_messages(session_id: str, ids: Iterable[str]) -> dict[str, StoredMessage]:
+    """Messages by their ids, in the order of the ids; unknown and impossible ones are left out. One query."""
+    wanted = message_ids(ids)
+    found: dict[str, StoredMessage] = {}
+    for start in range(0, len(wanted), IDS_PER_QUERY):
+        rows = Message.objects.named(session_id, wanted[start : start + IDS_PER_QUERY])
+        found.update({message.id: message for message in _stored(rows)})
+    return {message_id: found[message_id] for message_id in wanted if message_id in found}
+
+
+def path_page(
+    session_id: str, *, leaf: str | Leaf | None = Leaf.ACTIVE, before: str | None = None, limit: int = 50
+) -> Page:
+    """The newest messages of a path, or those above the message `before`.
+
+    **Shape:** at most 500 messages.
+    **Errors:** `MessageNotFound` for an unknown leaf or `before`.
+    """
+    bounds = Bounds(max_messages=min(max(limit, 1), MAX_PAGE))
+    if leaf is None:
+        return Page(messages=[], has_more=False, leaf_id=None)
+    if before is None:
+        messages, has_more = _stretch(_tail(session_id, leaf, bounds))
+        return Page(messages=messages, has_more=has_more, leaf_id=messages[-1].id if messages else None)
+    below: Any = _placed(session_id, before)
+    leaf_id = below.active_leaf_id if isinstance(leaf, Leaf) else leaf
+    if below.parent_id is None:
+        return Page(messages=[], has_more=False, leaf_id=leaf_id, has_newer=True)
+    messages, has_more = _stretch(Message.objects.tail(session_id, below.parent_id, bounds))
+    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=True)
+
+
+def page_around(session_id: str, message_id: str, *, above: int, below: int) -> Page:
+    """A message with so many above and below it: on the shown path, or on the newest branch below it.
+
+    Costs the distance from the leaf, as `is_on_path` does. At most four queries.
+    **Errors:** `MessageNotFound` for a message that is unknown or has no place yet.
+    """
+    row: Any = _placed(session_id, message_id)
+    leaf_id = row.active_leaf_id
+    lower = _lower(session_id, None, row, below)
+    if not lower:
+        leaf = Message.objects.leaves_below(session_id, row.pk).only("message_id").first() or row
+        leaf_id = leaf.message_id
+        lower = _lower(session_id, leaf.pk, row, below)
+    upper: list[StoredMessage] = []
+    has_more = row.parent_id is not None
+    if has_more and above > 0:
+        bounds = Bounds(max_messages=min(above, MAX_PAGE))
+        upper, has_more = _stretch(Message.objects.tail(session_id, row.parent_id, bounds))
+    messages = [*upper, *lower[: below + 1]]
+    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=len(lower) > below + 1)
+
+
+def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1024) -> list[StoredMessage]:
+    """The transcript that clients get: the newest stretch of the shown path, then the queued messages in order.
+
+    It starts at a user's message (or the root), so that no answer and no tool call stands without what led to it. The
+    newest exchange is given whole even where it exceeds the bytes (up to eight times). Two queries.
+    """
+    # The queue first: a message that a turn places in between is then found twice. The other way round it would be
+    # found nowhere, and clients replace what they show by what they get.
+    waiting = queued(session_id)
+    shown = _shown(session_id, _bounds(max_messages, max_bytes))
+    placed = {message.id for message in shown}
+    return [*shown, *(message for message in waiting if message.id not in placed)]
+
+
+def _shown(session_id: str, bounds: Bounds) -> list[StoredMessage]:
+    return _from_first_question(*_stretch(_tail(session_id, Leaf.ACTIVE, bounds)))
+
+
+def _bounds(max_messages: int, max_bytes: int) -> Bounds:
+    return Bounds(max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR)
+
+
+def model_history(
+    session_id: str,
+    *,
+    leaf: str | Leaf | None = Leaf.ACTIVE,
+    max_messages: int = 2000,
+    max_bytes: int = 4_000_000,
+) -> list[StoredMessage]:
+    """The newest stretch of a path for the model, root first; cut like a window.
+
+    Where a compaction applies, one message with its summary (`core/compaction.py`) stands for those that it covers;
+    they are not read and count for nothing. One query, two with a named leaf; four more where summaries apply.
+    **Errors:** `MessageNotFound` for an unknown leaf.
+    """
+    if leaf is None:
+        return []
+    return _from_first_question(*compacted_tail(session_id, leaf, max_messages=max_messages, max_bytes=max_bytes))
+
+
+def compacted_tail(
+    session_id: str, leaf: str | Leaf, *, max_messages: int, max_bytes: int
+) -> tuple[list[StoredMessage], bool]:
+    """The same, not yet cut at a user's message, and whether more of the path lies above it."""
+    row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
+    room = _bounds(max_messages, max_bytes)
+    read: list[StoredMessage] = []
+    while True:
+        rows = Message.objects.tail_to_compaction(session_id, row_id, room)
+        found = list(rows.values_list(*_STORED, "byte_size", "parent_id", "compaction_count", "floor"))
+        if not found:
+            return read, False
+        stretch = [_message(values[:-4]) for values in found]
+        _, row_id, compaction_count, floor = found[0][-4:]
+        ending = _ending_at(session_id, stretch[0]) if compaction_count else []
+        applying = _applying(session_id, ending, stretch[0])
+        if applying is not None:
+            stretch[0], row_id = applying
+        read = stretch + read
+        room = Bounds(
+            max_messages=room.max_messages - len(found),
+            max_bytes=room.max_bytes - sum(values[-4] for values in found),
+            exchange_bytes=room.max_bytes,
+        )
+        is_cut = row_id is not None and stretch[0].depth > floor
+        if not (ending and is_cut and room.max_messages > 0 and room.max_bytes > 0):
+            return read, is_cut
+
+
+def _ending_at(session_id: str, last: StoredMessage) -> list[Compaction]:
+    ending = Compaction.objects.filter(session_id=session_id, last_id=last.id, undone_at=None)
+    return list(ending.order_by("-created_at", "-id"))
+
+
+def _applying(
+    session_id: str, ending: Sequence[Compaction], last: StoredMessage
+) -> tuple[StoredMessage, int | None] | None:
+    """The newest of the compactions that applies, as it is read, and the row above the first message it covers.
+
+    Its first message lies above its last one, as when it was made; one without its first message applies no more.
+    """
+    if not ending:
+        return None
+    # Known by its depth it costs no walk up a fork's shared path, which may be the whole history.
+    depths = {row.first_id: last.depth + 1 - row.message_count for row in ending if row.message_count}
+    firsts = _places(Message.objects.named_at(session_id, depths), last) if depths else {}
+    missing = {compaction.first_id for compaction in ending} - firsts.keys()
+    if missing:
+        firsts |= _places(Message.objects.named(session_id, list(missing)), last)
+    for compaction in ending:
+        if compaction.first_id in firsts:
+            row_id, parent_id, depth = firsts[compaction.first_id]
+            return _synthetic(compaction, parent_id, depth), row_id
+    return None
+
+
+def _places(rows: MessageQuerySet, last: StoredMessage) -> dict[str, tuple[int | None, str | None, int]]:
+    """By message id: the row above it, the id of that, and its own depth; only what lies above another message."""
+    above = rows.filter(placed_at__isnull=False, depth__lte=last.depth).order_by("depth", "pk")
+    return {row[0]: row[1:] for row in above.values_list("message_id", "parent_id", "parent__message_id", "depth")}
+
+
+def _synthetic(compaction: Compaction, parent_id: str | None, depth: int) -> StoredMessage:
+    message = summary_message(compaction.to_overlay())
+    return StoredMessage(
+        id=message["id"],
+        role=message["role"],
+        parts=tuple(message["parts"]),
+        metadata=message["metadata"],
+        parent_id=parent_id,
+        depth=depth,
+        turn_id="",
+        placed=True,
+        queued_position=None,
+        created_at=compaction.created_at,
+        change_seq=0,
+    )
+
+
+def queued(session_id: str) -> list[StoredMessage]:
+    """Accepted messages that no turn has placed yet, in order."""
+    return _stored(Message.objects.queue_of(session_id))
+
+
+def branches(session_id: str, message_id: str) -> list[StoredMessage]:
+    """Direct answers to a message (its children), oldest first; none for an unknown message."""
+    parent = Message.objects.named(session_id, message_ids([message_id])).only("depth").first()
+    if parent is None:
+        return []
+    return _stored(Message.objects.seen_by(session_id, parent.depth).filter(parent=parent).order_by("pk"))
+
+
+def answered(session_id: str, ids: Iterable[str]) -> set[str]:
+    """Which of the messages have an answer of an assistant below them, as the session sees the tree. Two queries."""
+    rows = list(Message.objects.named(session_id, message_ids(ids)).only(*_PLACE))
+    if not rows:
+        return set()
+    seen = Message.objects.seen_by(session_id, min(row.depth for row in rows))
+    answers = seen.filter(role=Role.ASSISTANT, parent__in=[row.pk for row in rows])
+    return set(answers.values_list("parent__message_id", flat=True))
+
+
+def is_elsewhere(session_id: str, message_id: str) -> bool:
+    """Whether the owner of a session has a message of this id in another session, and this session has none."""
+    ids = message_ids([message_id])
+    if not ids or Message.objects.named(session_id, ids).exists():
+        return False
+    owner = Session.objects.filter(pk=session_id, owner__isnull=False).values("owner_id")
+    return Message.objects.filter(message_id__in=ids, session__owner__in=owner).exists()
+
+
+def siblings(session_id: str, ids: Sequence[str]) -> dict[str, list[str]]:
+    """For each message the ids of all that stand in its place, itself among them, oldest first. Two queries.
+
+    Unknown and queued messages are left out.
+    """
+    targets = list(Message.objects.named(session_id, message_ids(ids)).filter(placed_at__isnull=False).only(*_PLACE))
+    if not targets:
+        return {}
+    families: dict[int | None, list[str]] = {}
+    for _, message_id, parent_id in sorted(_neighbours(session_id, targets)):
+        families.setdefault(parent_id, []).append(message_id)
+    return {row.message_id: families.get(row.parent_id, [row.message_id]) for row in targets}
+
+
+def _neighbours(session_id: str, targets: Sequence[Message]) -> Iterable[tuple[int, str, int | None]]:
+    """Row id, message id and parent of every message that stands where one of the targets does, in one query."""
+    depths = [row.depth for row in targets]
+    seen = Message.objects.seen_by(session_id, min(depths))
+    found = [seen.filter(parent_id__in={row.parent_id for row in targets if row.parent_id is not None})]
+    if any(row.parent_id is None for row in targets):
+        shared = Message.objects.shared_with_origin(session_id, 0)
+        found += [Message.objects.roots_of(session_id), shared.filter(parent__isnull=True)]
+    first, *others = [rows.values_list("pk", "message_id", "parent_id") for rows in found]
+    return first.union(*others)
+
+
+def newest_leaf(session_id: str, message_id: str) -> str | None:
+    """Id of the newest end below a message (itself when nothing is below), or nothing for one without a place.
+
+    Costs what lies below the message.
+    """
+    row = Message.objects.named(session_id, message_ids([message_id])).only(*_PLACE).first()
+    if row is None or row.placed_at is None:
+        return None
+    return Message.objects.leaves_below(session_id, row.pk).values_list("message_id", flat=True).first()
+
+
+def is_on_path(session_id: str, message_id: str, leaf: str | Leaf = Leaf.ACTIVE) -> bool:
+    """Whether a message lies on the path to a leaf. Costs the distance between the two."""
+    row = Message.objects.named(session_id, message_ids([message_id])).only(*_PLACE).first()
+    if row is None or row.placed_at is None:
+        return False
+    row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
+    return Message.objects.on_path(session_id, row_id, row.depth, row.depth).filter(pk=row.pk).exists()
+
+
+def end_of_turn(session_id: str, turn_id: str, *, below: str | None, besides: str) -> str | None:
+    """Where an answer of a turn goes: below the last message that the turn itself added under `below`, or there.
+
+    `besides` is the answer. One query where nothing was added.
+    """
+    rows = Message.objects.filter(session_id=session_id, turn_id=turn_id, placed_at__isnull=False)
+    last = rows.exclude(message_id=besides).order_by("-depth", "-pk").values_list("message_id", flat=True).first()
+    if last is None or last == below:
+        return below
+    return last if below is None or is_on_path(session_id, below, last) else below
+
+
+def count_path(session_id: str, leaf: str | Leaf = Leaf.ACTIVE) -> int:
+    """How many messages a path has, without archived ones. Costs one row: the depth of the leaf says it.
+
+    **Errors:** `MessageNotFound` for an unknown leaf.
+    """
+    session = Session.objects.filter(pk=session_id)
+    depth, floor = session.values_list("active_leaf__depth", "archived_depth").first() or (None, 0)
+    if not isinstance(leaf, Leaf):
+        depth = _placed(session_id, leaf).depth
+    return 0 if depth is None else max(depth + 1 - floor, 0)
+
+
+def leaf_id(session_id: str) -> str | None:
+    """Id of the message that ends the shown path; nothing in an empty session. One query."""
+    return shown(session_id).leaf_id
+
+
+def shown(session_id: str) -> Shown:
+    """The end of the shown path and the number of the last change; nothing and 0 of an unknown session. One query."""
+    found = Session.objects.filter(pk=session_id).values_list("active_leaf__message_id", "change_seq").first()
+    return Shown(*found) if found else Shown(None, 0)
+
+
+def auto_compaction(session_id: str) -> bool | None:
+    """Whether this session is summarised without being asked; nothing where others decide."""
+    chosen: bool | None = Session.objects.filter(pk=session_id).values_list("auto_compaction", flat=True).first()
+    return chosen
+
+
+_PLACE: Final = ("message_id", "parent_id", "depth", "placed_at", "session_id")
+
+
+def _tail(session_id: str, leaf: str | Leaf, bounds: Bounds) -> MessageQuerySet:
+    row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
+    return Message.objects.tail(session_id, row_id, bounds)
+
+
+def _placed(session_id: str, message_id: str) -> Message:
+    rows = Message.objects.named(session_id, message_ids([message_id])).with_active_leaf_of(session_id)
+    row = rows.only(*_PLACE).first()
+    if row is None or row.placed_at is None:
+        raise MessageNotFound(f"There is no message {message_id!r} in the tree of this session.")
+    return row
+
+
+def _lower(session_id: str, leaf_row_id: int | None, row: Message, below: int) -> list[StoredMessage]:
+    """A message and up to one more than so many below it, on the path to a leaf; nothing where that path lacks it."""
+    path = Message.objects.on_path(session_id, leaf_row_id, row.depth, row.depth + below + 1)
+    found = _stored(path.order_by("depth"))
+    return found if found and found[0].id == row.message_id else []
+
+
+def _from_first_question(messages: list[StoredMessage], has_more: bool) -> list[StoredMessage]:
+    """Drop what comes before the first user's message or summary, unless the root is there or there is none."""
+    if not has_more:
+        return messages
+    for index, message in enumerate(messages):
+        if message.role == Role.USER or covered_range(message.to_ui()):
+            return messages[index:]
+    return messages
+
+
+_STORED: Final = (
+    "message_id",
+    "role",
+    "content",
+    "parent__message_id",
+    "depth",
+    "turn_id",
+    "queued_position",
+    "created_at",
+    "change_seq",
+    "session_id",
+    "pruned_calls",
+)
+
+
+def _stretch(rows: MessageQuerySet) -> tuple[list[StoredMessage], bool]:
+    """Messages of a tail, and whether more of the path lies above them."""
+    found = list(rows.values_list(*_STORED, "floor"))
+    messages = [_message(values[:-1]) for values in found]
+    return messages, bool(found) and messages[0].depth > found[0][-1]
+
+
+def _stored(rows: MessageQuerySet, limit: int | None = None) -> list[StoredMessage]:
+    return [_message(values) for values in rows.values_list(*_STORED)[:limit]]
+
+
+def _message(values: tuple[Any, ...]) -> StoredMessage:
+    (message_id, role, content, parent_id, depth, turn_id, queued_position, created_at, change_seq, *marks) = values
+    session_id, pruned_calls = marks
+    return StoredMessage(
+        id=message_id,
+        role=role,
+        parts=tuple(content["parts"]),
+        metadata=content.get("metadata"),
+        parent_id=parent_id,
+        depth=depth,
+        turn_id=turn_id,
+        placed=queued_position is None,
+        queued_position=queued_position,
+        created_at=created_at,
+        change_seq=change_seq,
+        session_id=session_id,
+        pruned_calls=tuple(pruned_calls),
+    )

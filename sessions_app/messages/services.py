@@ -1,0 +1,391 @@
+"""The only writers of conversations.
+
+Every call is one transaction that first takes the session's row, so writers of one session come one after the other
+on SQLite and PostgreSQL alike; what changed and the session carry the same new `change_seq`. A call that changes
+nothing leaves the sequence alone. `after` says where in the tree: a message id, `Leaf.ACTIVE` for the end of the shown
+path, or `None` for a new root.
+
+Users' messages are insert-or-ignore by id (the first content wins), assistants' are insert-or-update.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from django.db import transaction
+
+from sessions_app.compactions.services import forget_compactions
+from sessions_app.compactions.summaries import forget_summary
+from sessions_app.core.compaction.pruning import merge_calls
+from sessions_app.core.messages.limits import Spill
+from sessions_app.core.messages.messages import Role, to_ui
+from sessions_app.core.messages.parts import pending_calls
+from sessions_app.core.messages.plain_text import storable
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
+from sessions_app.messages.forks import take_along
+from sessions_app.messages.selectors import count_path
+from sessions_app.messages.writer import After, Writer, prepare, writing
+from sessions_app.models import Message, Session
+from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+
+__all__ = [
+    "Leaf",
+    "append_messages",
+    "archive_beyond",
+    "clear_session",
+    "create_session",
+    "delete_message",
+    "delete_messages",
+    "delete_session",
+    "fork_session",
+    "freeze_prompt",
+    "place_messages",
+    "prune_outputs",
+    "prune_unreached",
+    "put_assistant",
+    "queue_messages",
+    "rename_session",
+    "select_leaf",
+    "set_auto_compaction",
+    "update_message",
+]
+
+NAME_CHARS = 200
+SOURCE_CHARS = 64
+
+
+def create_session(
+    *,
+    owner_id: int | None = None,
+    scope: str = "",
+    name: str = "",
+    parent_id: str | None = None,
+    source: str = "",
+    model_name: str = "",
+) -> Session:
+    """Make an empty session. `scope` and `source` are the caller's and opaque here; `parent_id` is a link, no fork."""
+    return Session.objects.create(
+        owner_id=owner_id,
+        scope=scope,
+        name=_clean_name(name),
+        parent_id=parent_id,
+        source=source[:SOURCE_CHARS],
+        model_name=model_name[:NAME_CHARS],
+    )
+
+
+def rename_session(session_id: str, name: str) -> None:
+    """Give a session a name, cut to 200 characters. **Errors:** `SessionNotFound`."""
+    with writing(session_id) as writer:
+        Session.objects.filter(pk=session_id).update(name=_clean_name(name))
+        writer.changed = True
+
+
+def set_auto_compaction(session_id: str, is_on: bool | None) -> None:
+    """Say whether a session is summarised without being asked; `None` leaves it to agent and site.
+
+    **Errors:** `SessionNotFound`.
+    """
+    with writing(session_id) as writer:
+        changed = Session.objects.filter(pk=session_id).exclude(auto_compaction=is_on)
+        writer.changed = bool(changed.update(auto_compaction=is_on))
+
+
+def queue_messages(
+    session_id: str, messages: Sequence[JSONObject], *, turn_id: str = "", spill: Spill | None = None
+) -> list[str]:
+    """Accept messages without placing them; `place_messages` does that when their turn starts. Safe to repeat.
+
+    Returns the ids of all of them in order, also of those that were there already (their stored content stays).
+    **Errors:** `SessionNotFound`; `MessageInvalid`, also for a role other than user and system.
+    """
+    prepared = [prepare(message, spill) for message in messages]
+    for message in prepared:
+        if message["role"] == Role.ASSISTANT:
+            raise MessageInvalid("An assistant's message cannot be queued.")
+    with writing(session_id) as writer:
+        known = writer.find(message["id"] for message in prepared)
+        for message in prepared:
+            if message["id"] not in known:
+                known[message["id"]] = writer.insert_queued(message, turn_id)
+    return list(dict.fromkeys(message["id"] for message in prepared))
+
+
+def place_messages(session_id: str, ids: Sequence[str], *, after: After) -> str | None:
+    """Put queued messages into the tree, each below the one before it, and show the path to the last. Safe to repeat.
+
+    Returns the message that an answer now hangs below. Messages that have a place already keep it: if all have, the
+    last is returned and the shown path stays. Without ids nothing is placed: a named `after` becomes the shown leaf.
+    **Errors:** `MessageNotFound` for an unknown id or `after`; then nothing is written.
+    """
+    with writing(session_id) as writer:
+        if not ids:
+            return _show(writer, after)
+        known = writer.find(ids)
+        for message_id in ids:
+            if message_id not in known:
+                raise MessageNotFound(f"Message {message_id!r} is not in this session.")
+        waiting = [known[message_id] for message_id in dict.fromkeys(ids) if known[message_id].placed_at is None]
+        if not waiting:
+            return known[ids[-1]].message_id
+        parent = writer.position(after)
+        for row in waiting:
+            writer.place(row, parent)
+            parent = row
+        writer.show(parent)
+        return waiting[-1].message_id
+
+
+def append_messages(
+    session_id: str,
+    messages: Sequence[JSONObject],
+    *,
+    after: After = Leaf.ACTIVE,
+    turn_id: str = "",
+    spill: Spill | None = None,
+    shows: bool = True,
+) -> list[str]:
+    """Add messages to the tree at once, each below the one before it, and show the path to the last. Safe to repeat.
+
+    With `shows=False` the shown path stays as it is.
+
+    Returns the ids of all in order. One that is in the tree already keeps its place: of a user the content stays too,
+    of an assistant it is replaced. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
+    """
+    prepared = [prepare(message, spill) for message in messages]
+    with writing(session_id) as writer:
+        known = writer.find(message["id"] for message in prepared)
+        parent = writer.position(after)
+        shown = parent
+        for message in prepared:
+            row = known.get(message["id"])
+            if row is None:
+                parent = known[message["id"]] = writer.insert(message, parent, turn_id)
+            elif row.placed_at is None:
+                writer.place(row, parent)
+                parent = row
+            elif message["role"] == Role.ASSISTANT:
+                _rewrite(writer, row, message)
+        if shows and parent is not shown:
+            writer.show(parent)
+    return list(dict.fromkeys(message["id"] for message in prepared))
+
+
+def put_assistant(
+    session_id: str, message: JSONObject, *, after: After, turn_id: str = "", spill: Spill | None = None
+) -> bool:
+    """Store an assistant's message, new or again; a new one hangs below `after` and ends the shown path.
+
+    Returns whether anything changed: not when the row holds the same already, nor for a message without parts, which
+    is never stored. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
+    """
+    prepared = prepare(message, spill)
+    if prepared["role"] != Role.ASSISTANT:
+        raise MessageInvalid(f"An assistant's message has the role 'assistant', not {prepared['role']!r}.")
+    if not prepared["parts"]:
+        return False
+    with writing(session_id) as writer:
+        row = writer.find([prepared["id"]]).get(prepared["id"])
+        if row is not None:
+            return _rewrite(writer, row, prepared)
+        writer.show(writer.insert(prepared, writer.position(after), turn_id))
+    return True
+
+
+def update_message(
+    session_id: str,
+    message_id: str,
+    change: Callable[[JSONObject], JSONObject | None],
+    *,
+    spill: Spill | None = None,
+) -> JSONObject | None:
+    """Read, change and write one message while nobody else can. Returns what was stored, `None` if nothing changed.
+
+    `change` gets the UI message (a copy) and gives the new one, or `None`; id and role stay whatever it gives. In a
+    fork a message that it shares with its origin becomes the fork's own first. **Errors:** `MessageNotFound`.
+    """
+    with writing(session_id) as writer:
+        row = writer.find([message_id]).get(message_id)
+        if row is None:
+            raise MessageNotFound(f"Message {message_id!r} is not in this session.")
+        wanted = change(to_ui(row.message_id, row.role, load(dump(row.content))))
+        if wanted is None:
+            return None
+        prepared = prepare({**wanted, "id": row.message_id, "role": row.role}, spill)
+        return prepared if _rewrite(writer, row, prepared) else None
+
+
+def select_leaf(session_id: str, message_id: str) -> str:
+    """Show the branch of a message: the newest leaf below it (or itself) ends the path. Returns that leaf's id.
+
+    **Errors:** `MessageNotFound` for a message that is unknown or has no place yet.
+    """
+    with writing(session_id) as writer:
+        row = writer.placed(message_id)
+        leaf = Message.objects.leaves_below(session_id, row.pk).only("message_id", "depth", "placed_at").first()
+        chosen = leaf or row
+        writer.show(chosen)
+        return chosen.message_id
+
+
+def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str | None = None) -> Session:
+    """Make a session that goes on from a message of this one. Its path up to there is shared, not copied.
+
+    A message with an open tool call is copied all the same: its answer in one session is none in the other. Compactions
+    that lie on the shared path come along, and what the session remembers. **Errors:** `SessionNotFound`,
+    `MessageNotFound`.
+    """
+    with writing(session_id) as writer:
+        row = writer.placed(message_id, whole=True)
+        origin = Session.objects.get(pk=session_id)
+        fork = Session.objects.create(
+            owner_id=origin.owner_id,
+            scope=origin.scope if scope is None else scope,
+            name=_clean_name(name or origin.name),
+            parent=origin,
+            forked_from=row,
+            active_leaf=row,
+            archived_depth=min(origin.archived_depth, row.depth),
+            source=origin.source,
+            model_name=origin.model_name,
+            loaded_keys=origin.loaded_keys,
+            max_cost=origin.max_cost,
+            auto_compaction=origin.auto_compaction,
+        )
+        take_along(origin.pk, fork.pk, row)
+    if pending_calls(to_ui(row.message_id, row.role, row.content)):
+        with writing(fork.pk) as writer:
+            writer.own(row)
+        fork.refresh_from_db()
+    return fork
+
+
+def delete_message(session_id: str, message_id: str) -> None:
+    """Delete one message; what hangs below it moves up to its parent, nothing else is lost.
+
+    **Errors:** `MessageNotFound`; `MessageShared` when a fork reaches it or, in a fork, when the origin owns it.
+    """
+    delete_messages(session_id, [message_id])
+
+
+def delete_messages(session_id: str, ids: Sequence[str]) -> None:
+    """Delete messages, all of them or none; what hangs below one moves up to its parent, nothing else is lost.
+
+    Closing a gap costs a few statements for each of them and the rows below it.
+    **Errors:** `MessageNotFound`; `MessageShared` when a fork reaches one or, in a fork, when the origin owns one.
+    """
+    with writing(session_id) as writer:
+        found = writer.find(ids)
+        for message_id in ids:
+            if message_id not in found:
+                raise MessageNotFound(f"Message {message_id!r} is not in this session.")
+        for row in found.values():
+            row.refresh_from_db(fields=["parent", "depth", "placed_at"])  # the one before may have moved it
+            if row.placed_at is not None:
+                writer.take_out(row)
+            Message.objects.filter(pk=row.pk).erase()
+            writer.changed = True
+        if found:
+            forget_summary(session_id, keeps_own=True)
+
+
+def clear_session(session_id: str) -> None:
+    """Remove every message, queued ones and compactions too; the session stays, empty.
+
+    What a fork reaches is kept for the fork.
+
+    What was loaded and the kept prompt are forgotten as well; what is remembered in context blocks stays.
+    **Errors:** `SessionNotFound`.
+    """
+    with writing(session_id) as writer:
+        session = Session.objects.filter(pk=session_id)
+        fork_point = session.values_list("forked_from_id", flat=True).get()
+        session.update(active_leaf=None, forked_from=None, archived_depth=0, system_prompt=None, loaded_keys=[])
+        Message.objects.needed_by_others(session_id).update(session=None)
+        Message.objects.filter(session_id=session_id).erase()
+        forget_compactions(session_id)
+        forget_summary(session_id)
+        if fork_point is not None:
+            Message.objects.unreached_above(fork_point).erase()
+        writer.changed = True
+
+
+def archive_beyond(session_id: str, limit: int) -> bool:
+    """Archive the oldest messages of the shown path beyond so many. Returns whether any were. Safe to repeat.
+
+    Archived messages are kept, but pages, windows and the model's history do not reach them. What stays begins at a
+    user's message, so it may be less than the limit. **Errors:** `SessionNotFound`.
+    """
+    with writing(session_id) as writer:
+        session = Session.objects.filter(pk=session_id)
+        floor = session.values_list("archived_depth", flat=True).get()
+        wanted = floor + count_path(session_id) - limit
+        if wanted <= floor:
+            return False
+        kept = Message.objects.on_path(session_id, None, wanted).filter(role=Role.USER, depth__gte=wanted)
+        first = kept.order_by("depth").values_list("depth", flat=True).first()
+        if first is None:
+            return False
+        writer.changed = bool(session.update(archived_depth=first))
+    return True
+
+
+def prune_outputs(session_id: str, calls: Mapping[str, Sequence[str]]) -> int:
+    """Note that models are not sent the outputs of these calls any more. Returns how many messages. Safe to repeat.
+
+    **Shape:** `calls`: ids of calls by message id. What is stored of a message stays, and clients see no change. A
+    message that a fork shares with its origin is left alone: it is not the fork's. **Errors:** `SessionNotFound`.
+    """
+    if not calls:
+        return 0
+    with writing(session_id) as writer:
+        rows = [row for row in writer.find(calls).values() if row.session_id == session_id]
+        for row in rows:
+            row.pruned_calls = merge_calls(row.pruned_calls, calls[row.message_id])
+        Message.objects.bulk_update(rows, ["pruned_calls"])
+    return len(rows)
+
+
+def freeze_prompt(session_id: str, text: str, *, replace: bool = False) -> str:
+    """Keep a system prompt for the session's life, an empty one too. Returns the one that is kept.
+
+    The first one wins, unless `replace`. Clearing the session forgets it. **Errors:** `SessionNotFound`.
+    """
+    session = Session.objects.filter(pk=session_id)
+    (session if replace else session.filter(system_prompt__isnull=True)).update(system_prompt=text)
+    kept = session.values_list("system_prompt", flat=True).first()
+    if not isinstance(kept, str):
+        raise SessionNotFound(f"There is no session {session_id!r}.")
+    return kept
+
+
+@transaction.atomic
+def delete_session(session_id: str) -> None:
+    """Remove a session with its messages; what a fork reaches is kept for the fork. **Errors:** `SessionNotFound`."""
+    clear_session(session_id)
+    Session.objects.filter(pk=session_id).delete()
+
+
+@transaction.atomic
+def prune_unreached(*, limit: int = 1000) -> int:
+    """Delete messages whose session is gone and that no fork reaches, at most so many branches. Returns how many rows.
+
+    Deleting a user removes sessions without asking this module; what they leave is found here.
+    """
+    return Message.objects.unreached(limit).erase()
+
+
+def _show(writer: Writer, after: After) -> str | None:
+    row = writer.position(after)
+    if row is not None and isinstance(after, str):
+        writer.show(row)
+    return None if row is None else row.message_id
+
+
+def _rewrite(writer: Writer, row: Message, message: JSONObject) -> bool:
+    if row.role != message["role"]:
+        raise MessageInvalid(f"Message {row.message_id!r} is a message of role {row.role!r}.")
+    return bool(message["parts"]) and writer.rewrite(row, message)
+
+
+def _clean_name(name: str) -> str:
+    return storable(name)[:NAME_CHARS]

@@ -1,0 +1,172 @@
+"""One session as code holds it: append, read, branch, fork, count. Needs no agent, no model and no worker.
+
+    session = SessionManager(scope="support").create("A question")
+    session.append("How do I reset it?")
+    session.history()
+
+Everything goes through the services and selectors; nothing is kept here but the id, so a handle stays valid whoever
+else writes. Synchronous: from async code call it through a thread.
+"""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from sessions_app.compactions import services as compactions_services
+from sessions_app.compactions import summaries
+from sessions_app.compactions.services import CompactionView
+from sessions_app.compactions.summaries import SummaryView
+from sessions_app.context.diffs import SessionDiff, session_diff
+from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.tree import Leaf
+from sessions_app.errors import MessageInvalid, SessionNotFound
+from sessions_app.messages import selectors, sessions, usage
+from sessions_app.messages import services as messages_services
+from sessions_app.messages.selectors import Page
+from sessions_app.messages.sessions import SessionInfo
+from sessions_app.messages.usage import SessionUsage
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
+
+__all__ = ["SessionHandle", "SessionReader"]
+
+MAX_HISTORY: Final = 10_000
+MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
+MAX_CONTEXT_MESSAGES: Final = 100
+
+Said: TypeAlias = str | JSONObject
+"""A user's text, or a UI message."""
+
+
+class SessionReader:
+    """What can be read of one session."""
+
+    def __init__(self, session_id: str) -> None:
+        self.id = session_id
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r})"
+
+    def info(self) -> SessionInfo:
+        """What there is to know of it, besides the messages."""
+        return sessions.session_info(self.id)
+
+    def history(self, leaf: str | Leaf = Leaf.ACTIVE) -> list[StoredMessage]:
+        """The path to a leaf as a model reads it, root first: summaries stand for what was compacted.
+
+        The newest 10,000 messages or 64 MiB of it, beginning at a user's message.
+        """
+        return selectors.model_history(self.id, leaf=leaf, max_messages=MAX_HISTORY, max_bytes=MAX_HISTORY_BYTES)
+
+    def page(self, leaf: str | Leaf = Leaf.ACTIVE, *, before: str | None = None, limit: int = 50) -> Page:
+        """A page of the path to a leaf as it is stored, newest first to hand; at most 500 messages."""
+        return selectors.path_page(self.id, leaf=leaf, before=before, limit=limit)
+
+    def message(self, message_id: str) -> StoredMessage | None:
+        """One message, or nothing."""
+        return selectors.get_message(self.id, message_id)
+
+    def leaf_id(self) -> str | None:
+        """Id of the message that ends the shown path."""
+        return selectors.leaf_id(self.id)
+
+    def branches(self, message_id: str) -> list[StoredMessage]:
+        """Direct answers to a message, oldest first."""
+        return selectors.branches(self.id, message_id)
+
+    def path_length(self, leaf: str | Leaf = Leaf.ACTIVE) -> int:
+        """How many messages the path to a leaf has. Costs one row, whatever the length."""
+        return selectors.count_path(self.id, leaf)
+
+    def message_count(self) -> int:
+        """How many messages there are on all branches."""
+        return sessions.message_count(self.id)
+
+    def needs_compaction(self, max_messages: int = MAX_CONTEXT_MESSAGES) -> bool:
+        """Whether the shown path is longer than so many messages. Counts only."""
+        return self.path_length() > max_messages
+
+    def compactions(self) -> list[CompactionView]:
+        """Summaries that stand for stretches of this session, oldest first; those that were undone are left out."""
+        return compactions_services.compactions(self.id)
+
+    def summary(self) -> SummaryView | None:
+        """What it is about, in a few sentences for people; nothing where nobody has written that."""
+        return summaries.find_summary(self.id)
+
+    def diff(self) -> SessionDiff:
+        """What it has changed of what is remembered: of its own blocks, and of its user's."""
+        return session_diff(self.id)
+
+
+class SessionHandle(SessionReader):
+    """One session. Every method raises `SessionNotFound` or `MessageNotFound` for what is not there."""
+
+    def append(self, message: Said, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
+        """Add a message at the end of the shown path, below `parent`, or with `None` as a new root; returns its id.
+
+        One that is there already keeps its place: of a user its content too, of an assistant it is replaced.
+        """
+        return self.append_all([message], parent=parent)
+
+    def append_all(self, messages: Iterable[Said], *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
+        """Add messages, each below the one before it; returns the id of the last."""
+        ids = messages_services.append_messages(self.id, [_message(said) for said in messages], after=parent)
+        return ids[-1] if ids else ""
+
+    def upsert(self, message: JSONObject, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
+        """Add a message, or replace the content of the one with its id, whoever's it is; it is never moved."""
+        given = _message(message)
+        if selectors.get_message(self.id, given["id"]) is None:
+            return self.append(given, parent=parent)
+        messages_services.update_message(self.id, given["id"], lambda _stored: given)
+        return str(given["id"])
+
+    def delete_messages(self, ids: Sequence[str]) -> None:
+        """Delete messages, all or none; what hangs below one moves up to its parent."""
+        messages_services.delete_messages(self.id, ids)
+
+    def clear(self) -> None:
+        """Remove all messages and compactions; the session stays."""
+        messages_services.clear_session(self.id)
+
+    def select(self, message_id: str) -> str:
+        """Show the branch of a message; returns the leaf that ends it."""
+        return messages_services.select_leaf(self.id, message_id)
+
+    def fork(self, message_id: str, name: str = "") -> "SessionHandle":
+        """Make a session that goes on from a message. What they share is stored once, and survives either of them."""
+        return SessionHandle(messages_services.fork_session(self.id, message_id, name=name).pk)
+
+    def split(self, summary: str, name: str = "") -> "SessionHandle":
+        """End this session and go on in a new one that begins with a summary of it."""
+        return SessionHandle(sessions.split_session(self.id, summary, name=name).pk)
+
+    def rename(self, name: str) -> None:
+        """Give it a name, cut to 200 characters."""
+        messages_services.rename_session(self.id, name)
+
+    def write_summary(self, text: str) -> SummaryView:
+        """Say what it is about, in the place of what was said before. `SummaryInvalid` for a blank text."""
+        return summaries.write_summary(self.id, text)
+
+    def add_compaction(self, summary: str, first_id: str, last_id: str) -> CompactionView:
+        """Let a summary stand for the messages from the first to the last where models read them; none is changed.
+
+        `CompactionInvalid` when the first does not lie above the last one, or the summary is blank.
+        """
+        return compactions_services.add_compaction(self.id, first_id=first_id, last_id=last_id, summary=summary)
+
+    def add_usage(self, input_tokens: int, output_tokens: int, cost: Decimal | int | str = 0) -> None:
+        """Count what a model call took. Costs add up exactly, so a float is refused, as is a negative number."""
+        if isinstance(cost, float) or min(input_tokens, output_tokens) < 0 or Decimal(cost) < 0:
+            raise MessageInvalid("Usage is counted in numbers from 0 on, and a cost is a Decimal, not a float.")
+        used = SessionUsage(input_tokens=input_tokens, output_tokens=output_tokens, cost=Decimal(cost))
+        if not usage.add_usage(self.id, used):
+            raise SessionNotFound(f"There is no session {self.id!r}.")
+
+
+def _message(said: Said) -> JSONObject:
+    if isinstance(said, str):
+        return {"id": new_id("msg"), "role": Role.USER.value, "parts": [{"type": "text", "text": said}]}
+    return {**said, "id": said.get("id") or new_id("msg")}

@@ -1,0 +1,151 @@
+"""A session as lines of JSON, whole, and its shown path as Markdown. Streams: in memory there is a page at a time.
+
+The first line says what this is, then one line a message (parents before what hangs below them), the summary, a
+compaction, a block or an entry, and the last line counts the messages, so that a file that was cut is known. Ids of
+messages are kept.
+Left out on purpose: the frozen system prompt, which may hold what a developer wrote for models alone; turns, their logs
+and costs a step; files, to which messages refer by their address; what the user's own memory holds.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from django.db.models import Q
+
+from sessions_app.core.text.markdown import to_markdown
+from sessions_app.errors import SessionNotFound
+from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session, SessionSummary
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+
+FORMAT: Final = "think-session"
+VERSION: Final = 1
+PAGE_ROWS: Final = 200
+PAGE_BYTES: Final = 4 * 1024 * 1024
+
+SESSION_FIELDS: Final = (
+    "name",
+    "source",
+    "model_name",
+    "end_reason",
+    "input_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "cached_tokens",
+    "cost",
+    "auto_compaction",
+    "loaded_keys",
+    "archived_depth",
+    "created_at",
+)
+COMPACTION_FIELDS: Final = (
+    "first_id",
+    "last_id",
+    "summary",
+    "trigger",
+    "model_name",
+    "message_count",
+    "tokens_before",
+    "tokens_after",
+    "created_at",
+    "edited_at",
+    "undone_at",
+)
+SUMMARY_FIELDS: Final = ("text", "leaf_id", "model_name", "written_at")
+BLOCK_FIELDS: Final = ("label", "content", "description", "max_tokens", "is_runtime", "is_removed")
+ENTRY_FIELDS: Final = ("label", "key", "title", "description", "content")
+_MESSAGE: Final = ("message_id", "role", "parent__message_id", "content", "pruned_calls", "created_at", "placed_at")
+
+
+def export_lines(session_id: str) -> Iterator[str]:
+    """Everything of a session, a line at a time, each with its line end. **Errors:** `SessionNotFound`, at once."""
+    session = Session.objects.filter(pk=session_id).values(*SESSION_FIELDS, "active_leaf__message_id").first()
+    if session is None:
+        raise SessionNotFound(f"There is no session {session_id!r}.")
+    leaf_id = session.pop("active_leaf__message_id")
+    head = {"kind": "session", "format": FORMAT, "version": VERSION, "leaf": leaf_id, **session}
+    return _lines(session_id, head)
+
+
+def export_markdown(session_id: str) -> Iterator[str]:
+    """The shown path from its beginning, archived messages too, to read. **Errors:** `SessionNotFound`, at once."""
+    found = Session.objects.filter(pk=session_id).values_list("name", "summary__text").first()
+    if found is None:
+        raise SessionNotFound(f"There is no session {session_id!r}.")
+    return _markdown(session_id, *found)
+
+
+def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
+    yield _line(head)
+    count = 0
+    # Parents lie less deep. Among siblings the older row comes first, and so it does after an import.
+    mine = Q(session_id=session_id) | Q(pk__in=Message.objects.shared_with_origin(session_id, 0).values("pk"))
+    placed = Message.objects.filter(mine, placed_at__isnull=False).order_by("depth", "pk")
+    for row in _rows(list(placed.values_list("pk", "byte_size"))):
+        count += 1
+        yield _message_line(row)
+    for row in _rows(list(Message.objects.queue_of(session_id).values_list("pk", "byte_size"))):
+        count += 1
+        yield _message_line(row)
+    for kind, model, fields in (
+        ("summary", SessionSummary, SUMMARY_FIELDS),
+        ("compaction", Compaction, COMPACTION_FIELDS),
+        ("block", ContextBlock, BLOCK_FIELDS),
+        ("entry", ContextEntry, ENTRY_FIELDS),
+    ):
+        order = ("created_at", "id") if model is Compaction else ("pk",)
+        rows: Any = model._default_manager.filter(session_id=session_id).order_by(*order)
+        ids = list(rows.values_list("pk", flat=True))
+        # Page by page, and no open cursor between two of them: whoever reads may do so on several connections.
+        for begin in range(0, len(ids), PAGE_ROWS):
+            for values in rows.filter(pk__in=ids[begin : begin + PAGE_ROWS]).values(*fields):
+                yield _line({"kind": kind, **values})
+    yield _line({"kind": "end", "messages": count})
+
+
+def _markdown(session_id: str, name: str, summary: str | None) -> Iterator[str]:
+    if name:
+        yield f"# {' '.join(name.split())}\n\n"
+    if summary:
+        yield "".join(f"> {line}".rstrip() + "\n" for line in summary.splitlines()) + "\n"
+    path = Message.objects.on_path(session_id, None, 0).order_by("depth")
+    for _, role, _, content, *_ in _rows(list(path.values_list("pk", "byte_size"))):
+        yield to_markdown(role, content["parts"])
+
+
+def _rows(places: list[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
+    """Read rows in their order, so many at a time that a page of them stays small. One that is gone is left out."""
+    begin = 0
+    while begin < len(places):
+        end, size = begin, 0
+        while end < len(places) and end - begin < PAGE_ROWS and (end == begin or size + places[end][1] <= PAGE_BYTES):
+            size += places[end][1]
+            end += 1
+        ids = [pk for pk, _ in places[begin:end]]
+        found = {pk: rest for pk, *rest in Message.objects.filter(pk__in=ids).values_list("pk", *_MESSAGE)}
+        yield from (tuple(found[pk]) for pk in ids if pk in found)
+        begin = end
+
+
+def _message_line(row: tuple[Any, ...]) -> str:
+    message_id, role, parent_id, content, pruned_calls, created_at, placed_at = row
+    line: JSONObject = {"kind": "message", "id": message_id, "role": role, "parent": parent_id, **content}
+    line["created_at"] = created_at
+    if pruned_calls:
+        line["pruned_calls"] = pruned_calls
+    line |= {"queued": True} if placed_at is None else {"placed_at": placed_at}
+    return _line(line)
+
+
+def _line(values: JSONObject) -> str:
+    return dump({key: _plain(value) for key, value in values.items()}) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case datetime():
+            return value.isoformat()
+        case Decimal():
+            return format(value.normalize(), "f")
+    return value
