@@ -14,7 +14,7 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 from pydantic import BaseModel
 
-from chat.agent import registry
+from chat.agent import declared, registry
 from chat.agent.base import Agent, ConfigAccess
 from chat.agent.think import Think
 from chat.conf import chat_settings
@@ -257,7 +257,7 @@ def check_camel_case(**_kwargs: Any) -> list[CheckMessage]:
     return [
         checks.Warning(
             f"{_name(agent_class)} defines {name}(), which nothing calls.",
-            hint=f"Name it {registry.kebab(name).replace('-', '_')}().",
+            hint=f"Name it {declared.kebab(name).replace('-', '_')}().",
             id="chat.W001",
         )
         for agent_class in registry.registered_classes()

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from chat.agent.base import Agent, Connection, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
-from chat.agent.session_verbs import KeptSession
+from chat.agent.ports import KeptSession, SavedTurn, Submission
 from chat.agent.think import USE_LOOP, Think
-from chat.agent.verbs import SavedTurn, Submission
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup

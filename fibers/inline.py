@@ -13,8 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from fibers import recovery
-from fibers.models import Fiber
-from fibers.querysets import FiberQuerySet
+from fibers.models import Fiber, FiberQuerySet
 from fibers.runner import run_fiber
 from thinkproject.kernel.aio import db
 

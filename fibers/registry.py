@@ -2,17 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 from fibers.errors import UnknownDurable
 from thinkproject.kernel.jsonvalue import JSONValue
 
-if TYPE_CHECKING:
-    from fibers.context import FiberContext
-
 __all__ = ["durable"]
 
-DurableFunction: TypeAlias = "Callable[[FiberContext], Awaitable[JSONValue]]"
+DurableFunction: TypeAlias = Callable[[Any], Awaitable[JSONValue]]
+"""Gets a `FiberContext`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

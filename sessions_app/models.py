@@ -1,11 +1,34 @@
 """Tables of conversation storage: a session is a tree of messages and a leaf that is shown."""
 
+from collections.abc import Mapping, Sequence
+
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from sessions_app.core.compaction.compaction import Overlay
-from sessions_app.queries import MessageQuerySet
+from sessions_app.queries import (
+    ACTIVE_LEAF,
+    CLIMB,
+    COMPACTION_COUNT,
+    FLOOR,
+    FORKED_DEPTH,
+    FORKED_SESSION,
+    KEPT,
+    LEAVES_BELOW,
+    LOWEST_OF_IDS,
+    NO_BOUND,
+    SHARED,
+    STAYING,
+    SUBTREE,
+    TAIL,
+    TAIL_TO_COMPACTION,
+    UNREACHED,
+    Bounds,
+    own_rows,
+    own_rows_of,
+    rows_by,
+)
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
 
@@ -60,6 +83,109 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.name or self.id
+
+
+class MessageQuerySet(QuerySet["Message"]):
+    """Messages, found by where they stand in the tree. Row ids are meant where an argument is called `row_id`."""
+
+    def with_active_leaf_of(self, session_id: str) -> "MessageQuerySet":
+        """Add `active_leaf_id`, the message id of a session's active leaf."""
+        return self.annotate(active_leaf_id=rows_by(ACTIVE_LEAF, (session_id,)))
+
+    def tail(self, session_id: str, row_id: int | None, bounds: Bounds) -> "MessageQuerySet":
+        """Newest messages of the path to a leaf, root first; without a row id, to the active leaf.
+
+        Adds `floor`, the depth where the session's archive ends.
+        """
+        limits = (bounds.max_messages, bounds.exchange_bytes, bounds.max_bytes)
+        tail = self.filter(pk__in=rows_by(TAIL, (row_id, session_id, *limits)))
+        return tail.annotate(floor=rows_by(FLOOR, (session_id,))).order_by("depth")
+
+    def tail_to_compaction(self, session_id: str, row_id: int | None, bounds: Bounds) -> "MessageQuerySet":
+        """The same, down from the next message that ends a compaction of the session, that message included.
+
+        Adds `compaction_count` too: how many compactions of the session are not undone.
+        """
+        limits = (bounds.max_messages, bounds.exchange_bytes, bounds.max_bytes)
+        walk = (session_id, row_id, session_id, session_id, *limits)
+        tail = self.filter(pk__in=rows_by(TAIL_TO_COMPACTION, walk))
+        counted = tail.annotate(compaction_count=rows_by(COMPACTION_COUNT, (session_id,)))
+        return counted.annotate(floor=rows_by(FLOOR, (session_id,))).order_by("depth")
+
+    def on_path(
+        self, session_id: str, row_id: int | None, min_depth: int, max_depth: int = NO_BOUND
+    ) -> "MessageQuerySet":
+        """Messages of the path to a leaf that lie between two depths, both included."""
+        return self.filter(pk__in=rows_by(CLIMB, (row_id, session_id, min_depth, max_depth)))
+
+    def shared_with_origin(self, session_id: str, min_depth: int) -> "MessageQuerySet":
+        """Messages that a fork shares with its origin, from a depth on; none for a session that is no fork."""
+        return self.filter(pk__in=rows_by(SHARED.replace(":floor:", "%s"), (session_id, min_depth)))
+
+    def seen_by(self, session_id: str, min_depth: int) -> "MessageQuerySet":
+        """Messages that belong to a session: its own, and from a depth on those it shares with its origin.
+
+        Meant for further narrowing by an indexed column; on its own it reads the whole table.
+        """
+        shared = rows_by(SHARED.replace(":floor:", "%s"), (session_id, min_depth))
+        return self.filter(Q(own_rows(session_id)) | Q(pk__in=shared))
+
+    def named(self, session_id: str, message_ids: Sequence[str]) -> "MessageQuerySet":
+        """Messages of a session by their ids, its own or shared with its origin."""
+        lowest = LOWEST_OF_IDS.replace(":ids:", ", ".join(["%s"] * len(message_ids)))
+        shared = rows_by(SHARED.replace(":floor:", lowest), (session_id, *message_ids))
+        return self.filter(message_id__in=message_ids).filter(Q(own_rows(session_id)) | Q(pk__in=shared))
+
+    def named_at(self, session_id: str, depths: Mapping[str, int]) -> "MessageQuerySet":
+        """Messages of a session by id: its own, and those that its origin owns at these depths.
+
+        For ids that were on the shared path at these depths: ids are unique in the origin, so nothing has to be walked.
+        What is shared and nobody's, or further up than the origin's own, is not among them; `named` finds it.
+        """
+        shared = Q(depth__lte=rows_by(FORKED_DEPTH, (session_id,))) & own_rows_of(
+            rows_by(FORKED_SESSION, (session_id,))
+        )
+        places = Q()
+        for message_id, depth in depths.items():
+            places |= Q(message_id=message_id) & (Q(own_rows(session_id)) | (Q(depth=depth) & shared))
+        return self.filter(message_id__in=list(depths)).filter(places)
+
+    def roots_of(self, session_id: str) -> "MessageQuerySet":
+        """Messages of a session's own without a parent, as far as they have a place."""
+        return self.filter(session_id=session_id, parent__isnull=True, placed_at__isnull=False)
+
+    def queue_of(self, session_id: str) -> "MessageQuerySet":
+        """Accepted messages without a place, in order."""
+        return self.filter(session_id=session_id, placed_at__isnull=True).order_by("queued_position", "pk")
+
+    def leaves_below(self, session_id: str, row_id: int) -> "MessageQuerySet":
+        """Ends of the branches below a message, itself when it is one, as a session sees them; newest first."""
+        leaves = rows_by(LEAVES_BELOW, (session_id, row_id, session_id, row_id))
+        return self.filter(pk__in=leaves).order_by("-placed_at", "-pk")
+
+    def subtree(self, row_id: int) -> "MessageQuerySet":
+        """A message and everything below it, whosever it is."""
+        return self.filter(pk__in=rows_by(SUBTREE, (row_id,)))
+
+    def needed_by_others(self, session_id: str) -> "MessageQuerySet":
+        """Messages of a session that a fork reaches."""
+        return self.filter(pk__in=rows_by(KEPT, (session_id, session_id)))
+
+    def staying_without(self, scopes: Sequence[str]) -> "MessageQuerySet":
+        """Messages of all sessions of some scopes that would stay if those were deleted: forks of others reach them."""
+        return self.filter(pk__in=rows_by(STAYING.replace(":scopes:", ", ".join(["%s"] * len(scopes))), tuple(scopes)))
+
+    def unreached(self, limit: int) -> "MessageQuerySet":
+        """Messages whose session is gone and that no fork reaches, at most so many branches of them."""
+        return self.filter(pk__in=rows_by(UNREACHED.replace(":start:", "1 = 1"), (limit,)))
+
+    def unreached_above(self, row_id: int) -> "MessageQuerySet":
+        """Of a message and those above it, the ones whose session is gone and that no fork reaches."""
+        return self.filter(pk__in=rows_by(UNREACHED.replace(":start:", "m.id = %s"), (row_id, 1)))
+
+    def erase(self) -> int:
+        """Delete rows without loading them. The caller has seen to it that nothing points at them."""
+        return self._raw_delete(self.db)
 
 
 class Message(models.Model):

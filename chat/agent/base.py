@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
-from chat.agent import registry
-from chat.agent.verbs import HasPorts
+from chat.agent import declared
+from chat.agent.ports import HasPorts
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Agent:
         super().__init_subclass__(**kwargs)
         cls.is_abstract = abstract
         if not abstract:
-            registry.register(cls)
+            declared.register(cls)
 
     def __init__(self, host: Host, key: InstanceKey) -> None:
         self.host = host
@@ -134,12 +134,12 @@ class Agent:
     @classmethod
     def route_name(cls) -> str:
         """Segment of the URL: the class name in kebab case."""
-        return registry.kebab(cls.__name__)
+        return declared.kebab(cls.__name__)
 
     @classmethod
     def title(cls) -> str:
         """Name that people see."""
-        return registry.kebab(cls.__name__).replace("-", " ").capitalize()
+        return declared.kebab(cls.__name__).replace("-", " ").capitalize()
 
     @classmethod
     def description(cls) -> str:

@@ -4,87 +4,15 @@
 to it, sockets show it, and it is the same one after a restart. A class that keeps one can read and empty it.
 """
 
-from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol
-
-from sessions_app.core.messages.messages import StoredMessage
+from chat.agent.ports import HasPorts, KeptSession
 from thinkproject.kernel.jsonvalue import JSONObject
-
-if TYPE_CHECKING:
-    from chat.agent.verbs import HasPorts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptSession:
-    """A history inside an instance. `is_current`: the one that turns go to."""
-
-    id: str
-    name: str
-    is_current: bool
-    parent_id: str | None
-    message_count: int  # of the shown path
-    summary: str  # what it is about, for people; empty where nobody has written that
-    created_at: datetime
-    updated_at: datetime
-    pinned_at: datetime | None
-    archived_at: datetime | None
-    model_name: str
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cost: Decimal
-    max_cost: Decimal | None
-    auto_compaction: bool | None  # `None`: the agent and the site decide
-
-
-class SessionsPort(Protocol):
-    """The histories of one instance."""
-
-    async def all(self) -> list[KeptSession]:
-        """Read them, the most recently changed first."""
-        ...
-
-    async def create(self, name: str) -> KeptSession:
-        """Make one and make it current."""
-        ...
-
-    async def switch(self, session_id: str) -> None:
-        """Make one current."""
-        ...
-
-    async def rename(self, session_id: str, name: str) -> None:
-        """Give one a name."""
-        ...
-
-    async def delete(self, session_id: str) -> None:
-        """Stop its turns and remove it."""
-        ...
-
-
-class HistoryPort(Protocol):
-    """The current history of one instance."""
-
-    async def messages(self, leaf_id: str | None) -> list[StoredMessage]:
-        """Read the path to a message, or the shown one."""
-        ...
-
-    async def count(self) -> int:
-        """Count the messages of all branches."""
-        ...
-
-    async def clear(self) -> None:
-        """Stop its turns and forget its messages."""
-        ...
 
 
 class SessionVerbs:
     """Several histories in one instance, and what is in the current one."""
 
     @property
-    def _ports(self) -> "HasPorts":
+    def _ports(self) -> HasPorts:
         raise NotImplementedError  # the agent and the handle each bring their own
 
     async def create_session(self, name: str = "") -> KeptSession:

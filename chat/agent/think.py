@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_verbs import ContextVerbs
+from chat.agent.ports import HasPorts
 from chat.agent.session_verbs import SessionVerbs
-from chat.agent.verbs import HasPorts, SubmissionVerbs, TurnVerbs
+from chat.agent.verbs import SubmissionVerbs, TurnVerbs
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup

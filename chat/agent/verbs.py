@@ -6,136 +6,14 @@ themselves; `submit_messages` and `add_messages` work there. Nothing here touche
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from chat.agent.session_verbs import HistoryPort, SessionsPort
+from chat.agent.ports import SKIPPED, HasPorts, SavedTurn, Submission, Words, WordsFunction
 from chat.errors import InputInvalid
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
 
-Words: TypeAlias = str | JSONObject | Sequence[str | JSONObject]
-"""A text, a UI message, or several of them."""
-
-WordsFunction: TypeAlias = Callable[[list[JSONObject]], Words | Awaitable[Words]]
-"""Gets the messages of now, oldest first; gives what is to be said. Sync or async."""
-
 Mode: TypeAlias = Literal["wait", "stream", "submit"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedTurn:
-    """How a turn that code started ended. `status`: completed, aborted, skipped or error.
-
-    `request_id` is empty where no turn was needed.
-    """
-
-    request_id: str
-    status: str
-    error: str | None = None
-
-
-SKIPPED = SavedTurn(request_id="", status="skipped")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """Work that was handed in. `accepted`: false when the same key had been handed in before.
-
-    `status`: pending, running, completed, aborted, skipped or error.
-    """
-
-    id: str
-    request_id: str
-    idempotency_key: str
-    accepted: bool
-    status: str
-    metadata: JSONObject
-    error: str | None
-    accepted_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-
-
-class TurnsPort(Protocol):
-    """Turns of one conversation. `run` without words goes on from the last answer."""
-
-    async def run(
-        self,
-        words: list[JSONObject] | WordsFunction | None,
-        *,
-        body: JSONObject | None = None,
-        callback: Any = None,
-        signal: asyncio.Event | None = None,
-    ) -> SavedTurn:
-        """Run a turn and wait for its end."""
-        ...
-
-    async def add(self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool) -> list[str]:
-        """Store messages without a turn."""
-        ...
-
-    async def stop(self, request_id: str | None, reason: str | None) -> bool:
-        """Stop one turn, or all of them."""
-        ...
-
-    async def has_pending_interaction(self) -> bool:
-        """Whether a call waits for a person or a client."""
-        ...
-
-    async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
-        """Wait until nothing runs, waits or is pending."""
-        ...
-
-    async def compact(self, instructions: str) -> str:
-        """Ask for a compaction, behind the turns that wait."""
-        ...
-
-
-class SubmissionsPort(Protocol):
-    """Work that is handed in and not waited for."""
-
-    async def submit(self, messages: list[JSONObject], *, key: str | None, metadata: JSONObject) -> Submission:
-        """Accept, or find what was accepted under this key."""
-        ...
-
-    async def find(self, submission_id: str) -> Submission | None:
-        """Read one."""
-        ...
-
-    async def newest(self, limit: int) -> list[Submission]:
-        """Read the newest."""
-        ...
-
-    async def cancel(self, submission_id: str) -> bool:
-        """Stop one."""
-        ...
-
-
-class HasPorts(Protocol):
-    """What the verbs need of a host."""
-
-    @property
-    def sessions(self) -> SessionsPort:
-        """Histories of this instance."""
-        ...
-
-    @property
-    def history(self) -> HistoryPort:
-        """The current one of them."""
-        ...
-
-    @property
-    def turns(self) -> TurnsPort:
-        """Turns of this conversation."""
-        ...
-
-    @property
-    def submissions(self) -> SubmissionsPort:
-        """Work that was handed in."""
-        ...
 
 
 class TurnVerbs:

@@ -9,16 +9,14 @@ import logging
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
 from chat.instances.rows import parent_key
 from chat.models import AgentInstance
+from chat.realtime.turn_feed import Delivery
 from thinkproject.kernel.aio import db
-
-if TYPE_CHECKING:
-    from chat.realtime.consumer import AgentConsumer
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +24,31 @@ LOOK_SECONDS = 5.0
 AUTHORITY_CHECKS = 4
 """How many checks of authority run at a time."""
 _BATCH = 200
+
+
+class Monitored(Protocol):
+    """A connection as the monitor sees it."""
+
+    key: InstanceKey
+    session_id: str | None
+    state_version: int
+    delivery: Delivery | None
+
+    async def check_authority(self) -> bool:
+        """Close the connection when its user may not use it any more."""
+        ...
+
+    async def follow_current(self) -> None:
+        """Switch to the instance's current session."""
+        ...
+
+    async def look(self, turn_count: int) -> None:
+        """Read what the connection has not been told of."""
+        ...
+
+    async def tell_state(self) -> None:
+        """Send the state if it is newer than what was sent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +68,22 @@ class Connections:
     """
 
     def __init__(self) -> None:
-        self._live: dict[AgentConsumer, float] = {}  # to when authority was checked last
-        self._checking: dict[tuple[str, AgentConsumer], asyncio.Task[None]] = {}
+        self._live: dict[Monitored, float] = {}  # to when authority was checked last
+        self._checking: dict[tuple[str, Monitored], asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
         self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
 
     def __len__(self) -> int:
         return len(self._live)
 
-    def add(self, consumer: "AgentConsumer") -> None:
+    def add(self, consumer: Monitored) -> None:
         """A socket came in."""
         self._live[consumer] = time.monotonic()
         if self._task is None or self._task.done():
             self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
             self._task = asyncio.get_running_loop().create_task(self._watch())
 
-    def discard(self, consumer: "AgentConsumer") -> None:
+    def discard(self, consumer: Monitored) -> None:
         """A socket left. Safe to call twice."""
         self._live.pop(consumer, None)
 
@@ -72,7 +95,7 @@ class Connections:
             _log_failures(await asyncio.gather(self._look(), return_exceptions=True))
 
     async def _look(self) -> None:
-        by_key: dict[InstanceKey, list[AgentConsumer]] = {}
+        by_key: dict[InstanceKey, list[Monitored]] = {}
         for consumer in self._live:
             by_key.setdefault(consumer.key, []).append(consumer)
         keys = list(by_key)
@@ -89,12 +112,12 @@ class Connections:
                 self._live[consumer] = time.monotonic()
                 self._start("authority", consumer, self._check(consumer))
 
-    async def _check(self, consumer: "AgentConsumer") -> None:
+    async def _check(self, consumer: Monitored) -> None:
         async with self._authority_checks:
             if consumer in self._live:
                 await consumer.check_authority()
 
-    def _start(self, what: str, consumer: "AgentConsumer", work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, what: str, consumer: Monitored, work: Coroutine[Any, Any, None]) -> None:
         """Check one socket, unless the same check of it has not ended yet."""
         if (what, consumer) in self._checking:
             work.close()
@@ -103,7 +126,7 @@ class Connections:
         self._checking[what, consumer] = task
         task.add_done_callback(lambda done: self._checked(what, consumer, done))
 
-    def _checked(self, what: str, consumer: "AgentConsumer", task: "asyncio.Task[None]") -> None:
+    def _checked(self, what: str, consumer: Monitored, task: "asyncio.Task[None]") -> None:
         self._checking.pop((what, consumer), None)
         if not task.cancelled():
             _log_failures([task.exception()])
@@ -115,7 +138,7 @@ def _log_failures(outcomes: Sequence[BaseException | None]) -> None:
             logger.error("watch failed", extra={"action": "watch_failed"}, exc_info=error)
 
 
-def _needs(consumer: "AgentConsumer", counts: Counts) -> bool:
+def _needs(consumer: Monitored, counts: Counts) -> bool:
     """Whether a connection may have missed something."""
     delivery = consumer.delivery
     if delivery is None:
@@ -125,7 +148,7 @@ def _needs(consumer: "AgentConsumer", counts: Counts) -> bool:
     return is_elsewhere or is_late or (delivery.is_idle and _is_behind(delivery.outbox.version, counts))
 
 
-async def _tell(consumer: "AgentConsumer", counts: Counts) -> None:
+async def _tell(consumer: Monitored, counts: Counts) -> None:
     """Tell one connection what it has not heard of."""
     delivery = consumer.delivery
     if delivery is not None and consumer.session_id is not None and consumer.session_id != counts.session_id:

@@ -12,9 +12,10 @@ from typing import Any, Protocol
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_verbs import ContextVerbs
+from chat.agent.ports import HasPorts
 from chat.agent.registry import is_served
 from chat.agent.session_verbs import SessionVerbs
-from chat.agent.verbs import HasPorts, SubmissionVerbs, TurnVerbs, to_message
+from chat.agent.verbs import SubmissionVerbs, TurnVerbs, to_message
 from chat.errors import AgentNotFound, TurnFailed
 from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.config import load_config, save_config

@@ -6,8 +6,8 @@ Sockets are told by a bell and read the rows again. Whether the asker may do it 
 from django.db import transaction
 
 from chat.agent.base import InstanceKey
+from chat.agent.ports import KeptSession
 from chat.agent.registry import get_agent_class, is_served
-from chat.agent.session_verbs import KeptSession
 from chat.agent.think import Think
 from chat.errors import InputInvalid, QuotaExceeded
 from chat.instances.notifications import group_of, ring_on_commit

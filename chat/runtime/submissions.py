@@ -9,7 +9,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from chat.agent.base import InstanceKey
-from chat.agent.verbs import Submission
+from chat.agent.ports import Submission
 from chat.errors import InputInvalid, TurnConflict
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnTrigger

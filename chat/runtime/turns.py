@@ -6,7 +6,8 @@ import logging
 from typing import Any
 
 from chat.agent.base import InstanceKey
-from chat.agent.verbs import SKIPPED, SavedTurn, WordsFunction, to_messages
+from chat.agent.ports import SKIPPED, SavedTurn, WordsFunction
+from chat.agent.verbs import to_messages
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until

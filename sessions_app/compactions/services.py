@@ -23,6 +23,7 @@ from sessions_app.core.compaction.tokens import TokenCounter, estimate_messages,
 from sessions_app.core.messages.plain_text import storable
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import CompactionFailed, CompactionInvalid, CompactionNotFound, MessageNotFound
+from sessions_app.messages.derived import compaction_subject
 from sessions_app.messages.selectors import compacted_tail, is_on_path
 from sessions_app.messages.writer import writing
 from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, Session
@@ -162,15 +163,6 @@ def undo_compaction(compaction_id: str, *, author: Author = CODE) -> CompactionV
     return _view(row)
 
 
-def forget_compactions(session_id: str) -> None:
-    """Delete all compactions of a session, and their changes: with the messages goes what was said of them.
-
-    Call it inside the write that deletes the messages.
-    """
-    Compaction.objects.filter(session_id=session_id).delete()
-    ContextChange.objects.filter(session_id=session_id, subject__startswith=_subject("")).delete()
-
-
 async def compact_path(
     session_id: str,
     function: CompactFunction,
@@ -297,17 +289,13 @@ def _undo(row: Compaction, author: Author) -> None:
 def _note(row: Compaction, action: str, *, before: str = "", after: str = "", author: Author) -> None:
     ContextChange.objects.create(
         session_id=row.session_id,
-        subject=_subject(row.id),
+        subject=compaction_subject(row.id),
         action=action,
         before=before,
         after=after,
         actor_id=author.user_id,
         via=author.via,
     )
-
-
-def _subject(compaction_id: str) -> str:
-    return f"compaction:{compaction_id}"
 
 
 def check_summary(summary: str) -> str:

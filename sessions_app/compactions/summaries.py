@@ -139,12 +139,6 @@ def _put(session_id: str, text: str, **said: Any) -> None:
     SessionSummary.objects.update_or_create(pk=session_id, defaults=values)
 
 
-def forget_summary(session_id: str, *, keeps_own: bool = False) -> None:
-    """Delete the summary of a session; with `keeps_own` not the words of a person."""
-    rows = SessionSummary.objects.filter(pk=session_id)
-    (rows.exclude(model_name="") if keeps_own else rows).delete()
-
-
 def check_text(text: str) -> str:
     """Give a summary as it is stored. **Errors:** `SummaryInvalid` when it is blank or too long."""
     cleaned = storable(text).strip()

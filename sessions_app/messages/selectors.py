@@ -12,8 +12,8 @@ from sessions_app.core.compaction.compaction import covered_range, summary_messa
 from sessions_app.core.messages.messages import Role, StoredMessage, message_ids
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageNotFound
-from sessions_app.models import Compaction, Message, Session
-from sessions_app.queries import Bounds, MessageQuerySet
+from sessions_app.models import Compaction, Message, MessageQuerySet, Session
+from sessions_app.queries import Bounds
 
 MAX_PAGE: Final = 500
 EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from django.db import transaction
 
-from sessions_app.compactions.services import forget_compactions
-from sessions_app.compactions.summaries import forget_summary
 from sessions_app.core.compaction.pruning import merge_calls
 from sessions_app.core.messages.limits import Spill
 from sessions_app.core.messages.messages import Role, to_ui
@@ -21,6 +19,7 @@ from sessions_app.core.messages.parts import pending_calls
 from sessions_app.core.messages.plain_text import storable
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
+from sessions_app.messages.derived import forget_compactions, forget_summary
 from sessions_app.messages.forks import take_along
 from sessions_app.messages.selectors import count_path
 from sessions_app.messages.writer import After, Writer, prepare, writing

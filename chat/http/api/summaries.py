@@ -14,9 +14,10 @@ from chat.http.api.schemas import Input
 from chat.models import AgentInstance
 from chat.turns.background.summaries import request_summary, summary_work
 from chat.turns.background.titles import tell_conversation
-from sessions_app.compactions.summaries import find_summary, forget_summary
+from sessions_app.compactions.summaries import find_summary
 from sessions_app.compactions.summaries import write_summary as store_own_words
 from sessions_app.context.diffs import DocumentDiff, session_diff
+from sessions_app.messages.derived import forget_summary
 
 router = Router(tags=["conversations"])
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.test.utils import override_settings
 
-from chat.agent import registry
+from chat.agent import declared, registry
 from chat.agent.base import InstanceKey
 from chat.http.health import readiness
 from chat.instances.addresses import is_root_name
@@ -195,7 +195,7 @@ class Talk:
 
 def _agent_name(given: str) -> str:
     names = [info.name for info in registry.list_agents()]
-    for name in (given, registry.kebab(given)):
+    for name in (given, declared.kebab(given)):
         if name in names:
             return name
     raise CommandError(f"There is no agent {given!r}. There are: {', '.join(names)}.")

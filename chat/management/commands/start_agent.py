@@ -14,7 +14,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from chat.agent import registry
+from chat.agent import declared, registry
 
 AGENTS = """\
 from chat.think import Think
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         class_name = _class_name(options["name"])
-        route_name = registry.kebab(class_name)
+        route_name = declared.kebab(class_name)
         if route_name in {info.name for info in registry.list_agents()}:
             raise CommandError(f"There is an agent {route_name!r} already; choose another name.")
         if options["app"]:

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.agent import registry
+from chat.agent import declared
 from chat.agent.base import InstanceKey
 from chat.agent.callables import client_callable
 from chat.errors import InstanceNotFound
@@ -70,7 +70,7 @@ def served_notes() -> Iterator[None]:
 
     yield
     for made in (NoteUnderTest, OtherUnderTest, InboxUnderTest):
-        registry.unregister(made)
+        declared.unregister(made)
 
 
 ROOT = "/agents/inbox-under-test/box"

@@ -11,7 +11,7 @@ from celery import Celery
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from chat.agent import registry
+from chat.agent import declared
 from chat.core.model.language_model import ModelEvent, ModelRequest, TextDelta
 from chat.llm.scripted import ScriptedModel
 from chat.testing import agent_client, think_test_settings
@@ -54,7 +54,7 @@ def adder() -> Iterator[type[Think]]:
             return [add]
 
     yield AdderUnderTest
-    registry.unregister(AdderUnderTest)
+    declared.unregister(AdderUnderTest)
 
 
 async def test_an_agent_answers_with_its_tools(adder: type[Think]) -> None:

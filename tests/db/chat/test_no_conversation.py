@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.agent import registry
+from chat.agent import declared
 from chat.agent.base import Agent
 from chat.llm.scripted import ScriptedModel
 from chat.testing import worker
@@ -37,8 +37,8 @@ def _served() -> Iterator[None]:
             raise RuntimeError("not today")
 
     yield
-    registry.unregister(Counter)
-    registry.unregister(Refuser)
+    declared.unregister(Counter)
+    declared.unregister(Refuser)
 
 
 @pytest.fixture

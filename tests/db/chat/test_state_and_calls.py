@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.agent import registry
+from chat.agent import declared
 from chat.agent.base import Connection, InstanceKey, StateSource
 from chat.agent.callables import StreamResult, client_callable
 from chat.errors import CallRefused, StateRefused
@@ -110,7 +110,7 @@ def _served() -> Any:
         """A board."""
 
     yield
-    registry.unregister(BoardUnderTest)
+    declared.unregister(BoardUnderTest)
 
 
 @pytest.fixture

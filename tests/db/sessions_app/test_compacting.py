@@ -20,8 +20,7 @@ from sessions_app.compactions.services import (
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
 from sessions_app.errors import CompactionFailed, CompactionInvalid, CompactionNotFound, MessageNotFound
 from sessions_app.messages import selectors, services
-from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, Session
-from sessions_app.queries import MessageQuerySet
+from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, MessageQuerySet, Session
 from sessions_app.testing import make_message, make_session, text_message
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,10 +12,9 @@ from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.errors import CompactionInvalid, MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.messages import forks
 from sessions_app.messages.sessions import archive_session, pin_session, prunable_sessions, prune_sessions
-from sessions_app.models import Compaction, ContextBlock, Message, Session
+from sessions_app.models import Compaction, ContextBlock, Message, MessageQuerySet, Session
 from sessions_app.public.handle import SessionHandle
 from sessions_app.public.manager import SessionManager
-from sessions_app.queries import MessageQuerySet
 from sessions_app.testing import history_of, text_message
 
 pytestmark = pytest.mark.django_db

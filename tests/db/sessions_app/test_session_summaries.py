@@ -13,7 +13,6 @@ from sessions_app.compactions.summaries import (
     MAX_CHARS,
     Material,
     find_summary,
-    forget_summary,
     read_material,
     store_summary,
     write_summary,
@@ -24,6 +23,7 @@ from sessions_app.context.history import By, Holder
 from sessions_app.core.context.context_blocks import Entry
 from sessions_app.errors import ExportInvalid, SummaryInvalid
 from sessions_app.messages import services
+from sessions_app.messages.derived import forget_summary
 from sessions_app.messages.sessions import session_info
 from sessions_app.models import ContextChange, Session, SessionSummary
 from sessions_app.public.manager import SessionManager

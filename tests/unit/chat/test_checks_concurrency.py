@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat.agent.registry import unregister
+from chat.agent.declared import unregister
 from chat.checks import check_values
 from chat.think import Think
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from chat.agent import registry
+from chat.agent import declared
 from chat.checks import check_configs, check_prices
 from chat.llm.prices import price_table
 from chat.think import Agent
@@ -31,7 +31,7 @@ def test_values_that_cannot_be_served(values: dict[str, Any], said: list[str]) -
     try:
         found = [str(message.msg) for message in check_configs() if "Configurable" in str(message.msg)]
     finally:
-        registry.unregister(made)
+        declared.unregister(made)
     assert len(found) == len(said)
     assert all(text in message for text, message in zip(said, found, strict=True))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.agent import registry
+from chat.agent import declared
 from chat.checks import check_camel_case, check_hooks, check_values
 from chat.think import Think
 
@@ -22,7 +22,7 @@ def make_agent_class() -> Iterator[Make]:
 
     yield make
     for agent_class in made:
-        registry.unregister(agent_class)
+        declared.unregister(agent_class)
 
 
 def said(found: list[Any]) -> list[str]:

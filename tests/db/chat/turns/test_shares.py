@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.agent import registry
+from chat.agent import declared
 from chat.llm.scripted import ScriptedModel
 from chat.runtime.handle import AgentHandle
 from chat.think import InstanceKey, Think
@@ -69,8 +69,8 @@ async def test_a_turn_that_waits_for_another_of_the_same_person_never_waits_for_
             result = await parent.chat("Begin.", waits_for_hook=False)
         assert result.status.value == "completed"
     finally:
-        registry.unregister(DelegateUnderTest)
-        registry.unregister(ParentUnderTest)
+        declared.unregister(DelegateUnderTest)
+        declared.unregister(ParentUnderTest)
     assert answers == ["completed"]
 
 

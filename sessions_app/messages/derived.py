@@ -1,0 +1,23 @@
+"""What is derived from messages and goes when they go: compactions and the summary for people."""
+
+from sessions_app.models import Compaction, ContextChange, SessionSummary
+
+
+def forget_compactions(session_id: str) -> None:
+    """Delete all compactions of a session, and their changes: with the messages goes what was said of them.
+
+    Call it inside the write that deletes the messages.
+    """
+    Compaction.objects.filter(session_id=session_id).delete()
+    ContextChange.objects.filter(session_id=session_id, subject__startswith=compaction_subject("")).delete()
+
+
+def forget_summary(session_id: str, *, keeps_own: bool = False) -> None:
+    """Delete the summary of a session; with `keeps_own` not the words of a person."""
+    rows = SessionSummary.objects.filter(pk=session_id)
+    (rows.exclude(model_name="") if keeps_own else rows).delete()
+
+
+def compaction_subject(compaction_id: str) -> str:
+    """What the history of context names a compaction; with an empty id the beginning of all such names."""
+    return f"compaction:{compaction_id}"
