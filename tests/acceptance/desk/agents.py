@@ -15,6 +15,7 @@ from chat.callables import StreamResult, client_callable
 from chat.client import ChatClient
 from chat.core import frames
 from chat.core import side_frames as side
+from chat.errors import CallRefused
 from chat.think import (
     USE_LOOP,
     ChatOptions,
@@ -207,7 +208,7 @@ class Board(Think):
         """Count from nothing."""
         for number in range(to):
             if number == fail_at:
-                raise ValueError(f"stuck at {number}")
+                raise CallRefused(f"stuck at {number}")
             yield number
             await asyncio.sleep(pause)
 
