@@ -3,6 +3,7 @@
 The chunks are those of the log. What differs is what a page without a socket needs:
 
 - framing waits for the first content, since the SDK shows an empty message on `start` and nobody would take it away;
+  what is transient, such as a retry of the model, does not wait and is no content;
 - a continuation goes on in the message that the page has, with the outputs that its calls have got since;
 - to a page that comes back, what a continuation goes on from is said first, each message under its own id;
 - how the turn ended is said as a chunk: `error` with the text for people, or `abort`.
@@ -101,6 +102,9 @@ class _Player:
         for record in records:
             if not self._has_shown:
                 chunk = load(record.text)
+                if chunk.get("transient"):  # the SDK tells it and shows no message
+                    texts.append(record.text)
+                    continue
                 self._framing.append(self._labelled(chunk))
                 if chunk["type"] in _FRAMING:
                     continue

@@ -402,3 +402,12 @@ async def test_a_failure_inside_the_stream_is_told_and_ends_it(
         await redis.hdel(keys_of(turn.id)[1], "next")  # no program of ours leaves a log like this
     assert [json.loads(line) for line in await lines_of(response)] == [{"type": "error", "errorText": LOST}]
     assert [type(record.exc_info[1]) for record in caplog.records if record.exc_info] == [TypeError]
+
+
+async def test_what_is_transient_is_told_without_framing(page: Page) -> None:
+    response = await page.say("u1")
+    turn = await last_turn()
+    status = {"type": "data-think-status", "data": {"kind": "retry"}, "transient": True}
+    await write(turn, {"type": "start", "messageId": turn.assistant_id}, {"type": "start-step"}, status)
+    await end(turn, "cancelled", reason="stopped")
+    assert await chunks_of(response) == [status, {"type": "abort"}]

@@ -155,7 +155,7 @@ def test_files_outlive_the_conversation_that_was_forked(
     delete_instance(fork)
     assert attachments.sweep_orphans() == 0
     assert Attachment.objects.filter(pk=file.pk).exists()
-    assert as_alice.get(f"/files/{file.id}").content == b"bytes"
+    assert as_alice.get(f"/files/{file.id}").getvalue() == b"bytes"
 
 
 # --- answers that are edited -----------------------------------------------------------------------------------------

@@ -38,7 +38,6 @@ async def hanging(run: Any, pool: threads.ThreadPool) -> AsyncIterator[None]:
 @pytest.fixture(autouse=True)
 def _small(settings: Any) -> None:
     settings.THINK_HOOK_THREADS = settings.THINK_TOOL_THREADS = 2
-    settings.THINK_THREAD_WAIT_SECONDS = 0.2
 
 
 async def test_hanging_tools_do_not_hold_up_the_hooks_of_a_turn(make_room: MakeRoom) -> None:
@@ -47,7 +46,8 @@ async def test_hanging_tools_do_not_hold_up_the_hooks_of_a_turn(make_room: MakeR
         assert status_of(await room.say("hello")) == "completed"
 
 
-async def test_a_turn_whose_hooks_get_no_thread_fails_visibly(make_room: MakeRoom) -> None:
+async def test_a_turn_whose_hooks_get_no_thread_fails_visibly(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_THREAD_WAIT_SECONDS = 0.2
     room = make_room()
     async with hanging(user_code, threads.hooks):
         turn = await room.say("hello")
