@@ -3,6 +3,10 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Collection
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
 
 from tests.house.repository import PRODUCT, ROOT, Finding, judge, named_nodes, python_files
 
@@ -39,6 +43,31 @@ def test_tasks_are_never_imported_by_the_product() -> None:
             if isinstance(node, ast.ImportFrom) and any(alias.name == "tasks" for alias in node.names):
                 offenders.append(path)
     assert not offenders, "tasks are sent by name (docs/adr/0007)"
+
+
+def test_no_module_imports_in_a_circle_at_run_time_or_for_types() -> None:
+    """import-linter leaves imports for types out of its graph."""
+    modules = {_dotted(path): tree for path, _, tree in python_files(*PRODUCT)}
+    graph = {name: _imported(tree, modules) - {name} for name, tree in modules.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _imported(tree: ast.AST, modules: Collection[str]) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else str(node.module) for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found & set(modules)
 
 
 def _catches_everything(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
