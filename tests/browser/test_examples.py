@@ -152,7 +152,7 @@ def test_a_conversation(open_page: Callable[[str, str], Page], name: str) -> Non
 
 
 @pytest.mark.timeout(400)
-def test_u2_13_versions_are_picked_and_the_choice_is_kept(open_page: Callable[[str, str], Page]) -> None:
+def test_versions_are_picked_and_the_choice_is_kept(open_page: Callable[[str, str], Page]) -> None:
     """assistant-ui with the branch adapter: a tree that the server keeps is not flattened."""
     page = open_page("assistantui", "branches")
     answers, questions = page.locator("li.assistant .text"), page.locator("li.user .text")

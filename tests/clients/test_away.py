@@ -29,7 +29,7 @@ def room(make_room: MakeRoom, line: str) -> Room:
 
 
 @USE_CHAT
-def test_5_07_2_a_reload_before_the_first_chunk(room: Room, transport: str) -> None:
+def test_a_reload_before_the_first_chunk(room: Room, transport: str) -> None:
     tab, observer = enter(room, transport), look_on(room)
     with room.product.workers[0].paused():
         room.ask(tab, "stream 30 words at 60/s")
@@ -46,7 +46,7 @@ def test_5_07_2_a_reload_before_the_first_chunk(room: Room, transport: str) -> N
 
 
 @EVERY_WAY
-def test_5_07_3_the_answer_ended_while_the_page_was_away(room: Room, transport: str) -> None:
+def test_the_answer_ended_while_the_page_was_away(room: Room, transport: str) -> None:
     tab, observer = enter(room, transport), look_on(room)
     room.ask(tab, "stream 40 words at 40/s")
     tab.wait_text(20)
@@ -61,7 +61,7 @@ def test_5_07_3_the_answer_ended_while_the_page_was_away(room: Room, transport: 
 
 
 @USE_CHAT
-def test_5_07_4_a_failure_that_nobody_saw(room: Room, transport: str) -> None:
+def test_a_failure_that_nobody_saw(room: Room, transport: str) -> None:
     """Nobody looks on here: then it would have been seen."""
     tab = enter(room, transport)
     room.ask(tab, "stream 40 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
@@ -86,7 +86,7 @@ def is_under_way(room: Room) -> bool:
 
 
 @SOCKET
-def test_5_07_1_the_line_is_cut_in_mid_stream(room: Room, proxy: CuttingProxy, transport: str) -> None:
+def test_the_line_is_cut_in_mid_stream(room: Room, proxy: CuttingProxy, transport: str) -> None:
     tab, observer = enter(room, transport, port=proxy.port, own="yes"), look_on(room)
     room.ask(tab, "stream 300 words at 40/s")
     tab.wait_text(60)
@@ -125,7 +125,7 @@ def come_back(tab: Tab, transport: str) -> None:
     tab.do("harness.chat.resumeStream()")
 
 
-def test_5_07_5_the_web_server_dies_in_mid_answer(make_room: MakeRoom) -> None:
+def test_the_web_server_dies_in_mid_answer(make_room: MakeRoom) -> None:
     everything = open_everything(make_room, "stream 800 words at 24/s")  # longer than a start
     product = everything[0][0].product
     product.webs[0].restart()
@@ -141,7 +141,7 @@ def test_5_07_5_the_web_server_dies_in_mid_answer(make_room: MakeRoom) -> None:
         assert observer.events("turn-end")[-1]["outcome"] == "completed"
 
 
-def test_5_15_the_worker_dies_in_mid_answer(make_room: MakeRoom) -> None:
+def test_the_worker_dies_in_mid_answer(make_room: MakeRoom) -> None:
     everything = open_everything(make_room, SLOW)
     everything[0][0].product.workers[0].restart()
     for room, transport, tab, observer in everything:
@@ -154,7 +154,7 @@ def test_5_15_the_worker_dies_in_mid_answer(make_room: MakeRoom) -> None:
         assert [end["outcome"] for end in observer.events("turn-end")] == ["completed"]
 
 
-def test_5_15_the_worker_dies_and_the_agent_does_not_go_on(make_room: MakeRoom) -> None:
+def test_the_worker_dies_and_the_agent_does_not_go_on(make_room: MakeRoom) -> None:
     everything = open_everything(make_room, SLOW, agent="gives-up")
     everything[0][0].product.workers[0].restart()
     for room, transport, tab, observer in everything:

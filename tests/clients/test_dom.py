@@ -48,7 +48,7 @@ def test_a_conversation_in_a_document(room: Room, transport: str) -> None:
 
 
 @EVERY_WAY
-def test_5_07_a_reload_in_mid_stream_in_a_document(room: Room, transport: str) -> None:
+def test_a_reload_in_mid_stream_in_a_document(room: Room, transport: str) -> None:
     tab, _observer = enter(room, transport), look_on(room)
     room.ask(tab, "stream 300 words at 40/s")  # longer than a new process takes on a busy machine
     tab.wait_text(40)
@@ -59,7 +59,7 @@ def test_5_07_a_reload_in_mid_stream_in_a_document(room: Room, transport: str) -
 
 
 @EVERY_WAY
-def test_5_06_an_error_in_a_document(room: Room, transport: str) -> None:
+def test_an_error_in_a_document(room: Room, transport: str) -> None:
     tab, observer = enter(room, transport), look_on(room)
     room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
     wait_for(lambda: len(room.stored()) == 2, seconds=20, what="the partial answer")
@@ -70,7 +70,7 @@ def test_5_06_an_error_in_a_document(room: Room, transport: str) -> None:
 
 
 @LINES
-def test_5_10_a_call_in_a_document(make_dom_room: MakeRoom, line: str) -> None:
+def test_a_call_in_a_document(make_dom_room: MakeRoom, line: str) -> None:
     room = make_dom_room(line=line, agent="desk")
     tab, observer = room.open("first", answers="call"), look_on(room)
     room.ask(tab, LOCATE)

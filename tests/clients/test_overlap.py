@@ -45,7 +45,7 @@ def check_after_reload(room: Room, transport: str, *tabs: Tab) -> list[Json]:
 
 
 @USE_CHAT
-def test_5_12_queue(make_room: MakeRoom, line: str, transport: str) -> None:
+def test_a_second_message_waits_its_turn(make_room: MakeRoom, line: str, transport: str) -> None:
     room = make_room(line=line)
     tab = enter(room, transport)
     observer, first = begin(room)
@@ -59,7 +59,7 @@ def test_5_12_queue(make_room: MakeRoom, line: str, transport: str) -> None:
 
 @EVERY_WAY
 @pytest.mark.parametrize("agent", ["newest-first", "together", "patient"])
-def test_5_12_latest_merge_debounce(make_room: MakeRoom, line: str, transport: str, agent: str) -> None:
+def test_latest_merge_debounce(make_room: MakeRoom, line: str, transport: str, agent: str) -> None:
     room = make_room(line=line, agent=agent)
     tab, other = enter(room, transport, "second"), enter(room, transport, "third")
     observer, first = begin(room)
@@ -93,7 +93,7 @@ def test_a_dropped_message_is_taken_back(make_room: MakeRoom, line: str) -> None
 
 
 @USE_CHAT
-def test_5_12_drop(make_room: MakeRoom, line: str, transport: str) -> None:
+def test_a_second_message_is_dropped(make_room: MakeRoom, line: str, transport: str) -> None:
     """Over HTTP the refusal is an error that the page can read; over the socket the turn ends with nothing said."""
     room = make_room(agent="one-at-a-time", line=line)
     tab = enter(room, transport)

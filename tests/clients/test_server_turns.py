@@ -46,7 +46,7 @@ def check_two_answers(room: Room) -> list[Json]:
 
 @LINES
 @pytest.mark.parametrize("how", ["save", "submit"])
-def test_5_13_server_code_speaks(room: Room, how: str) -> None:
+def test_server_code_speaks(room: Room, how: str) -> None:
     tab, observer = room.open_two()
     said = script(room, "stream 20 words at 40/s")
     speak(room, how, said)
@@ -63,7 +63,7 @@ def test_5_13_server_code_speaks(room: Room, how: str) -> None:
 
 
 @LINES
-def test_5_13_an_error_sets_none_in_those_who_look_on(room: Room) -> None:
+def test_an_error_sets_none_in_those_who_look_on(room: Room) -> None:
     tab, observer = room.open_two()
     speak(
         room,
@@ -80,7 +80,7 @@ def test_5_13_an_error_sets_none_in_those_who_look_on(room: Room) -> None:
 
 
 @USE_CHAT
-def test_5_13_a_page_that_asks_gets_the_turn(room: Room, transport: str) -> None:
+def test_a_page_that_asks_gets_the_turn(room: Room, transport: str) -> None:
     """`useChat` hears of no turn by itself; it gets the running one when it asks or is loaded."""
     tab, observer = enter(room, transport), look_on(room)
     said = script(room, "stream 120 words at 40/s")
@@ -95,7 +95,7 @@ def test_5_13_a_page_that_asks_gets_the_turn(room: Room, transport: str) -> None
 
 
 @LINES
-def test_5_14_a_continuation_is_a_message_of_its_own(room: Room) -> None:
+def test_a_continuation_is_a_message_of_its_own(room: Room) -> None:
     """Its `start` names the new message and no chunk has the flag: the last row of the table in 5.10."""
     tab, observer = room.open_two()
     broken = "error in stream after 5 chunks code context_length_exceeded times 1"
@@ -112,7 +112,7 @@ def test_5_14_a_continuation_is_a_message_of_its_own(room: Room) -> None:
 
 
 @USE_CHAT
-def test_5_14_a_page_that_asks_gets_the_continuation(room: Room, transport: str) -> None:
+def test_a_page_that_asks_gets_the_continuation(room: Room, transport: str) -> None:
     tab, observer = enter(room, transport), look_on(room)
     broken = "error in stream after 5 chunks code context_length_exceeded times 1"
     room.ask_and_rest(tab, f"stream 20 words at 40/s\n{broken}")
@@ -123,7 +123,7 @@ def test_5_14_a_page_that_asks_gets_the_continuation(room: Room, transport: str)
 
 
 @USE_CHAT
-def test_5_05_somebody_else_clears_in_mid_stream(room: Room, transport: str) -> None:
+def test_somebody_else_clears_in_mid_stream(room: Room, transport: str) -> None:
     """The page's stream ends. `useChat` keeps what it shows until it is loaded again; nothing comes after the end."""
     tab, observer = enter(room, transport), look_on(room)
     room.ask(tab, "stream 400 words at 40/s")

@@ -31,7 +31,7 @@ def observer(room: Room) -> Tab:
 
 
 @USE_CHAT
-def test_a16_4_plain_turn(room: Room, transport: str) -> None:
+def test_a_question_is_answered_and_stored(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 40 words at 80/s")
     stored = room.rest()
@@ -46,7 +46,7 @@ def test_a16_4_plain_turn(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_a16_5_server_tool(room: Room, transport: str) -> None:
+def test_a_server_tool_shows_its_call_and_result(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     script = 'reason 8 words at 60/s\ncall tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.'
     room.ask_and_rest(tab, script)
@@ -58,7 +58,7 @@ def test_a16_5_server_tool(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_a16_5_regenerate(room: Room, transport: str) -> None:
+def test_an_answer_is_asked_for_again(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 20 words at 60/s")
     [question, first] = room.rest()
@@ -70,7 +70,7 @@ def test_a16_5_regenerate(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_a16_5_edit(room: Room, transport: str) -> None:
+def test_an_edited_question_is_answered_anew(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "say: The first answer.")
     [question, _] = room.rest()
@@ -91,7 +91,7 @@ def test_a16_5_edit(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_a16_5_stop(room: Room, transport: str) -> None:
+def test_a_stopped_answer_keeps_what_it_said(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, "stream 400 words at 40/s")
     tab.wait_text(40)
@@ -109,7 +109,7 @@ def test_a16_5_stop(room: Room, transport: str) -> None:
 
 
 @HTTP
-def test_4_8_the_hooks_own_stop_leaves_the_turn_to_the_server(room: Room, transport: str) -> None:
+def test_the_hooks_own_stop_leaves_the_turn_to_the_server(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, "stream 80 words at 40/s")
     tab.wait_text(40)
@@ -122,7 +122,7 @@ def test_4_8_the_hooks_own_stop_leaves_the_turn_to_the_server(room: Room, transp
 
 
 @USE_CHAT
-def test_4_8_reload_in_mid_stream(room: Room, transport: str) -> None:
+def test_reload_in_mid_stream(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, LONG)
     tab.wait_text(60)
@@ -133,7 +133,7 @@ def test_4_8_reload_in_mid_stream(room: Room, transport: str) -> None:
 
 
 @HTTP
-def test_4_8_an_answer_that_ends_between_the_list_and_the_question_what_runs(room: Room, transport: str) -> None:
+def test_an_answer_that_ends_between_the_list_and_the_question_what_runs(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, LONG)
     tab.wait_text(60)
@@ -156,7 +156,7 @@ def test_4_8_an_answer_that_ends_between_the_list_and_the_question_what_runs(roo
 
 
 @HTTP
-def test_4_8_the_line_is_cut_in_mid_stream(room: Room, proxy: CuttingProxy, transport: str) -> None:
+def test_the_line_is_cut_in_mid_stream(room: Room, proxy: CuttingProxy, transport: str) -> None:
     tab = enter(room, transport, port=proxy.port, own="yes")
     room.ask(tab, LONG)
     tab.wait_text(60)
@@ -170,7 +170,7 @@ def test_4_8_the_line_is_cut_in_mid_stream(room: Room, proxy: CuttingProxy, tran
 
 
 @USE_CHAT
-def test_4_8_error_before_the_answer(room: Room, transport: str) -> None:
+def test_error_before_the_answer(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, "error 400 times 1")
     tab.wait("harness.chat.status === 'error'")
@@ -184,7 +184,7 @@ def test_4_8_error_before_the_answer(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_4_8_error_in_the_middle(room: Room, transport: str) -> None:
+def test_error_in_the_middle(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
     wait_for(partial(holds, room, 2), seconds=20, what="the partial answer")
@@ -197,7 +197,7 @@ def test_4_8_error_in_the_middle(room: Room, transport: str) -> None:
 
 
 @HTTP
-def test_4_8_refused_before_the_stream(room: Room, transport: str) -> None:
+def test_refused_before_the_stream(room: Room, transport: str) -> None:
     tab = enter(room, transport, token="think_wrong")
     tab.send("hello")
     tab.wait("harness.chat.status === 'error'")
@@ -206,7 +206,7 @@ def test_4_8_refused_before_the_stream(room: Room, transport: str) -> None:
 
 
 @HTTP
-def test_a16_4_sent_twice_is_one_turn(room: Room, transport: str) -> None:
+def test_sent_twice_is_one_turn(room: Room, transport: str) -> None:
     tab = enter(room, transport, twice="yes")
     room.ask_and_rest(tab, "stream 20 words at 60/s")
     assert len(room.rest()) == 2
@@ -216,7 +216,7 @@ def test_a16_4_sent_twice_is_one_turn(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_a16_3_one_sends_and_one_looks_on(room: Room, observer: Tab, transport: str) -> None:
+def test_one_sends_and_one_looks_on(room: Room, observer: Tab, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 40 words at 60/s")
     room.rest()
@@ -225,7 +225,7 @@ def test_a16_3_one_sends_and_one_looks_on(room: Room, observer: Tab, transport: 
 
 
 @HTTP
-def test_4_8_a_page_of_the_same_origin_with_a_cookie(room: Room, transport: str) -> None:
+def test_a_page_of_the_same_origin_with_a_cookie(room: Room, transport: str) -> None:
     tab = room.open_same_origin("first")
     room.ask_and_rest(tab, "say: With a cookie.")
     assert text_of(room.rest()[1]) == "With a cookie."
@@ -233,7 +233,7 @@ def test_4_8_a_page_of_the_same_origin_with_a_cookie(room: Room, transport: str)
 
 
 @HTTP
-def test_4_8_a_continuation_is_one_message_on_the_page(room: Room, transport: str) -> None:
+def test_a_continuation_is_one_message_on_the_page(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "stream 60 words at 60/s\n" + BREAKS.format(after=20, times=2))
     answer_id = tab.messages[1]["id"]
@@ -252,7 +252,7 @@ def test_4_8_a_continuation_is_one_message_on_the_page(room: Room, transport: st
 
 
 @HTTP
-def test_4_8_coming_back_in_the_middle_of_a_continuation(room: Room, proxy: CuttingProxy, transport: str) -> None:
+def test_coming_back_in_the_middle_of_a_continuation(room: Room, proxy: CuttingProxy, transport: str) -> None:
     tab = enter(room, transport, port=proxy.port, own="yes")
     room.ask_and_rest(tab, f"{LONG}\n" + BREAKS.format(after=20, times=1))
     room.tabs.remove(tab)

@@ -50,7 +50,7 @@ def check_same(room: Room, tab: Tab, transport: str, *, stored: int) -> None:
 
 
 @USE_CHAT
-def test_5_10_a_call_that_the_page_answers(room: Room, transport: str) -> None:
+def test_a_call_that_the_page_answers(room: Room, transport: str) -> None:
     tab = arrive(room, transport)
     room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: You picked {result}.')
@@ -62,7 +62,7 @@ def test_5_10_a_call_that_the_page_answers(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_5_10_two_rounds_of_calls(room: Room, transport: str) -> None:
+def test_two_rounds_of_calls(room: Room, transport: str) -> None:
     """The second answer arrives in the message that the page joined; it must settle the call of the second row."""
     tab = arrive(room, transport)
     room.tabs.remove(tab)
@@ -78,7 +78,7 @@ def test_5_10_two_rounds_of_calls(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_5_10_two_calls_at_once_are_one_continuation(room: Room, transport: str) -> None:
+def test_two_calls_at_once_are_one_continuation(room: Room, transport: str) -> None:
     tab = arrive(room, transport)
     room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\ncall tool pick {"from": "coats"} id=c2\nsay: Both {results}.')
@@ -90,7 +90,7 @@ def test_5_10_two_calls_at_once_are_one_continuation(room: Room, transport: str)
 
 
 @USE_CHAT
-def test_5_10_an_error_of_the_page(room: Room, transport: str) -> None:
+def test_an_error_of_the_page(room: Room, transport: str) -> None:
     tab = arrive(room, transport)
     room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: Well: {result}.')
@@ -101,7 +101,7 @@ def test_5_10_an_error_of_the_page(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
-def test_5_10_a_reload_before_the_answer(room: Room, transport: str) -> None:
+def test_a_reload_before_the_answer(room: Room, transport: str) -> None:
     tab = arrive(room, transport)
     room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: You picked {result}.')
@@ -114,7 +114,7 @@ def test_5_10_a_reload_before_the_answer(room: Room, transport: str) -> None:
 
 @USE_CHAT
 @pytest.mark.parametrize("approved", [True, False])
-def test_5_11_an_approval(room: Room, observer: Tab, transport: str, approved: bool) -> None:
+def test_an_approval_continues_the_answer(room: Room, observer: Tab, transport: str, approved: bool) -> None:
     """Approved: the tool's result comes as `tool-output-available` in the page's message. Refused: `output-denied`."""
     tab = arrive(room, transport)
     room.tabs.remove(tab)
@@ -134,7 +134,7 @@ def test_5_11_an_approval(room: Room, observer: Tab, transport: str, approved: b
 
 
 @USE_CHAT
-def test_5_10_coming_back_in_the_middle_of_the_continuation(room: Room, transport: str) -> None:
+def test_coming_back_in_the_middle_of_the_continuation(room: Room, transport: str) -> None:
     tab = arrive(room, transport)
     room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nstream 120 words at 40/s')
@@ -149,7 +149,7 @@ def test_5_10_coming_back_in_the_middle_of_the_continuation(room: Room, transpor
 
 
 @USE_CHAT
-def test_d11_a_new_message_while_a_call_waits(room: Room, transport: str) -> None:
+def test_a_new_message_while_a_call_waits(room: Room, transport: str) -> None:
     tab = arrive(room, transport)
     room.tabs.remove(tab)
     room.ask(tab, 'call tool pick {"from": "hats"} id=c1\nsay: You picked {result}.')

@@ -96,7 +96,7 @@ def test_a_failed_turn_is_said_and_the_sitting_goes_on(
     terminal.wait_for(r"\nWell\.\n> ")
 
 
-def test_b4_19_older_messages_are_summarised(shared_product: Product, sit_down: Callable[..., Terminal]) -> None:
+def test_older_messages_are_summarised(shared_product: Product, sit_down: Callable[..., Terminal]) -> None:
     terminal = sit_down(shared_product, "--name", "long")
     terminal.keys("/summarize\r")
     terminal.wait_for("There is nothing to summarise yet")

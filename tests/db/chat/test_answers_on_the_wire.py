@@ -86,7 +86,7 @@ def state_in(frame: dict[str, Any], call_id: str) -> str:
     return next(str(part["state"]) for part in frame["message"]["parts"] if part.get("toolCallId") == call_id)
 
 
-async def test_c6_49_resume_during_a_continuation(connect: Connect) -> None:
+async def test_resume_during_a_continuation(connect: Connect) -> None:
     """The probe right after the result waits for the continuation, and is offered it; then replay and live."""
     GATE["open"] = asyncio.Event()
     tab, other = await connect(), await connect()
@@ -137,7 +137,7 @@ async def test_a_tab_that_answered_nothing_is_told_that_nothing_runs(connect: Co
     assert (await frames_until(other, NONE))[-1]["reason"] == "idle"
 
 
-async def test_c6_48_tab_closes(connect: Connect) -> None:
+async def test_an_answer_counts_although_its_tab_closes(connect: Connect) -> None:
     tab, other = await connect(), await connect()
     [call] = open_calls(await ask(tab, LOCATE))
     await frames_until(other, "done")

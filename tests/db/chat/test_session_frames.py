@@ -28,7 +28,7 @@ async def socket(alice: User, talk: AgentInstance) -> AsyncIterator[Any]:
     await made.disconnect()
 
 
-async def test_a4_19_clients_are_told_of_a_compaction(socket: Any, talk: AgentInstance) -> None:
+async def test_clients_are_told_of_a_compaction(socket: Any, talk: AgentInstance) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
     group = group_of(key_of(talk))
     event = {"type": "session.phase", "session_id": talk.session_id, "threshold": None}

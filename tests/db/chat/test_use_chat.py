@@ -47,7 +47,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Make = Callable[..., AgentInstance]
 
 
-async def test_4_8_a_turn_streams_its_chunks_until_it_is_stored(page: Page) -> None:
+async def test_a_turn_streams_its_chunks_until_it_is_stored(page: Page) -> None:
     response = await page.say("u1")
     assert response["Content-Type"] == "text/event-stream; charset=utf-8"
     assert response["x-vercel-ai-ui-message-stream"] == "v1"
@@ -64,14 +64,14 @@ async def test_4_8_a_turn_streams_its_chunks_until_it_is_stored(page: Page) -> N
     ]  # fmt: skip
 
 
-async def test_4_8_the_id_of_the_page_is_no_address(page: Page) -> None:
+async def test_the_id_of_the_page_is_no_address(page: Page) -> None:
     await page.post(asks([user("u1")]) | {"id": "../../other/chat"})
     assert [instance.name async for instance in AgentInstance.objects.all()] == ["talk"]
     turn = await last_turn()
     assert turn.body == {}  # neither does it become a custom field
 
 
-async def test_4_8_custom_fields_are_the_body_of_the_turn(page: Page) -> None:
+async def test_custom_fields_are_the_body_of_the_turn(page: Page) -> None:
     await page.say("u1", tone="dry", messageId=None)
     assert (await last_turn()).body == {"tone": "dry"}
 
@@ -133,7 +133,7 @@ async def test_a_log_that_is_gone_is_answered_from_the_row(page: Page) -> None:
 # Once
 
 
-async def test_a16_4_the_same_message_twice_is_one_turn(page: Page) -> None:
+async def test_the_same_message_twice_is_one_turn(page: Page) -> None:
     first, second = await asyncio.gather(page.say("u1"), page.say("u1"))
     turn = await last_turn()
     assert len(await turns()) == 1
@@ -145,7 +145,7 @@ async def test_a16_4_the_same_message_twice_is_one_turn(page: Page) -> None:
     assert len(await turns()) == 1
 
 
-async def test_a16_4_an_edit_and_a_new_answer_are_one_turn_while_they_run(page: Page, talk: AgentInstance) -> None:
+async def test_an_edit_and_a_new_answer_are_one_turn_while_they_run(page: Page, talk: AgentInstance) -> None:
     for body in (asks([user("q1", "other")], messageId="q1"), asks([user("q1", "text of q1")], "regenerate-message")):
         count = len(await turns())
         await asyncio.gather(page.post(body), page.post(body))
@@ -171,23 +171,21 @@ async def test_an_idempotency_key_is_one_turn_for_ever(page: Page, talk: AgentIn
 # What is asked for
 
 
-async def test_4_8_a_new_answer(page: Page, talk: AgentInstance) -> None:
+async def test_a_new_answer(page: Page, talk: AgentInstance) -> None:
     await page.post(asks([user("q1", "text of q1")], "regenerate-message", messageId="a1"))
     turn = await last_turn()
     assert (turn.trigger, turn.base_id) == ("regenerate-message", "q1")
 
 
 @pytest.mark.parametrize("has_list", [True, False])
-async def test_4_8_a_new_answer_by_id_from_a_list_that_was_not_cut(
-    page: Page, talk: AgentInstance, has_list: bool
-) -> None:
+async def test_a_new_answer_by_id_from_a_list_that_was_not_cut(page: Page, talk: AgentInstance, has_list: bool) -> None:
     await sync_to_async(say)(talk, "q2", "a2")
     whole = [user("q1", "text of q1"), assistant("a1"), user("q2", "text of q2"), assistant("a2")] if has_list else []
     await page.post(asks(whole, "regenerate-message", messageId="a1"))
     assert (await last_turn()).base_id == "q1"
 
 
-async def test_4_8_an_edit(page: Page, talk: AgentInstance) -> None:
+async def test_an_edit_is_a_turn_of_its_own(page: Page, talk: AgentInstance) -> None:
     await page.post(asks([user("q1", "other")], messageId="q1"))
     turn = await last_turn()
     assert (turn.trigger, turn.base_id, turn.base_is_explicit) == ("edit-message", None, True)
@@ -250,13 +248,13 @@ async def test_a_page_that_comes_back_gets_what_a_continuation_goes_on_from(page
 # Coming back
 
 
-async def test_4_8_nothing_to_resume(page: Page, talk: AgentInstance) -> None:
+async def test_nothing_to_resume(page: Page, talk: AgentInstance) -> None:
     assert (await page.resume()).status_code == 204
     assert (await page.resume("/agents/assistant/unborn/chat/x/stream")).status_code == 204
     assert await AgentInstance.objects.acount() == 1
 
 
-async def test_4_8_a_page_comes_back_in_the_middle(page: Page) -> None:
+async def test_a_page_comes_back_in_the_middle(page: Page) -> None:
     await page.say("u1")
     turn = await last_turn()
     await answer(turn)

@@ -57,7 +57,7 @@ def test_a_session_reads_as_a_conversation(staff: Client) -> None:
     assert html.index("Queued") < html.index("And tomorrow?")
 
 
-def test_b5_05_a_session_says_what_it_is_about(staff: Client) -> None:
+def test_a_session_says_what_it_is_about(staff: Client) -> None:
     session = make_session("u: one")
     assert "About" not in page_of(staff, session)
     write_summary(session.pk, "About <b>tea</b>.")

@@ -53,7 +53,7 @@ def stored(session: Session) -> list[Any]:
     return list(rows.values_list("pk", "message_id", "parent_id", "depth", "content", "change_seq"))
 
 
-def test_c6_18_compaction_overlay() -> None:
+def test_a_compaction_stands_over_the_messages() -> None:
     session = make_session(*FIVE)
     before = stored(session)
     add_compaction(session.pk, first_id="u1", last_id="u3", summary="S")
@@ -65,7 +65,7 @@ def test_c6_18_compaction_overlay() -> None:
     assert [m.id for m in selectors.window(session.pk)] == ["u1", "a2", "u3", "a4", "u5"]  # people read everything
 
 
-def test_c6_19_overlay_needs_both_ends_on_the_path() -> None:
+def test_overlay_needs_both_ends_on_the_path() -> None:
     session = make_session("u: 1", "a: 2", "u: 3", "a: 4")
     make_message(session, "other", role="user", after="a2", message_id="b3")
     add_compaction(session.pk, first_id="a2", last_id="u3", summary="S")
@@ -85,7 +85,7 @@ def test_c6_19_overlay_needs_both_ends_on_the_path() -> None:
     assert read(session, "a4") == ["u1", "S", "a4"]
 
 
-def test_c6_20_iterative_compaction() -> None:
+def test_a_later_compaction_takes_up_the_earlier_one() -> None:
     session = make_session(*TEN)
     add_compaction(session.pk, first_id="a2", last_id="u5", summary="old")
     done = compact(session, of_range("a6", "a8", "new"))
@@ -101,14 +101,14 @@ def test_c6_20_iterative_compaction() -> None:
     assert read(session) == ["u1", "new", "u9", "a10"]
 
 
-def test_c6_20_what_stands_between_two_summaries_is_not_swallowed() -> None:
+def test_what_stands_between_two_summaries_is_not_swallowed() -> None:
     session = make_session(*TEN)
     add_compaction(session.pk, first_id="u1", last_id="u3", summary="first")
     compact(session, of_range("a6", "a8", "second"))
     assert read(session) == ["first", "a4", "u5", "second", "u9", "a10"]
 
 
-def test_c6_23_too_short() -> None:
+def test_a_short_session_has_nothing_to_compact() -> None:
     session = make_session(*FIVE)
 
     async def never(prompt: str) -> str:
@@ -118,7 +118,7 @@ def test_c6_23_too_short() -> None:
     assert not Compaction.objects.exists()
 
 
-def test_a4_24_the_middle_is_summarised_and_head_and_tail_stay() -> None:
+def test_the_middle_is_summarised_and_head_and_tail_stay() -> None:
     session = make_session(*[f"{'u' if n % 2 else 'a'}: " + "word " * 4000 for n in range(1, 11)])
     prompts: list[str] = []
 
@@ -137,7 +137,7 @@ def test_a4_24_the_middle_is_summarised_and_head_and_tail_stay() -> None:
 
 
 @pytest.mark.parametrize("said", ["", "  \n", "<think>hm</think>\n"])
-def test_a4_25_a_blank_summary_is_refused_and_changes_nothing(said: str) -> None:
+def test_a_blank_summary_is_refused_and_changes_nothing(said: str) -> None:
     session = make_session(*[f"{'u' if n % 2 else 'a'}: " + "word " * 4000 for n in range(1, 11)])
 
     async def summarize(_prompt: str) -> str:
@@ -150,13 +150,13 @@ def test_a4_25_a_blank_summary_is_refused_and_changes_nothing(said: str) -> None
 
 
 @pytest.mark.parametrize(("first", "last"), [("u1", "nobody"), ("nobody", "u3"), ("u5", "u1")])
-def test_a4_27_an_end_that_is_not_in_the_history_is_discarded(first: str, last: str) -> None:
+def test_an_end_that_is_not_in_the_history_is_discarded(first: str, last: str) -> None:
     session = make_session(*FIVE)
     assert compact(session, of_range(first, last, "S")) is None
     assert not Compaction.objects.exists()
 
 
-def test_a4_27_the_later_one_wins() -> None:
+def test_the_later_one_wins() -> None:
     session = make_session(*TEN)
     older = add_compaction(session.pk, first_id="u1", last_id="a8", summary="older")
     add_compaction(session.pk, first_id="u1", last_id="u3", summary="later, shorter")

@@ -94,7 +94,7 @@ def ours(alice: User) -> Callable[..., Session]:
 # --- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def test_a4_01_blocks_and_prompt_come_with_their_first_use() -> None:
+def test_blocks_and_prompt_come_with_their_first_use() -> None:
     shelf = Shelf("text")
     made = context(setup=ContextSetup().with_context("shelf", provider=shelf))
     assert shelf.calls == []
@@ -103,13 +103,13 @@ def test_a4_01_blocks_and_prompt_come_with_their_first_use() -> None:
     assert shelf.calls == [("init", "shelf"), "get", "get"]
 
 
-def test_a4_02_a_provider_that_gives_nothing_is_an_empty_block() -> None:
+def test_a_provider_that_gives_nothing_is_an_empty_block() -> None:
     made = context(setup=ContextSetup().with_context("shelf", provider=Shelf(None)))
     assert run(made.block("shelf")).content == ""
     assert run(made.render()) == ""
 
 
-def test_a4_02_a_writable_provider_is_written_and_the_write_is_noted() -> None:
+def test_a_writable_provider_is_written_and_the_write_is_noted() -> None:
     book = Notebook("one")
     made = context(setup=ContextSetup().with_context("book", provider=book))
     assert run(made.append("book", "two")).content == book.content == "one\ntwo"
@@ -117,7 +117,7 @@ def test_a4_02_a_writable_provider_is_written_and_the_write_is_noted() -> None:
     assert (change.subject, change.action, change.before, change.after) == ("block:book", "append", "one", "one\ntwo")
 
 
-def test_a4_03_a_block_without_a_provider_is_a_row_of_the_session() -> None:
+def test_a_block_without_a_provider_is_a_row_of_the_session() -> None:
     made = context()
     assert run(made.block("memory")).content == ""
     assert not ContextBlock.objects.exists()  # nothing was written yet
@@ -126,7 +126,7 @@ def test_a4_03_a_block_without_a_provider_is_a_row_of_the_session() -> None:
     assert ContextBlock.objects.get().session_id == made.session_id
 
 
-def test_a3_09_two_sessions_never_share_a_block() -> None:
+def test_two_sessions_never_share_a_block() -> None:
     one, other = context(), context()
     run(one.replace("memory", "of one"))
     assert run(other.block("memory")).content == ""
@@ -148,7 +148,7 @@ def test_a_session_of_nobodys_keeps_the_memory_itself() -> None:
     assert (run(made.block("memory")).content, run(made.block("memory")).of) == ("Likes tea.", "session")
 
 
-def test_a4_10_read_only_full_keyed_and_unknown_blocks_refuse() -> None:
+def test_read_only_full_keyed_and_unknown_blocks_refuse() -> None:
     setup = (
         ContextSetup()
         .with_context("soul", provider="You are kind.")
@@ -177,7 +177,7 @@ def test_an_unknown_session_is_said() -> None:
         run(SessionContext("ses_gone", ContextSetup()).blocks())
 
 
-def test_a4_09_blocks_come_and_go_at_run_time() -> None:
+def test_blocks_come_and_go_at_run_time() -> None:
     made = context(setup=ContextSetup().with_context("soul", provider="Kind.").with_cached_prompt())
     kept = run(made.system_prompt())
     run(made.add("notes", description="Scratch", max_tokens=50))
@@ -196,7 +196,7 @@ def test_a4_09_blocks_come_and_go_at_run_time() -> None:
     assert run(made.block("notes")).content == "one"  # what was written had stayed
 
 
-def test_a4_09_a_block_with_a_provider_lives_as_long_as_its_object() -> None:
+def test_a_block_with_a_provider_lives_as_long_as_its_object() -> None:
     made = context()
     run(made.add("shelf", provider=Shelf("here")))
     assert run(made.block("shelf")).content == "here"
@@ -208,7 +208,7 @@ def test_a4_09_a_block_with_a_provider_lives_as_long_as_its_object() -> None:
 # --- the prompt ------------------------------------------------------------------------------------------------------
 
 
-def test_c6_24_a_frozen_prompt_changes_with_a_refresh_alone() -> None:
+def test_a_frozen_prompt_changes_with_a_refresh_alone() -> None:
     made = context(setup=ContextSetup().with_context("memory").with_cached_prompt())
     before = run(made.system_prompt())
     run(made.replace("memory", "Likes tea."))
@@ -220,13 +220,13 @@ def test_c6_24_a_frozen_prompt_changes_with_a_refresh_alone() -> None:
     assert run(made.system_prompt()) == refreshed
 
 
-def test_c6_25_an_empty_kept_prompt_is_one() -> None:
+def test_an_empty_kept_prompt_is_one() -> None:
     made = context(setup=ContextSetup().with_context("soul", provider="Kind.").with_cached_prompt())
     freeze_prompt(made.session_id, "")
     assert run(made.system_prompt()) == ""
 
 
-def test_a4_08_clearing_renders_anew_and_forgets_what_was_loaded() -> None:
+def test_clearing_renders_anew_and_forgets_what_was_loaded() -> None:
     made = context(
         setup=ContextSetup().with_context("memory").with_context("lib", provider=Library()).with_cached_prompt()
     )
@@ -238,7 +238,7 @@ def test_a4_08_clearing_renders_anew_and_forgets_what_was_loaded() -> None:
     assert run(made.state()).rows.loaded == frozenset()
 
 
-def test_u2_33_the_prompt_is_as_long_after_many_turns_as_after_one() -> None:
+def test_the_prompt_is_as_long_after_many_turns_as_after_one() -> None:
     made = context(setup=ContextSetup().with_context("memory").with_context("lib", provider=Library("- tea")))
     run(made.replace("memory", "Likes tea."))
     first = run(made.system_prompt())
@@ -265,7 +265,7 @@ def test_what_a_person_changes_shows_at_once_everywhere(ours: Callable[..., Sess
 
 
 @pytest.mark.parametrize("of", ["session", "user"])
-def test_a4_12_and_a4_14_skills_of_ours(ours: Callable[..., Session], of: Any) -> None:
+def test_and_a4_14_skills_of_ours(ours: Callable[..., Session], of: Any) -> None:
     made = context(ours(), ContextSetup().with_context("skills", provider=StoredSkills(of)))
     key = run(made.set_entry("skills", "# Tea\nPour.", title="Brew tea", description="How to brew"))
     assert key == "brew-tea"
@@ -278,7 +278,7 @@ def test_a4_12_and_a4_14_skills_of_ours(ours: Callable[..., Session], of: Any) -
     assert run(again.unload("skills", "brew-tea")) is False
 
 
-def test_d1_14_what_is_loaded_is_kept_with_the_session() -> None:
+def test_what_is_loaded_is_kept_with_the_session() -> None:
     session = make_session("u: hi", "a: hello")
     made = context(session, ContextSetup().with_context("lib", provider=Library()))
     run(made.load("lib", "tea"))
@@ -288,7 +288,7 @@ def test_d1_14_what_is_loaded_is_kept_with_the_session() -> None:
 
 
 @pytest.mark.parametrize("of", ["session", "user"])
-def test_a4_16_entries_of_ours_are_counted_searched_and_replaced(ours: Callable[..., Session], of: Any) -> None:
+def test_entries_of_ours_are_counted_searched_and_replaced(ours: Callable[..., Session], of: Any) -> None:
     made = context(ours(), ContextSetup().with_context("facts", provider=StoredSearch(of)))
     assert run(made.block("facts")).content == ""
     run(made.set_entry("facts", "Bob prefers green tea.", title="Tea"))
@@ -302,7 +302,7 @@ def test_a4_16_entries_of_ours_are_counted_searched_and_replaced(ours: Callable[
     assert run(made.block("facts")).content == "2 entries indexed."
 
 
-def test_a4_15_a_search_of_somebody_elses() -> None:
+def test_a_search_of_somebody_elses() -> None:
     index = Index()
     made = context(setup=ContextSetup().with_context("facts", provider=index))
     assert run(made.set_entry("facts", "Likes tea.", title="Tea", description="drinks")) == "tea"
@@ -310,7 +310,7 @@ def test_a4_15_a_search_of_somebody_elses() -> None:
     assert run(made.search("facts", "coffee")) == "No results found."
 
 
-def test_a3_27_searchable_history(ours: Callable[..., Session], bob: User) -> None:
+def test_a_history_can_be_searched_as_a_block(ours: Callable[..., Session], bob: User) -> None:
     make_session("u: my secret tea", owner_id=bob.pk)
     ours("u: I like green tea", "a: Noted: green tea.")
     here = ours("u: what did I say about green tea?")
@@ -322,14 +322,14 @@ def test_a3_27_searchable_history(ours: Callable[..., Session], bob: User) -> No
     assert (block.writable, block.is_searchable) == (False, True)
 
 
-def test_a3_27_history_of_one_scope(ours: Callable[..., Session]) -> None:
+def test_history_of_one_scope(ours: Callable[..., Session]) -> None:
     ours("u: tea elsewhere", scope="there")
     ours("u: tea in here", scope="here")
     made = context(ours(scope="here"), ContextSetup().with_searchable_history(of="scope"))
     assert run(made.search("history", "tea")) == "[user] tea in here"
 
 
-def test_a4_17_skills_in_a_folder(tmp_path: Path) -> None:
+def test_skills_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "tea").mkdir()
     (tmp_path / "tea" / "SKILL.md").write_text("---\nname: tea\ndescription: How to brew\n---\nPour.")
     (tmp_path / "code.md").write_text("# Style\nShort lines.")
@@ -344,7 +344,7 @@ def test_a4_17_skills_in_a_folder(tmp_path: Path) -> None:
     assert SkillFolder(tmp_path, keys=["tea"]).get() == "- tea: How to brew"
 
 
-def test_a4_17_skills_in_a_storage() -> None:
+def test_skills_in_a_storage() -> None:
     storage = InMemoryStorage()
     storage.save("skills/tea/SKILL.md", ContentFile(b"---\ndescription: How to brew\n---\nPour."))
     storage.save("skills/code.md", ContentFile(b"# Style"))
@@ -361,7 +361,7 @@ def test_a4_17_skills_in_a_storage() -> None:
 # --- rows and their history ------------------------------------------------------------------------------------------
 
 
-def test_u2_38_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) -> None:
+def test_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) -> None:
     holder = Holder(owner_id=alice.pk)
     store.write_text(holder, "memory", lambda _: "one", by=history.MODEL)
     store.write_text(holder, "memory", lambda held: held, by=history.MODEL)  # no change, no row
@@ -380,7 +380,7 @@ def test_u2_38_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) 
     assert store.read_texts(holder) == {}
 
 
-def test_u2_38_what_is_deleted_can_leave_the_history_too(alice: User) -> None:
+def test_what_is_deleted_can_leave_the_history_too(alice: User) -> None:
     holder = Holder(owner_id=alice.pk)
     store.write_text(holder, "memory", lambda _: "private")
     store.put_entry(holder, "memory", Entry(key="tea", content="private"))

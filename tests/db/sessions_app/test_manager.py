@@ -41,7 +41,7 @@ def compact(session: SessionHandle, first: str, last: str, summary: str = "short
     )
 
 
-def test_c6_16_branches(manager: SessionManager) -> None:
+def test_branches_of_a_message_are_listed(manager: SessionManager) -> None:
     session = manager.create()
     session.append(text_message("user", "hi", "root"))
     for answer in ("first", "second"):
@@ -51,7 +51,7 @@ def test_c6_16_branches(manager: SessionManager) -> None:
     assert ids(session.branches("root")) == ["first", "second"]
 
 
-def test_c6_17_fork(manager: SessionManager) -> None:
+def test_a_fork_has_the_path_and_a_life_of_its_own(manager: SessionManager) -> None:
     session = talk(manager)
     fork = manager.fork(session.id, "a2", "copy")
     assert ids(fork.history()) == ["u1", "a2"]
@@ -59,7 +59,7 @@ def test_c6_17_fork(manager: SessionManager) -> None:
     assert Message.objects.count() == 4
 
 
-def test_a3_01_a_new_session_is_the_current_one(manager: SessionManager) -> None:
+def test_a_new_session_is_the_current_one(manager: SessionManager) -> None:
     first, second = manager.create("one"), manager.create("two", model_name="m", source="web")
     assert manager.current_id == second.id != first.id
     assert manager.history() == []
@@ -69,7 +69,7 @@ def test_a3_01_a_new_session_is_the_current_one(manager: SessionManager) -> None
     ]
 
 
-def test_a3_02_switch(manager: SessionManager) -> None:
+def test_switching_changes_the_current_session(manager: SessionManager) -> None:
     first = talk(manager)
     manager.create()
     assert ids(manager.switch(first.id)) == ["u1", "a2", "u3", "a4"]
@@ -79,7 +79,7 @@ def test_a3_02_switch(manager: SessionManager) -> None:
     assert manager.current_id == first.id
 
 
-def test_a3_03_the_most_recently_changed_is_listed_first(manager: SessionManager) -> None:
+def test_the_most_recently_changed_is_listed_first(manager: SessionManager) -> None:
     first, second = manager.create("one"), manager.create("two")
     first.append("hi")
     assert [found.id for found in manager.list()] == [first.id, second.id]
@@ -153,7 +153,7 @@ def test_a_rule_that_says_nothing_is_refused(manager: SessionManager, rule: Any)
     assert Session.objects.count() == 1
 
 
-def test_a3_04_deleting_the_current_session_leaves_none(manager: SessionManager) -> None:
+def test_deleting_the_current_session_leaves_none(manager: SessionManager) -> None:
     kept, gone = talk(manager, "kept"), talk(manager, "gone")
     compact(gone, "u1", "a2")
     manager.delete(gone.id)
@@ -164,7 +164,7 @@ def test_a3_04_deleting_the_current_session_leaves_none(manager: SessionManager)
         manager.delete(gone.id)
 
 
-def test_a3_05_rename(manager: SessionManager) -> None:
+def test_a_session_is_renamed(manager: SessionManager) -> None:
     first, _second = manager.create("one"), manager.create("two")
     manager.rename(first.id, "other")
     assert [found.name for found in manager.list()] == ["other", "two"]
@@ -172,7 +172,7 @@ def test_a3_05_rename(manager: SessionManager) -> None:
         manager.rename("nope", "x")
 
 
-def test_a3_06_clear(manager: SessionManager) -> None:
+def test_clearing_keeps_the_session_and_no_message(manager: SessionManager) -> None:
     session = talk(manager)
     compact(session, "u1", "a2")
     Session.objects.filter(pk=session.id).update(loaded_keys=["skills:pdf"], system_prompt="frozen")
@@ -181,7 +181,7 @@ def test_a3_06_clear(manager: SessionManager) -> None:
     assert (session.history(), session.compactions(), row.loaded_keys, row.system_prompt) == ([], [], [], None)
 
 
-def test_a3_07_before_the_first_and_on_all_branches(manager: SessionManager) -> None:
+def test_before_the_first_and_on_all_branches(manager: SessionManager) -> None:
     assert (manager.current_id, manager.current, manager.history(), manager.list()) == (None, None, [], [])
     session = talk(manager)
     session.append(text_message("assistant", "again", "again"), parent="u3")
@@ -189,14 +189,14 @@ def test_a3_07_before_the_first_and_on_all_branches(manager: SessionManager) -> 
     assert manager.fork(session.id, "u3").message_count() == 3
 
 
-def test_a3_08_the_current_session_survives_a_restart(manager: SessionManager) -> None:
+def test_the_current_session_survives_a_restart(manager: SessionManager) -> None:
     first = talk(manager)
     manager.create()
     manager.switch(first.id)
     assert SessionManager(scope="s").current_id == first.id
 
 
-def test_a3_09_sessions_are_isolated(manager: SessionManager, alice: User) -> None:
+def test_sessions_are_isolated(manager: SessionManager, alice: User) -> None:
     first, second = talk(manager), talk(manager)
     first.clear()
     assert ids(second.history()) == ["u1", "a2", "u3", "a4"]
@@ -208,7 +208,7 @@ def test_a3_09_sessions_are_isolated(manager: SessionManager, alice: User) -> No
     assert ids(second.history()) == ["u1", "a2", "u3", "a4"]
 
 
-def test_a3_10_deleting_messages_moves_up_what_hangs_below(manager: SessionManager) -> None:
+def test_deleting_messages_moves_up_what_hangs_below(manager: SessionManager) -> None:
     session = talk(manager)
     session.append(text_message("user", "five", "u5"))
     session.delete_messages(["a2", "u3"])
@@ -219,7 +219,7 @@ def test_a3_10_deleting_messages_moves_up_what_hangs_below(manager: SessionManag
     assert session.path_length() == 3
 
 
-def test_a3_11_where_a_message_is_appended(manager: SessionManager) -> None:
+def test_where_a_message_is_appended(manager: SessionManager) -> None:
     session = talk(manager)
     assert session.history()[-1].id == session.leaf_id() == "a4"
     root = session.append("elsewhere", parent=None)
@@ -228,7 +228,7 @@ def test_a3_11_where_a_message_is_appended(manager: SessionManager) -> None:
         session.append("nowhere", parent="nope")
 
 
-def test_a3_12_upsert_and_append_all(manager: SessionManager) -> None:
+def test_upsert_and_append_all(manager: SessionManager) -> None:
     session = talk(manager)
     assert session.append_all(["five", text_message("assistant", "six", "a6")]) == "a6"
     session.upsert(text_message("user", "changed", "u1"), parent="a6")
@@ -238,7 +238,7 @@ def test_a3_12_upsert_and_append_all(manager: SessionManager) -> None:
     assert session.upsert(text_message("user", "new", "u7")) == session.leaf_id() == "u7"
 
 
-def test_a3_16_a_fork_is_linked_and_listed_first(manager: SessionManager) -> None:
+def test_a_fork_is_linked_and_listed_first(manager: SessionManager) -> None:
     session = talk(manager)
     manager.create("later")
     fork = manager.fork(session.id, "u3", "copy")
@@ -248,7 +248,7 @@ def test_a3_16_a_fork_is_linked_and_listed_first(manager: SessionManager) -> Non
     assert ids(fork.history()) == ["u1", "a2", "u3"]
 
 
-def test_a3_16_a_fork_keeps_what_lies_on_the_shared_path(manager: SessionManager) -> None:
+def test_a_fork_keeps_what_lies_on_the_shared_path(manager: SessionManager) -> None:
     session = talk(manager)
     session.append(text_message("assistant", "other", "b2"), parent="u1")
     session.select("a4")
@@ -292,14 +292,14 @@ def test_a_fork_looks_through_what_is_read_and_not_through_the_history(
     assert read[0] == read[1]
 
 
-def test_a3_17_needs_compaction_counts_only(manager: SessionManager) -> None:
+def test_needs_compaction_counts_only(manager: SessionManager) -> None:
     session = talk(manager)
     assert session.needs_compaction(3)
     assert not session.needs_compaction(4)
     assert not session.needs_compaction()
 
 
-def test_a3_18_compactions_are_listed_oldest_first(manager: SessionManager) -> None:
+def test_compactions_are_listed_oldest_first(manager: SessionManager) -> None:
     session = talk(manager)
     for first, last in (("u1", "a2"), ("u3", "a4")):
         session.add_compaction("short", first, last)
@@ -308,7 +308,7 @@ def test_a3_18_compactions_are_listed_oldest_first(manager: SessionManager) -> N
         session.add_compaction("short", "a4", "u1")
 
 
-def test_a3_23_usage_is_added_exactly(manager: SessionManager) -> None:
+def test_usage_is_added_exactly(manager: SessionManager) -> None:
     session = manager.create()
     for _ in range(10):
         session.add_usage(3, 2, Decimal("0.0000000001"))
@@ -320,7 +320,7 @@ def test_a3_23_usage_is_added_exactly(manager: SessionManager) -> None:
     assert session.info() == found
 
 
-def test_a3_24_compact_and_split(manager: SessionManager) -> None:
+def test_compact_and_split(manager: SessionManager) -> None:
     session = manager.create("long", model_name="m", source="cli")
     session.append("hello")
     new = manager.compact_and_split(session.id, "They said hello.")
@@ -335,7 +335,7 @@ def test_a3_24_compact_and_split(manager: SessionManager) -> None:
     assert new.info().end_reason == ""
 
 
-def test_a3_25_search_finds_what_was_said_and_what_was_brought(manager: SessionManager) -> None:
+def test_search_finds_what_was_said_and_what_was_brought(manager: SessionManager) -> None:
     session = talk(manager, "one")
     brought = manager.import_session(manager.export(session.id))
     SessionManager(scope="other").create().append("three elsewhere")

@@ -42,7 +42,7 @@ def read(session_id: str) -> list[JSONValue]:
     return [part["output"] for message in messages for part in message["parts"] if "output" in part]
 
 
-def test_b4_21_marked_outputs_are_not_sent_and_stay_stored(session: Session) -> None:
+def test_marked_outputs_are_not_sent_and_stay_stored(session: Session) -> None:
     before = [(row.content, row.change_seq) for row in Message.objects.order_by("pk")]
     assert services.prune_outputs(session.pk, {"a1": ["c1"], "unknown": ["c9"]}) == 1
     assert read(session.pk) == [CLEARED_TEXT, "of c2"]
@@ -74,7 +74,7 @@ def test_nothing_to_mark_asks_nothing(session: Session) -> None:
 
 
 @pytest.mark.parametrize("choice", [True, False, None])
-def test_b4_05_a_session_says_whether_it_is_summarised_unasked(session: Session, choice: bool | None) -> None:
+def test_a_session_says_whether_it_is_summarised_unasked(session: Session, choice: bool | None) -> None:
     for _ in range(2):
         services.set_auto_compaction(session.pk, choice)
         assert selectors.auto_compaction(session.pk) is choice

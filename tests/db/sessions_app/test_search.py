@@ -70,7 +70,7 @@ def bob() -> User:
         ("the", ["a2"]),
     ],
 )
-def test_a3_25_words_phrases_and_operators(query: str, expected: list[str]) -> None:
+def test_words_phrases_and_operators(query: str, expected: list[str]) -> None:
     session = make_session(
         "u: I was searching for keys",
         "a: The search found nothing",
@@ -81,7 +81,7 @@ def test_a3_25_words_phrases_and_operators(query: str, expected: list[str]) -> N
 
 
 @pytest.mark.parametrize("query", ["", '"', "OR", "-keys", "keys OR", "x" * 2_000, "\0", "''", "x " * 99])
-def test_a3_25_a_malformed_query_finds_nothing_and_says_why(query: str) -> None:
+def test_a_malformed_query_finds_nothing_and_says_why(query: str) -> None:
     page = search(query, session_id=make_session("u: keys").pk)
     assert page.hits == []
     assert page.problem
@@ -101,7 +101,7 @@ def test_what_databases_would_read_as_their_own_language_is_only_words(query: st
     assert [hit.message_id for hit in page.hits] in (["u1"], [])
 
 
-def test_a4_18_only_texts_of_people_and_assistants_are_found() -> None:
+def test_only_texts_of_people_and_assistants_are_found() -> None:
     session = make_session("s: keys")
     tool = {"type": "tool-look", "toolCallId": "c", "state": "output-available", "input": {}, "output": "keys"}
     make_message(session, role="assistant", message_id="a", parts=[tool, {"type": "reasoning", "text": "keys"}])
@@ -111,7 +111,7 @@ def test_a4_18_only_texts_of_people_and_assistants_are_found() -> None:
     assert found("keys", session) == ["q"]
 
 
-def test_a4_18_the_index_keeps_step() -> None:
+def test_the_index_keeps_step() -> None:
     session = make_session("u: keys", "a: doors", "u: keys again")
     services.put_assistant(session.pk, text_message("assistant", "windows", "a2"), after="u1")
     assert (found("doors", session), found("windows", session)) == ([], ["a2"])
@@ -128,7 +128,7 @@ def test_a4_18_the_index_keeps_step() -> None:
     assert not MessageWords.objects.exists()
 
 
-def test_a4_18_nothing_of_another_session_scope_or_owner_is_found(alice: User, bob: User) -> None:
+def test_nothing_of_another_session_scope_or_owner_is_found(alice: User, bob: User) -> None:
     first = make_session("u: keys", owner_id=alice.pk, scope="one")
     make_session("u: keys", owner_id=alice.pk, scope="two")
     make_session("u: keys", owner_id=bob.pk, scope="one")

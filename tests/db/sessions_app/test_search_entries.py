@@ -28,7 +28,7 @@ def keys(query: str, *, label: str = "notes", **whose: Any) -> list[str]:
     return [entry.key for entry in search_entries(query, label=label, **whose).entries]
 
 
-def test_a4_16_entries_are_found_by_their_words_best_first(session: Session) -> None:
+def test_entries_are_found_by_their_words_best_first(session: Session) -> None:
     put("door", "The door is locked", session=session)
     put("locks", "Locks: lock and key", session=session)
     assert keys("lock", session_id=session.pk) == ["locks", "door"]
@@ -36,7 +36,7 @@ def test_a4_16_entries_are_found_by_their_words_best_first(session: Session) -> 
     assert search_entries("lock", label="notes", session_id=session.pk, limit=1).entries[0].content.startswith("Locks")
 
 
-def test_a4_16_setting_an_entry_again_replaces_it_and_deleting_removes_it(session: Session) -> None:
+def test_setting_an_entry_again_replaces_it_and_deleting_removes_it(session: Session) -> None:
     entry = put("door", "The door is locked", session=session)
     entry.content = "The door is open"
     entry.save()

@@ -59,7 +59,7 @@ def summarise(session: Session, text: str = "About tea.", *, afresh: bool = Fals
     return store_summary(session.pk, text, material=material(session, afresh=afresh), model_name="m/x", afresh=afresh)
 
 
-def test_b5_05_a_summary_tells_of_the_shown_path(session: Session) -> None:
+def test_a_summary_tells_of_the_shown_path(session: Session) -> None:
     assert find_summary(session.pk) is None
     assert summarise(session)
     found = find_summary(session.pk)
@@ -71,7 +71,7 @@ def test_b5_05_a_summary_tells_of_the_shown_path(session: Session) -> None:
     assert session_info(session.pk).summary == "About tea."
 
 
-def test_b5_05_what_is_new_is_added_to_the_former_summary(session: Session) -> None:
+def test_what_is_new_is_added_to_the_former_summary(session: Session) -> None:
     summarise(session)
     services.append_messages(session.pk, [text_message("user", "three", "u3")])
     assert not is_current(session)
@@ -81,14 +81,14 @@ def test_b5_05_what_is_new_is_added_to_the_former_summary(session: Session) -> N
     assert material(session, afresh=True).previous == ""
 
 
-def test_b5_05_an_answer_that_has_grown_is_new(session: Session) -> None:
+def test_an_answer_that_has_grown_is_new(session: Session) -> None:
     summarise(session)
     services.put_assistant(session.pk, text_message("assistant", "two and a half", "a2"), after="u1")
     assert not is_current(session)
     assert ids(material(session)) == ["a2"]
 
 
-def test_b5_05_another_branch_is_told_from_its_beginning(session: Session) -> None:
+def test_another_branch_is_told_from_its_beginning(session: Session) -> None:
     summarise(session)
     make_message(session, "other", role="assistant", after="u1", message_id="b2")
     services.select_leaf(session.pk, "b2")
@@ -98,7 +98,7 @@ def test_b5_05_another_branch_is_told_from_its_beginning(session: Session) -> No
     assert read_material(session.pk) is None
 
 
-def test_b5_05_a_person_s_own_words_stay(session: Session, alice: User) -> None:
+def test_a_person_s_own_words_stay(session: Session, alice: User) -> None:
     summarise(session)
     known = material(session, afresh=True)
     own = write_summary(session.pk, " Mine. ", user_id=alice.pk)
@@ -111,13 +111,13 @@ def test_b5_05_a_person_s_own_words_stay(session: Session, alice: User) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\0", "x" * (MAX_CHARS + 1)])
-def test_b5_05_a_wrong_text_is_refused_and_changes_nothing(session: Session, text: str) -> None:
+def test_a_wrong_text_is_refused_and_changes_nothing(session: Session, text: str) -> None:
     with pytest.raises(SummaryInvalid):
         write_summary(session.pk, text)
     assert not SessionSummary.objects.exists()
 
 
-def test_b5_05_it_is_no_change_of_the_conversation(session: Session) -> None:
+def test_it_is_no_change_of_the_conversation(session: Session) -> None:
     session.refresh_from_db()
     before = (session.change_seq, session.updated_at)
     summarise(session)
@@ -127,7 +127,7 @@ def test_b5_05_it_is_no_change_of_the_conversation(session: Session) -> None:
     assert (session.change_seq, session.updated_at) == before
 
 
-def test_b5_05_with_what_was_said_goes_what_was_said_of_it(session: Session) -> None:
+def test_with_what_was_said_goes_what_was_said_of_it(session: Session) -> None:
     known = material(session)
     services.delete_messages(session.pk, ["a2"])
     assert not store_summary(session.pk, "Tells of a2", material=known, model_name="m")
@@ -143,12 +143,12 @@ def test_b5_05_with_what_was_said_goes_what_was_said_of_it(session: Session) -> 
     assert read_material(session.pk) is None
 
 
-def test_b5_05_a_fork_begins_without_one(session: Session) -> None:
+def test_a_fork_begins_without_one(session: Session) -> None:
     summarise(session)
     assert find_summary(services.fork_session(session.pk, "u1").pk) is None
 
 
-def test_b5_05_it_goes_out_and_comes_in(session: Session) -> None:
+def test_it_goes_out_and_comes_in(session: Session) -> None:
     summarise(session, "About\ntea.")
     lines = list(export_lines(session.pk))
     made = import_session(lines)
@@ -165,7 +165,7 @@ def test_b5_05_it_goes_out_and_comes_in(session: Session) -> None:
             import_session([*lines[:-2], wrong, lines[-1]])
 
 
-def test_b5_05_a_session_as_code_holds_it() -> None:
+def test_a_session_as_code_holds_it() -> None:
     handle = SessionManager(scope="s").create("tea")
     handle.append("One?")
     assert handle.summary() is None
@@ -181,7 +181,7 @@ def put(session: Session, label: str, text: str) -> None:
     store.write_text(Holder(session_id=session.pk), label, lambda _: text)
 
 
-def test_b5_05_the_diff_is_what_was_before_against_what_is_now(session: Session) -> None:
+def test_the_diff_is_what_was_before_against_what_is_now(session: Session) -> None:
     put(session, "notes", "tea")
     put(session, "notes", "tea\ncake")
     put(session, "plan", "one")
@@ -197,7 +197,7 @@ def test_b5_05_the_diff_is_what_was_before_against_what_is_now(session: Session)
     assert (found.additions, found.deletions, found.is_cut) == (3, 0, False)
 
 
-def test_b5_05_modified_and_deleted(session: Session) -> None:
+def test_modified_and_deleted(session: Session) -> None:
     store.put_entry(Holder(session_id=session.pk), "docs", Entry(key="k", content="x\ny"))
     put(session, "notes", "a\nb")
     # What was there before this session said anything: as an import leaves it.
@@ -211,7 +211,7 @@ def test_b5_05_modified_and_deleted(session: Session) -> None:
     assert (session_diff(session.pk).additions, session_diff(session.pk).deletions) == (1, 3)
 
 
-def test_b5_05_of_the_user_s_memory_only_what_this_session_changed(session: Session, alice: User) -> None:
+def test_of_the_user_s_memory_only_what_this_session_changed(session: Session, alice: User) -> None:
     mine, elsewhere = Holder(owner_id=alice.pk), make_session("u: else")
     here = By(via="model", session_id=session.pk)
 
@@ -231,7 +231,7 @@ def test_b5_05_of_the_user_s_memory_only_what_this_session_changed(session: Sess
     assert session_diff(session.pk).additions == 2
 
 
-def test_b5_05_a_session_and_its_user_may_have_blocks_of_one_name(session: Session, alice: User) -> None:
+def test_a_session_and_its_user_may_have_blocks_of_one_name(session: Session, alice: User) -> None:
     put(session, "notes", "a")
     here = By(session_id=session.pk)
     store.write_text(Holder(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
@@ -242,12 +242,12 @@ def test_b5_05_a_session_and_its_user_may_have_blocks_of_one_name(session: Sessi
     ]
 
 
-def test_b5_05_compactions_are_no_change_of_what_is_remembered(session: Session) -> None:
+def test_compactions_are_no_change_of_what_is_remembered(session: Session) -> None:
     add_compaction(session.pk, first_id="u1", last_id="a2", summary="short")
     assert session_diff(session.pk).documents == []
 
 
-def test_b5_05_what_was_changed_back_or_erased_is_not_told(session: Session) -> None:
+def test_what_was_changed_back_or_erased_is_not_told(session: Session) -> None:
     put(session, "notes", "secret")
     store.forget(Holder(session_id=session.pk), "notes", erases_history=True)
     put(session, "plan", "one")
@@ -255,7 +255,7 @@ def test_b5_05_what_was_changed_back_or_erased_is_not_told(session: Session) -> 
     assert session_diff(session.pk).documents == []
 
 
-def test_b5_05_the_diff_has_bounds(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_diff_has_bounds(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         put(session, f"notes{number}", "a")
     put(session, "long", "x" * 120_000)
@@ -267,7 +267,7 @@ def test_b5_05_the_diff_has_bounds(session: Session, monkeypatch: pytest.MonkeyP
     assert (found.documents[0].status, found.documents[0].diff.patch) == ("added", "")
 
 
-def test_b5_05_two_queries_whatever_was_changed(
+def test_two_queries_whatever_was_changed(
     session: Session, django_assert_num_queries: Callable[[int], AbstractContextManager[Any]]
 ) -> None:
     for number in range(30):

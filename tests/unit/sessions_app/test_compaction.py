@@ -57,18 +57,18 @@ def middle(history: list[dict[str, Any]], bounds: Bounds = TINY) -> list[str]:
     return [] if plan is None else [message["id"] for message in plan.middle]
 
 
-def test_a4_24_defaults() -> None:
+def test_the_defaults_are_the_documented_ones() -> None:
     assert (PROTECT_HEAD, TAIL_TOKENS, MIN_TAIL_MESSAGES) == (3, 20_000, 2)
     assert Bounds() == Bounds(protect_head=3, tail_tokens=20_000, min_tail_messages=2)
 
 
 @pytest.mark.parametrize("count", range(6))
-def test_a4_24_no_more_messages_than_head_and_least_tail_is_nothing_to_do(count: int) -> None:
+def test_no_more_messages_than_head_and_least_tail_is_nothing_to_do(count: int) -> None:
     assert plan_compaction(many(count), TINY) is None
     assert middle(many(6)) == ["m3"]
 
 
-def test_a4_25_the_tail_is_what_fits_its_budget_and_never_less_than_two_messages() -> None:
+def test_the_tail_is_what_fits_its_budget_and_never_less_than_two_messages() -> None:
     size = estimate_message(many(1)[0])
     assert middle(many(10), Bounds(tail_tokens=0)) == ["m3", "m4", "m5", "m6", "m7"]
     assert middle(many(10), Bounds(tail_tokens=4 * size)) == ["m3", "m4", "m5"]
@@ -77,21 +77,21 @@ def test_a4_25_the_tail_is_what_fits_its_budget_and_never_less_than_two_messages
     assert middle(many(10)) != middle(many(10), Bounds()) == []  # all of it fits
 
 
-def test_a4_25_the_head_takes_the_results_of_its_calls_along() -> None:
+def test_the_head_takes_the_results_of_its_calls_along() -> None:
     history = many(10)
     history[2] = with_parts("m2", call("c1", input={}))
     history[3] = with_parts("m3", done("c1"))
     assert middle(history) == ["m4", "m5", "m6", "m7"]
 
 
-def test_a4_25_the_tail_keeps_a_call_with_its_result() -> None:
+def test_the_tail_keeps_a_call_with_its_result() -> None:
     history = many(10)
     history[6] = with_parts("m6", call("c1", input={}))
     history[8] = with_parts("m8", done("c1"))
     assert middle(history) == ["m3", "m4", "m5"]
 
 
-def test_a4_25_a_call_that_nobody_has_answered_stays() -> None:
+def test_a_call_that_nobody_has_answered_stays() -> None:
     history = many(10)
     history[4] = with_parts("m4", call("c1", "approval-requested", input={}))
     assert middle(history) == ["m3"]
@@ -99,7 +99,7 @@ def test_a4_25_a_call_that_nobody_has_answered_stays() -> None:
     assert plan_compaction(history, TINY) is None
 
 
-def test_a4_25_what_is_there_already_is_no_part_of_the_middle_but_the_summary_to_update() -> None:
+def test_what_is_there_already_is_no_part_of_the_middle_but_the_summary_to_update() -> None:
     former = summary_message(Overlay(id="x", first_id="m3", last_id="m5", summary="former"))
     history = [*many(3), former, *many(12)[6:]]
     plan = plan_compaction(history, TINY)
@@ -116,7 +116,7 @@ def test_a_summary_in_the_head_takes_what_follows_it_into_the_new_one() -> None:
     assert [message["id"] for message in plan.middle] == ["m0", "m1", "m2", "m3", "m4", "m5"]
 
 
-def test_a4_26_the_prompt_has_four_sections_and_cuts_tools_to_500_characters() -> None:
+def test_the_prompt_has_four_sections_and_cuts_tools_to_500_characters() -> None:
     messages = [*said("look at it"), with_parts("m1", done("c1", input={"path": "x" * 600}) | {"output": "y" * 600})]
     prompt = summary_prompt(messages, "")
     for section in ("## Topic", "## Key Points", "## Current State", "## Open Items"):
@@ -129,7 +129,7 @@ def test_a4_26_the_prompt_has_four_sections_and_cuts_tools_to_500_characters() -
     assert "<previous_summary>" not in prompt
 
 
-def test_b4_18_the_sections_may_be_others() -> None:
+def test_the_sections_may_be_others() -> None:
     prompt = summary_prompt(said("look at it"), "", form=SummaryForm(sections=WORK_SECTIONS))
     titles = [line for line in prompt.splitlines() if line.startswith("## ")]
     assert titles == ["## Objective", "## Important Details", "## Work State", "## Next Move", "## Relevant Files"]
@@ -142,7 +142,7 @@ def test_b4_18_the_sections_may_be_others() -> None:
     )
 
 
-def test_b4_18_sections_are_said_as_pairs_or_as_a_mapping() -> None:
+def test_sections_are_said_as_pairs_or_as_a_mapping() -> None:
     assert as_sections(dict(TOPIC_SECTIONS)) == TOPIC_SECTIONS
     assert as_sections([list(pair) for pair in TOPIC_SECTIONS]) == TOPIC_SECTIONS
 
@@ -163,23 +163,23 @@ def test_b4_18_sections_are_said_as_pairs_or_as_a_mapping() -> None:
         ([("Topic", "a"), ("Topic ", "b")], "the same title"),
     ],
 )
-def test_b4_18_sections_that_are_none_are_refused(said: Any, reason: str) -> None:
+def test_sections_that_are_none_are_refused(said: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         as_sections(said)
 
 
-def test_a4_26_the_target_is_a_fifth() -> None:
+def test_the_target_is_a_fifth() -> None:
     assert "about 260 tokens" in summary_prompt(said("word " * 1000)[:1], "", counter=lambda text: 1296)
 
 
-def test_a4_26_a_former_summary_is_brought_up_to_date() -> None:
+def test_a_former_summary_is_brought_up_to_date() -> None:
     prompt = summary_prompt(said("new"), "what was", "Keep the numbers.")
     assert "<previous_summary>\nwhat was\n</previous_summary>" in prompt
     assert "up to date" in prompt
     assert "Keep the numbers." in prompt
 
 
-def test_b4_26_the_last_turns_stay_whole() -> None:
+def test_the_last_turns_stay_whole() -> None:
     two = Bounds(tail_tokens=0, tail_turns=2)
     assert middle(many(10), two) == ["m3", "m4", "m5"]  # m6 and m8 are the user's
     assert middle(many(11), two) == ["m3", "m4", "m5", "m6", "m7"]  # and m10, which nobody has answered
@@ -188,13 +188,13 @@ def test_b4_26_the_last_turns_stay_whole() -> None:
     assert middle(many(10), Bounds(tail_tokens=5 * size, tail_turns=2)) == ["m3", "m4"]  # what keeps most counts
 
 
-def test_b4_26_with_no_more_turns_than_stay_there_is_nothing_to_do() -> None:
+def test_with_no_more_turns_than_stay_there_is_nothing_to_do() -> None:
     assert middle(many(10), Bounds(tail_tokens=0, tail_turns=4)) == []
     assert middle(many(10), Bounds(tail_tokens=0, tail_turns=9)) == []
     assert middle(many(10), Bounds(tail_tokens=0, tail_turns=3)) == ["m3"]
 
 
-def test_b4_26_a_turn_that_stays_keeps_its_call_with_its_result() -> None:
+def test_a_turn_that_stays_keeps_its_call_with_its_result() -> None:
     history = many(10)
     history[5] = with_parts("m5", call("c1", input={}))
     history[6] = text_message("user", "meanwhile", "m6")
@@ -202,7 +202,7 @@ def test_b4_26_a_turn_that_stays_keeps_its_call_with_its_result() -> None:
     assert middle(history, Bounds(tail_tokens=0, tail_turns=2)) == ["m3", "m4"]
 
 
-def test_b4_26_a_few_messages_after_a_summary_are_not_worth_another() -> None:
+def test_a_few_messages_after_a_summary_are_not_worth_another() -> None:
     former = summary_message(Overlay(id="x", first_id="m3", last_id="m5", summary="former"))
     bounds = Bounds(tail_tokens=0, min_new_messages=4)
     assert plan_compaction([*many(3), former, *many(10)[6:]], bounds) is None
@@ -212,7 +212,7 @@ def test_b4_26_a_few_messages_after_a_summary_are_not_worth_another() -> None:
     assert middle([unread, *many(6)], Bounds(tail_tokens=0, min_new_messages=9)) == ["m0", "m1", "m2", "m3"]
 
 
-def test_b4_25_a_summary_is_asked_for_that_is_no_longer_than_it_may_become() -> None:
+def test_a_summary_is_asked_for_that_is_no_longer_than_it_may_become() -> None:
     form = SummaryForm(max_tokens=200)
     long = said("word " * 1000)[:1]
     assert "about 200 tokens" in summary_prompt(long, "", counter=lambda text: 1296, form=form)
@@ -221,7 +221,7 @@ def test_b4_25_a_summary_is_asked_for_that_is_no_longer_than_it_may_become() -> 
     assert "at most" not in summary_prompt(long, "")
 
 
-def test_b4_25_tools_are_cut_to_so_many_characters() -> None:
+def test_tools_are_cut_to_so_many_characters() -> None:
     part = done("c1", input={"path": "x" * 3_000}) | {"output": "y" * 3_000}
     prompt = summary_prompt([with_parts("m1", part)], "", form=SummaryForm(shown_chars=2_000))
     assert "y" * 2_000 + "..." in prompt
@@ -231,7 +231,7 @@ def test_b4_25_tools_are_cut_to_so_many_characters() -> None:
     assert len(pieces([with_parts("m1", part)] * 2, 600, estimate_text, 2_000)) == 2
 
 
-def test_b4_25_a_stretch_is_split_by_what_is_shown_of_it() -> None:
+def test_a_stretch_is_split_by_what_is_shown_of_it() -> None:
     prompts: list[str] = []
 
     async def summarize(prompt: str) -> str:
@@ -246,7 +246,7 @@ def test_b4_25_a_stretch_is_split_by_what_is_shown_of_it() -> None:
         assert len(prompts) == requests
 
 
-def test_b4_27_files_are_listed_and_carried_on_without_the_model() -> None:
+def test_files_are_listed_and_carried_on_without_the_model() -> None:
     prompts: list[str] = []
 
     async def summarize(prompt: str) -> str:
@@ -268,7 +268,7 @@ def test_b4_27_files_are_listed_and_carried_on_without_the_model() -> None:
     assert "a.py" not in prompts[0]
 
 
-def test_b4_27_a_summary_of_nothing_but_lists_is_blank() -> None:
+def test_a_summary_of_nothing_but_lists_is_blank() -> None:
     async def summarize(_prompt: str) -> str:
         return "<read-files>\na.py\n</read-files>"
 
@@ -277,7 +277,7 @@ def test_b4_27_a_summary_of_nothing_but_lists_is_blank() -> None:
         async_to_sync(create_compact_function(summarize, bounds=TINY, form=form))(many(10))
 
 
-def test_a4_27_overlays_are_read_from_the_leaf_upwards() -> None:
+def test_overlays_are_read_from_the_leaf_upwards() -> None:
     path = [f"m{n}" for n in range(8)]
     older = Overlay(id="1", first_id="m1", last_id="m3")
     same_end = Overlay(id="2", first_id="m2", last_id="m3")
@@ -291,7 +291,7 @@ def test_a4_27_overlays_are_read_from_the_leaf_upwards() -> None:
     assert overlaid(path, [Overlay(id="6", first_id="m0", last_id="m7")])[0] != "m0"
 
 
-def test_a4_27_a_new_range_grows_over_the_summaries_before_it() -> None:
+def test_a_new_range_grows_over_the_summaries_before_it() -> None:
     former = summary_message(Overlay(id="x", first_id="m1", last_id="m5", summary="former"))
     history = [*many(1), former, *many(9)[6:]]
     found = stored_range(history, CompactionResult(first_id="m6", last_id="m8", summary="s"))
@@ -329,7 +329,7 @@ def test_a_long_stretch_is_summarised_piece_by_piece() -> None:
     assert len(pieces(history, 1, estimate_text)) == len(history)
 
 
-def test_a4_25_a_blank_summary_is_a_failure() -> None:
+def test_a_blank_summary_is_a_failure() -> None:
     async def summarize(_prompt: str) -> str:
         return "<think>what to say</think>\n \n"
 
@@ -337,7 +337,7 @@ def test_a4_25_a_blank_summary_is_a_failure() -> None:
         async_to_sync(create_compact_function(summarize, bounds=TINY))(many(10))
 
 
-def test_a4_28_sanitize_tool_pairs() -> None:
+def test_sanitize_tool_pairs() -> None:
     messages = [
         text_message("user", "hi", "u"),
         with_parts(
@@ -357,7 +357,7 @@ def test_a4_28_sanitize_tool_pairs() -> None:
     assert sanitize_tool_pairs(sane) == sane
 
 
-def test_a4_28_failed_and_denied_calls_are_pairs_already() -> None:
+def test_failed_and_denied_calls_are_pairs_already() -> None:
     failed = call("c1", "output-error", input={}, errorText="no")
     denied = call("c2", "output-denied", input={})
     assert sanitize_tool_pairs([with_parts("a", failed, denied)]) == [with_parts("a", failed, denied)]

@@ -54,7 +54,7 @@ def block(content: str, label: str = "memory", **options: Any) -> Block:
         (["get", "search", "set"], "searchable", True),
     ],
 )
-def test_a4_02_the_methods_of_a_provider_say_its_kind(methods: list[str], word: str, writable: bool) -> None:
+def test_the_methods_of_a_provider_say_its_kind(methods: list[str], word: str, writable: bool) -> None:
     kind = kind_of(provider(*methods))
     assert (kind.word, kind.writable) == (word, writable)
     assert kind.is_keyed == (word in {"loadable", "searchable"})
@@ -63,21 +63,21 @@ def test_a4_02_the_methods_of_a_provider_say_its_kind(methods: list[str], word: 
 @pytest.mark.parametrize(
     ("stored", "word"), [(StoredText(), "writable"), (StoredSkills(), "loadable"), (StoredSearch(), "searchable")]
 )
-def test_a4_02_what_we_keep_is_writable(stored: Any, word: str) -> None:
+def test_what_we_keep_is_writable(stored: Any, word: str) -> None:
     assert (kind_of(stored).word, kind_of(stored).writable) == (word, True)
 
 
-def test_a4_03_without_a_provider_a_block_is_a_text_of_ours() -> None:
+def test_without_a_provider_a_block_is_a_text_of_ours() -> None:
     assert declare("memory").provider == StoredText(of="session")
 
 
 @pytest.mark.parametrize("given", [7, object(), ["a"]])
-def test_a4_02_what_is_no_provider_is_refused(given: object) -> None:
+def test_what_is_no_provider_is_refused(given: object) -> None:
     with pytest.raises(ContextInvalid, match="a text, a function, or an object with get"):
         declare("memory", provider=given)
 
 
-def test_a4_04_the_fields_of_a_block() -> None:
+def test_the_fields_of_a_block() -> None:
     made = block("x" * 40, description="Facts", max_tokens=100)
     assert (made.label, made.description, made.content, made.tokens, made.max_tokens) == (
         "memory",
@@ -89,7 +89,7 @@ def test_a4_04_the_fields_of_a_block() -> None:
     assert (made.writable, made.is_skill, made.is_searchable) == (True, False, False)
 
 
-def test_a4_05_rendering() -> None:
+def test_blocks_are_rendered_under_their_titles() -> None:
     rendered = render(
         [
             block("You are a helpful coding assistant.", "soul", provider="You are a helpful coding assistant."),
@@ -103,7 +103,7 @@ def test_a4_05_rendering() -> None:
     )
 
 
-def test_a4_05_only_empty_read_only_blocks_are_left_out() -> None:
+def test_only_empty_read_only_blocks_are_left_out() -> None:
     rendered = render(
         [
             block("", "gone", provider=provider("get")),
@@ -120,11 +120,11 @@ def test_a4_05_only_empty_read_only_blocks_are_left_out() -> None:
     ("held", "addition", "result"),
     [("", "a", "a"), ("a", "b", "a\nb"), ("a\n", "b", "a\nb"), ("a", "", "a")],
 )
-def test_a4_10_append_begins_a_line_if_needed(held: str, addition: str, result: str) -> None:
+def test_append_begins_a_line_if_needed(held: str, addition: str, result: str) -> None:
     assert appended(held, addition) == result
 
 
-def test_a4_10_more_than_the_limit_is_refused_and_says_so() -> None:
+def test_more_than_the_limit_is_refused_and_says_so() -> None:
     check_content("memory", "x" * 40, 10)
     with pytest.raises(BlockTooLarge, match=r"at most 10 tokens; this would be 11") as refused:
         check_content("memory", "x" * 41, 10)
@@ -165,11 +165,11 @@ def test_a_limit_is_a_positive_number(limit: Any) -> None:
         ("日本 語", "日本-語"),
     ],
 )
-def test_a4_11_a_key_is_the_slug_of_the_title(title: str, key: str) -> None:
+def test_a_key_is_the_slug_of_the_title(title: str, key: str) -> None:
     assert entry_key("whatever", title) == key
 
 
-def test_a4_11_without_a_title_it_is_a_slug_of_the_content_with_a_hash() -> None:
+def test_without_a_title_it_is_a_slug_of_the_content_with_a_hash() -> None:
     # FNV-1a of "a" is 0xE40C292C by its definition; in base 36 that is 1r9wo7w.
     assert entry_key("a") == f"a-{base36(0xE40C292C)}"
     assert entry_key("Likes tea") != entry_key("Likes tea!")
@@ -186,19 +186,19 @@ def base36(value: int) -> str:
     return digits
 
 
-def test_a4_15_what_was_found_is_told_in_short() -> None:
+def test_what_was_found_is_told_in_short() -> None:
     assert found_text(None) == found_text([]) == found_text("") == "No results found."
     assert found_text([Entry(key="a", content="one"), Entry(key="b", content="two")]) == "[a]\none\n\n[b]\ntwo"
     assert found_text([Entry(key=str(number), content="x") for number in range(20)]).count("[") == 10
     assert found_text([Entry(key="a", content="x" * 30)], max_chars=10) == "[a]\nxxxxxxxxxx... [truncated 20 chars]"
 
 
-def test_a4_17_documents_are_listed_with_their_descriptions() -> None:
+def test_documents_are_listed_with_their_descriptions() -> None:
     assert key_list([Entry(key="a", content="", description="One"), Entry(key="b", content="")]) == "- a: One\n- b"
     assert key_list([]) is None
 
 
-def test_a4_01_the_order_of_the_calls_means_nothing() -> None:
+def test_the_order_of_the_calls_means_nothing() -> None:
     one = ContextSetup().with_cached_prompt().with_context("a").with_memory()
     other = ContextSetup().with_context("a").with_memory().with_cached_prompt()
     assert (one.blocks, one.caches_prompt) == (other.blocks, other.caches_prompt)
@@ -206,7 +206,7 @@ def test_a4_01_the_order_of_the_calls_means_nothing() -> None:
     assert isinstance(SessionSetup().with_context("a"), SessionSetup)
 
 
-def test_a4_09_a_label_stands_once() -> None:
+def test_a_label_stands_once() -> None:
     with pytest.raises(BlockExists, match="'a'"):
         ContextSetup().with_context("a").with_context("a")
 
@@ -221,7 +221,7 @@ def test_a4_09_a_label_stands_once() -> None:
         ("", "file", "", ""),
     ],
 )
-def test_a4_17_a_document_describes_itself(source: str, name: str, description: str, text: str) -> None:
+def test_a_document_describes_itself(source: str, name: str, description: str, text: str) -> None:
     document = read_document(source, name="file")
     assert (document.name, document.description, document.text) == (name, description, text)
 
@@ -244,7 +244,7 @@ def outputs(messages: list[dict[str, Any]]) -> list[str]:
     return [part["output"] for each in messages for part in each["parts"]]
 
 
-def test_d1_13_an_unloaded_document_is_a_note_where_models_read_and_the_original_stays() -> None:
+def test_an_unloaded_document_is_a_note_where_models_read_and_the_original_stays() -> None:
     history = [message(call("load_context", "tea")), message(call("unload_context", "tea", "Unloaded."))]
     kept = [message(call("load_context", "tea")), message(call("unload_context", "tea", "Unloaded."))]
     assert outputs(without_unloaded(history, [], set())) == ["[skill unloaded: tea]", "Unloaded."]
@@ -267,5 +267,5 @@ def test_d1_13_an_unloaded_document_is_a_note_where_models_read_and_the_original
         ([call("", "t", type="dynamic-tool", toolName="load_context")], [], set(), ["[skill unloaded: t]"]),
     ],
 )
-def test_a4_13_which_documents_are_read(history: Any, said: Any, loaded: set[str], read: list[str]) -> None:
+def test_which_documents_are_read(history: Any, said: Any, loaded: set[str], read: list[str]) -> None:
     assert outputs(without_unloaded([message(*history)], [message(*said)] if said else [], loaded)) == read

@@ -21,7 +21,7 @@ def called(tool: str, path: Any, *, state: str = "output-available", name: str =
     return {"id": "m", "role": "assistant", "parts": [part]}
 
 
-def test_b4_27_paths_that_were_read_and_paths_that_were_modified() -> None:
+def test_paths_that_were_read_and_paths_that_were_modified() -> None:
     messages = [
         called("read", "a.py"),
         called("write", "b.py"),
@@ -37,30 +37,30 @@ def test_b4_27_paths_that_were_read_and_paths_that_were_modified() -> None:
 
 
 @pytest.mark.parametrize("state", ["output-error", "output-denied", "input-available", "approval-requested", "odd"])
-def test_b4_27_calls_that_did_not_go_well_do_not_count(state: str) -> None:
+def test_calls_that_did_not_go_well_do_not_count(state: str) -> None:
     assert files_of([called("read", "a.py", state=state), called("write", "b.py", state=state)]) == FileLists()
 
 
 @pytest.mark.parametrize("given", [None, 5, ["a.py"], "", " \n ", {"path": "a.py"}])
-def test_b4_27_what_is_no_path_is_left_out(given: Any) -> None:
+def test_what_is_no_path_is_left_out(given: Any) -> None:
     assert files_of([called("read", given)]) == FileLists()
 
 
 @pytest.mark.parametrize("given", [None, "a.py", ["path"]])
-def test_b4_27_inputs_that_are_no_objects_are_left_out(given: Any) -> None:
+def test_inputs_that_are_no_objects_are_left_out(given: Any) -> None:
     message = called("read", "a.py")
     message["parts"][0]["input"] = given
     assert files_of([message, {"id": "n", "role": "assistant", "parts": ["text", None]}, {"id": "o"}]) == FileLists()
 
 
-def test_b4_27_what_was_modified_is_not_in_the_list_of_what_was_read() -> None:
+def test_what_was_modified_is_not_in_the_list_of_what_was_read() -> None:
     first = FileLists(read=("a.py", "b.py"), modified=("c.py",))
     assert first.then(FileLists(read=("c.py", "d.py"), modified=("a.py",))) == FileLists(
         read=("b.py", "d.py"), modified=("c.py", "a.py")
     )
 
 
-def test_b4_27_lists_are_sorted_and_come_back_as_they_are() -> None:
+def test_lists_are_sorted_and_come_back_as_they_are() -> None:
     text = with_lists("The summary.", FileLists(read=("b.py", "a b.py"), modified=("c.py",)))
     assert text == (
         "The summary.\n\n<read-files>\na b.py\nb.py\n</read-files>\n\n<modified-files>\nc.py\n</modified-files>"
@@ -69,7 +69,7 @@ def test_b4_27_lists_are_sorted_and_come_back_as_they_are() -> None:
     assert with_lists("Nothing.", FileLists()) == "Nothing."
 
 
-def test_b4_27_lists_of_several_summaries_are_put_together() -> None:
+def test_lists_of_several_summaries_are_put_together() -> None:
     one = with_lists("One.", FileLists(read=("a.py",)))
     two = with_lists("Two.", FileLists(read=("b.py",), modified=("c.py",)))
     text, files = split_lists(f"{one}\n\n{two}")
@@ -88,7 +88,7 @@ def test_b4_27_lists_of_several_summaries_are_put_together() -> None:
         ("  src/ü 文.py ", "src/ü 文.py"),
     ],
 )
-def test_b4_27_no_path_ends_a_tag_or_forges_a_line(path: str, expected: str) -> None:
+def test_no_path_ends_a_tag_or_forges_a_line(path: str, expected: str) -> None:
     assert clean_path(path) == expected
     text = with_lists("Summary.", files_of([called("write", path), called("read", "other.py")]))
     listed = [expected] if expected else []
@@ -96,7 +96,7 @@ def test_b4_27_no_path_ends_a_tag_or_forges_a_line(path: str, expected: str) -> 
     assert text.count("<") == (4 if expected else 2)
 
 
-def test_b4_27_a_tag_that_was_left_open_takes_no_text_along() -> None:
+def test_a_tag_that_was_left_open_takes_no_text_along() -> None:
     files = FileLists(read=("a.py",))
     written = "Begin <read-files> the rest </modified-files> of it."
     text, forged = split_lists(written)
@@ -104,7 +104,7 @@ def test_b4_27_a_tag_that_was_left_open_takes_no_text_along() -> None:
     assert split_lists(with_lists(written, files)) == ("Begin  the rest  of it.", files)
 
 
-def test_b4_27_lists_are_bounded_and_the_newest_stay() -> None:
+def test_lists_are_bounded_and_the_newest_stay() -> None:
     former = FileLists(read=tuple(f"old{n}" for n in range(MAX_PATHS)))
     both = former.then(FileLists(read=("new1", "old0", "new2")))
     assert len(both.read) == MAX_PATHS
@@ -114,7 +114,7 @@ def test_b4_27_lists_are_bounded_and_the_newest_stay() -> None:
     assert "old3" in both.read
 
 
-def test_b4_27_long_paths_are_bounded_by_what_they_take() -> None:
+def test_long_paths_are_bounded_by_what_they_take() -> None:
     paths = tuple(f"{n:02}".ljust(MAX_PATH_CHARS, "x") for n in range(30))
     kept = FileLists().then(FileLists(modified=paths)).modified
     assert kept == paths[-len(kept) :]

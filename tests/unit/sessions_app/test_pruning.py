@@ -37,7 +37,7 @@ def old(*parts: JSONObject) -> list[JSONObject]:
     return [user("u1"), assistant("a1", *parts), user("u2"), assistant("a2"), user("u3")]
 
 
-def test_b4_21_the_newest_outputs_stay_and_the_older_are_let_go() -> None:
+def test_the_newest_outputs_stay_and_the_older_are_let_go() -> None:
     path = [
         *[user("u1"), assistant("a1", output("c1", 30_000))],
         *[user("u2"), assistant("a2", output("c2", 30_000), output("c3", 30_000))],
@@ -49,43 +49,43 @@ def test_b4_21_the_newest_outputs_stay_and_the_older_are_let_go() -> None:
 
 
 @pytest.mark.parametrize(("second", "expected"), [(19_999, {}), (20_000, {}), (20_001, {"a1": ["c1"]})])
-def test_b4_21_too_little_is_not_worth_it(second: int, expected: JSONObject) -> None:
+def test_too_little_is_not_worth_it(second: int, expected: JSONObject) -> None:
     assert find_prunable(old(output("c1", second), output("c2", 40_000)), RULES) == expected
 
 
-def test_b4_21_the_budget_itself_stays() -> None:
+def test_the_budget_itself_stays() -> None:
     rules = Prune(minimum_tokens=0)
     assert find_prunable(old(output("c1", 20_000), output("c2", 20_000)), rules) == {}
     assert find_prunable(old(output("c1", 20_001), output("c2", 20_000)), rules) == {"a1": ["c1"]}
 
 
-def test_b4_21_the_last_two_exchanges_are_untouched() -> None:
+def test_the_last_two_exchanges_are_untouched() -> None:
     outputs = [output(f"c{n}", 30_000) for n in range(3)]
     path = [user("u1"), assistant("a1"), user("u2"), assistant("a2", *outputs), user("u3"), assistant("a3", *outputs)]
     assert find_prunable(path, RULES) == {}
     assert find_prunable([*path, user("u4")], RULES) == {"a2": ["c1", "c0"]}
 
 
-def test_b4_21_the_walk_ends_at_a_summary() -> None:
+def test_the_walk_ends_at_a_summary() -> None:
     path = old(*[output(f"c{n}", 30_000) for n in range(3)])
     summary = summary_message(Overlay(id="x", first_id="u0", last_id="a0", summary="so far"))
     assert find_prunable([*path[:2], summary, *path[2:]], RULES) == {}
 
 
-def test_b4_22_the_walk_ends_at_what_is_pruned_already() -> None:
+def test_the_walk_ends_at_what_is_pruned_already() -> None:
     outputs = [output(f"c{n}", 30_000) for n in range(4)]
     path = [user("u0"), assistant("a0", *outputs), *old({**outputs[0], "pruned": True}, outputs[1], outputs[2])]
     assert find_prunable(path, RULES) == {"a1": ["c1"]}
 
 
-def test_b4_23_outputs_of_protected_tools_stay() -> None:
+def test_outputs_of_protected_tools_stay() -> None:
     path = old(output("c1", 90_000, tool="skill"), output("c2", 90_000, tool="load_context"), output("c3", 30_000))
     assert find_prunable(path, RULES) == {}
     own = Prune(protected_tools=frozenset({"grep"}))
     assert find_prunable(path, own) == {"a1": ["c2", "c1"]}
 
 
-def test_b4_21_failed_and_waiting_calls_do_not_count() -> None:
+def test_failed_and_waiting_calls_do_not_count() -> None:
     states = ("output-error", "input-available", "output-denied")
     path = old(*[output(f"c{n}", 90_000, state=state) for n, state in enumerate(states)])
     assert find_prunable(path, RULES) == {}
@@ -113,7 +113,7 @@ def outputs_of(messages: list[JSONObject]) -> list[JSONValue]:
     return [part["output"] for message in messages for part in message["parts"] if "output" in part]
 
 
-def test_b4_21_models_read_a_line_in_its_place() -> None:
+def test_models_read_a_line_in_its_place() -> None:
     path = old(output("c1", 1), output("c2", 1))
     read = as_sent([stored(message, "c1") for message in path], "s")
     assert outputs_of(read) == [CLEARED_TEXT, "xxxx"]
@@ -121,11 +121,11 @@ def test_b4_21_models_read_a_line_in_its_place() -> None:
     assert [message["id"] for message in read] == ["u1", "a1", "u2", "a2", "u3"]
 
 
-def test_b4_21_what_was_pruned_on_a_longer_path_is_whole_where_it_is_new() -> None:
+def test_what_was_pruned_on_a_longer_path_is_whole_where_it_is_new() -> None:
     path = old(output("c1", 1))
     assert outputs_of(as_sent([stored(message, "c1") for message in path[:3]], "s")) == ["xxxx"]
 
 
-def test_b4_21_what_the_origin_pruned_is_whole_in_a_fork() -> None:
+def test_what_the_origin_pruned_is_whole_in_a_fork() -> None:
     path = old(output("c1", 1))
     assert outputs_of(as_sent([stored(message, "c1", session_id="origin") for message in path], "s")) == ["xxxx"]

@@ -16,28 +16,28 @@ TOOL = {"type": "tool-read", "toolCallId": "c1", "state": "output-available", "i
     ("text", "expected"),
     [("", 0), ("a", 2), ("x" * 40, 10), ("x" * 41, 11), ("a b c d e f g h i j", 13), ("😀" * 40, 20)],
 )
-def test_a4_23_estimate_takes_the_larger_of_characters_and_words(text: str, expected: int) -> None:
+def test_estimate_takes_the_larger_of_characters_and_words(text: str, expected: int) -> None:
     assert tokens.estimate_text(text) == expected
 
 
 @pytest.mark.parametrize(("length", "expected"), [(0, 0), (1, 0), (2, 1), (3, 1), (6, 2), (10, 3), (11, 3)])
-def test_b4_1_length_over_four_rounds_halves_up(length: int, expected: int) -> None:
+def test_length_over_four_rounds_halves_up(length: int, expected: int) -> None:
     assert tokens.length_over_four("x" * length) == expected
 
 
-def test_b4_1_an_emoji_counts_two_units() -> None:
+def test_an_emoji_counts_two_units() -> None:
     assert tokens.length_over_four("hello world") == 3
     assert tokens.length_over_four("😀") == 1
 
 
-def test_a4_23_messages_count_text_reasoning_tool_input_and_output() -> None:
+def test_messages_count_text_reasoning_tool_input_and_output() -> None:
     parts = [{"type": "text", "text": "x" * 40}, {"type": "reasoning", "text": "x" * 80}, TOOL, {"type": "step-start"}]
     message = {"id": "m", "role": "assistant", "parts": parts}
     assert tokens.estimate_message(message) == 4 + 10 + 20 + 2 + 10
     assert tokens.estimate_messages([message, message], system_prompt="x" * 400) == 100 + 2 * 46
 
 
-def test_a4_23_a_counter_that_gives_no_number_counts_nothing() -> None:
+def test_a_counter_that_gives_no_number_counts_nothing() -> None:
     assert tokens.count_tokens("text", lambda text: float("nan")) == 0  # type: ignore[arg-type,return-value] # on purpose
     assert tokens.count_tokens("text", lambda text: float("inf")) == 0  # type: ignore[arg-type,return-value] # on purpose
     assert tokens.count_tokens("text", lambda text: -5) == 0

@@ -28,7 +28,7 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return heard
 
 
-def test_b4_19_a_wish_waits_in_the_lane(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_a_wish_waits_in_the_lane(as_alice: ApiClient, conversation: AgentInstance) -> None:
     path = f"/instances/{conversation.id}/compact"
     reply = as_alice.send("POST", path, {"instructions": "Keep the names."})
     assert reply.status_code == 202

@@ -58,7 +58,7 @@ def test_a_block_is_edited_and_forgotten(as_alice: ApiClient, url: str) -> None:
     ]
 
 
-def test_b5_05_what_a_person_changes_in_a_session_is_told_of_it(
+def test_what_a_person_changes_in_a_session_is_told_of_it(
     as_alice: ApiClient,
     alice: User,
     url: str,

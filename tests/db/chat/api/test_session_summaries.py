@@ -42,11 +42,11 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return heard
 
 
-def test_b5_05_nobody_has_written_one(as_alice: ApiClient, path: str) -> None:
+def test_nobody_has_written_one(as_alice: ApiClient, path: str) -> None:
     assert as_alice.get(path).json() == NOTHING
 
 
-def test_b5_05_own_words_are_kept_and_pages_are_told(
+def test_own_words_are_kept_and_pages_are_told(
     as_alice: ApiClient, path: str, alice: User, conversation: AgentInstance, rung: list[Any]
 ) -> None:
     reply = as_alice.send("PUT", path, {"text": "About tea."})
@@ -68,7 +68,7 @@ def test_b5_05_own_words_are_kept_and_pages_are_told(
     "body",
     [{}, {"text": ""}, {"text": " "}, {"text": "\0"}, {"text": "x" * (MAX_CHARS + 1)}, {"text": "a", "b": 1}, []],
 )
-def test_b5_05_what_is_wrong_is_refused_and_changes_nothing(as_alice: ApiClient, path: str, body: Any) -> None:
+def test_what_is_wrong_is_refused_and_changes_nothing(as_alice: ApiClient, path: str, body: Any) -> None:
     reply = as_alice.send("PUT", path, body)
     assert reply.status_code == 422
     if len(str(body)) > MAX_CHARS:
@@ -76,7 +76,7 @@ def test_b5_05_what_is_wrong_is_refused_and_changes_nothing(as_alice: ApiClient,
     assert not SessionSummary.objects.exists()
 
 
-def test_b5_05_one_is_asked_for(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
+def test_one_is_asked_for(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
     reply = as_alice.send("POST", path)
     assert reply.status_code == 202
     fiber = Fiber.objects.get(pk=reply.json()["id"])
@@ -85,7 +85,7 @@ def test_b5_05_one_is_asked_for(as_alice: ApiClient, path: str, conversation: Ag
     assert as_alice.send("POST", path).json() == reply.json()
 
 
-def test_b5_05_what_it_has_changed(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
+def test_what_it_has_changed(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
     store.write_text(Holder(session_id=conversation.session_id), "notes", lambda _: "tea\ncake")
     told = as_alice.get(path).json()
     assert (told["additions"], told["deletions"]) == (2, 0)
@@ -103,7 +103,7 @@ def test_b5_05_what_it_has_changed(as_alice: ApiClient, path: str, conversation:
     ]
 
 
-def test_b5_05_memory_changed_through_a_session_is_told_of_it(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_memory_changed_through_a_session_is_told_of_it(as_alice: ApiClient, conversation: AgentInstance) -> None:
     reply = as_alice.send("PUT", "/memory/memory", {"content": "elsewhere"})
     assert reply.status_code in {200, 204}
     assert as_alice.get(f"/sessions/{conversation.session_id}/summary").json()["documents"] == []

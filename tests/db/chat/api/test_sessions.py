@@ -163,9 +163,7 @@ def test_files_outlive_the_conversation_that_was_forked(
 TEXT = {"parts": [{"type": "text", "text": "better"}]}
 
 
-def test_u2_15_an_edited_answer_is_a_sibling_and_hides_nothing(
-    as_alice: ApiClient, conversation: AgentInstance
-) -> None:
+def test_an_edited_answer_is_a_sibling_and_hides_nothing(as_alice: ApiClient, conversation: AgentInstance) -> None:
     say(conversation, "q2", "a2")
     reply = as_alice.send("POST", f"/instances/{conversation.id}/messages/a1/edit", TEXT)
     assert (reply.status_code, reply.json()["leaf_id"]) == (201, "a2")
@@ -175,9 +173,7 @@ def test_u2_15_an_edited_answer_is_a_sibling_and_hides_nothing(
     assert (items[1]["sibling_ids"], items[1]["position"], items[1]["parent_id"]) == (["a1", new_id], 0, "q1")
 
 
-def test_u2_15_continue_from_here_goes_on_from_the_edited_answer(
-    as_alice: ApiClient, conversation: AgentInstance
-) -> None:
+def test_continue_from_here_goes_on_from_the_edited_answer(as_alice: ApiClient, conversation: AgentInstance) -> None:
     say(conversation, "q2", "a2")
     path = f"/instances/{conversation.id}"
     edited = as_alice.send("POST", f"{path}/messages/a1/edit", TEXT | {"continue_from_here": True}).json()
@@ -312,7 +308,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_u2_18_queries_are_as_many_at_10_as_at_2_000_messages(
+def test_queries_are_as_many_at_10_as_at_2_000_messages(
     as_alice: ApiClient, alice: User, make_instance: Make, name: str, django_assert_max_num_queries: Any
 ) -> None:
     limit, method, path, body = OPERATIONS[name]
@@ -327,7 +323,7 @@ def test_u2_18_queries_are_as_many_at_10_as_at_2_000_messages(
     assert counts[0] == counts[1]
 
 
-def test_u2_18_what_a_model_reads_costs_the_same_queries(
+def test_what_a_model_reads_costs_the_same_queries(
     alice: User, make_instance: Make, django_assert_max_num_queries: Any
 ) -> None:
     """Of a path, of a summarised one, and of a fork of that."""
@@ -343,7 +339,7 @@ def test_u2_18_what_a_model_reads_costs_the_same_queries(
     assert len(set(counts)) == 1
 
 
-def test_u2_13_every_message_says_where_it_stands(as_alice: ApiClient, long: AgentInstance) -> None:
+def test_every_message_says_where_it_stands(as_alice: ApiClient, long: AgentInstance) -> None:
     items = as_alice.get(f"/instances/{long.id}/messages").json()["items"]
     assert (items[-1]["parent_id"], items[-1]["sibling_ids"], items[-1]["position"]) == ("m298", ["m299", "other"], 0)
     as_alice.send("PUT", f"/instances/{long.id}/leaf", {"message_id": "other"})

@@ -66,7 +66,7 @@ def test_a_configuration_is_private_unless_the_class_says_so(
     assert as_alice.get(f"/instances/{gone.id}/config").status_code == 404
 
 
-def test_b5_03_usage_with_sub_agents(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_usage_with_sub_agents(as_alice: ApiClient, conversation: AgentInstance) -> None:
     child = ensure_instance(key_of(conversation).below("assistant", "child"))
     for instance, cost in ((conversation, "0.1"), (child, "0.25")):
         assert instance.session_id is not None
@@ -83,7 +83,7 @@ def test_turns_tell_their_cost(as_alice: ApiClient, conversation: AgentInstance)
     assert as_alice.get(f"/turns/{turn.id}").json()["cost"] == "0.0123"
 
 
-def test_b5_06_a_budget_is_set_and_lifted(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_a_budget_is_set_and_lifted(as_alice: ApiClient, conversation: AgentInstance) -> None:
     path = f"/sessions/{conversation.session_id}/budget"
     assert as_alice.get(path).json() == {"cost": "0", "max_cost": None}
     assert as_alice.send("PUT", path, {"max_cost": "1.5"}).json()["max_cost"] == "1.5"
@@ -97,7 +97,7 @@ def test_a_budget_is_an_amount(as_alice: ApiClient, conversation: AgentInstance,
     assert as_alice.get(path).json()["max_cost"] is None
 
 
-def test_b5_04_a_title_may_be_said_to_be_provisional(as_alice: ApiClient) -> None:
+def test_a_title_may_be_said_to_be_provisional(as_alice: ApiClient) -> None:
     made = as_alice.send(
         "POST", "/instances", {"agent": "assistant", "name": "a", "title": "First words", "title_is_provisional": True}
     ).json()

@@ -66,7 +66,7 @@ async def ask(room: Room, instructions: str = "") -> str:
     return await db(lambda: request_compaction(instance, instructions=instructions, user_id=room.key.owner_id))
 
 
-async def test_c6_21_threshold(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+async def test_a_session_beyond_its_threshold_is_compacted(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
     room = make_room("own-compaction")
     await room.say("say: a rather long answer, of more than ten tokens in all")
     [made] = await stored(room)
@@ -81,7 +81,7 @@ async def test_c6_21_threshold(make_room: MakeRoom, rung: list[dict[str, Any]]) 
     assert rung[0]["group"] == group_of(room.key)
 
 
-async def test_a4_19_after_a_turn_clients_are_told_how_full_the_session_is(make_room: MakeRoom) -> None:
+async def test_after_a_turn_clients_are_told_how_full_the_session_is(make_room: MakeRoom) -> None:
     room = make_room("high-threshold")
     listening = await listen(room.key)
     told = []
@@ -126,14 +126,14 @@ async def test_a_compaction_that_was_asked_for_counts_like_a_message(make_room: 
 
 
 @pytest.mark.parametrize("agent", ["high-threshold", "no-threshold", "plain"])
-async def test_c6_21_below_or_without_a_threshold_nothing_runs(make_room: MakeRoom, agent: str) -> None:
+async def test_below_or_without_a_threshold_nothing_runs(make_room: MakeRoom, agent: str) -> None:
     room = make_room(agent)
     await room.say("say: a rather long answer, of more than ten tokens in all")
     assert await stored(room) == []
     assert not await db(Fiber.objects.filter(name=COMPACT_FIBER).exists)
 
 
-async def test_c6_21_switched_off_in_the_session(make_room: MakeRoom) -> None:
+async def test_switched_off_in_the_session(make_room: MakeRoom) -> None:
     room = make_room("own-compaction")
     SUMMARIES["next"] = RuntimeError("not yet")
     await room.say("say: a rather long answer, of more than ten tokens in all")
@@ -144,9 +144,7 @@ async def test_c6_21_switched_off_in_the_session(make_room: MakeRoom) -> None:
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("no summary today"), "", 7])
-async def test_c6_22_compaction_failure_is_not_fatal(
-    make_room: MakeRoom, rung: list[dict[str, Any]], failure: Any
-) -> None:
+async def test_compaction_failure_is_not_fatal(make_room: MakeRoom, rung: list[dict[str, Any]], failure: Any) -> None:
     """A22: the turn is stored, the handler is told, and what the handler raises harms nobody."""
     room = make_room("own-compaction")
     SUMMARIES["next"] = failure
@@ -162,7 +160,7 @@ async def test_c6_22_compaction_failure_is_not_fatal(
     assert len(await stored(room)) == 1
 
 
-async def test_a4_29_by_hand_it_comes_after_the_turns_that_wait(make_room: MakeRoom) -> None:
+async def test_by_hand_it_comes_after_the_turns_that_wait(make_room: MakeRoom) -> None:
     room = make_room("by-model")
     for number in range(3):
         await room.say(f"say: answer {number}")
@@ -191,7 +189,7 @@ async def test_a4_29_by_hand_it_comes_after_the_turns_that_wait(make_room: MakeR
     assert (await db(lambda: Compaction.objects.get().created_by_id)) == room.key.owner_id
 
 
-async def test_a4_29_what_models_are_sent_is_what_is_read(make_room: MakeRoom) -> None:
+async def test_what_models_are_sent_is_what_is_read(make_room: MakeRoom) -> None:
     room = make_room("by-model")
     for number in range(4):
         await room.say(f"say: answer {number}")
@@ -210,7 +208,7 @@ async def test_a4_29_what_models_are_sent_is_what_is_read(make_room: MakeRoom) -
     assert any("answer 2" in str(message["content"]) for message in room.model.requests[-1]["messages"])
 
 
-async def test_a4_29_a_failure_by_hand_is_told(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+async def test_a_failure_by_hand_is_told(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
     room = make_room("no-threshold")
     await room.say("say: one")
     SUMMARIES["next"] = ""
@@ -221,7 +219,7 @@ async def test_a4_29_a_failure_by_hand_is_told(make_room: MakeRoom, rung: list[d
     assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == ["The summary came back empty."]
 
 
-async def test_a4_29_with_nothing_to_do_nothing_is_stored(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+async def test_with_nothing_to_do_nothing_is_stored(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
     room = make_room("by-model")
     await room.say("say: one")
     await ask(room)
@@ -317,7 +315,7 @@ async def test_what_a_failed_summary_took_is_counted_too(
     assert (after.input_tokens - before.input_tokens, after.cost - before.cost) == (1000, Decimal("0.0012"))
 
 
-async def test_b5_06_no_summary_beyond_the_budget(
+async def test_no_summary_beyond_the_budget(
     make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
 ) -> None:
     model = ScriptedModel("say: never", name="scripted/small")
@@ -333,7 +331,7 @@ async def test_b5_06_no_summary_beyond_the_budget(
     assert "has reached its budget" in told
 
 
-async def test_b4_07_a_call_in_a_summary_is_not_run(
+async def test_a_call_in_a_summary_is_not_run(
     make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
 ) -> None:
     model = ScriptedModel('call tool add {"a": 1, "b": 2}', name="scripted/small")
@@ -348,9 +346,7 @@ async def test_b4_07_a_call_in_a_summary_is_not_run(
     assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == ["The summary came back empty."]
 
 
-async def test_b4_09_after_a_failed_summary_everything_is_sent(
-    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_after_a_failed_summary_everything_is_sent(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("say: half\nerror 400", name="scripted/small"))
     room = make_room("by-model")
     for number in range(4):

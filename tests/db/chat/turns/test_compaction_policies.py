@@ -78,7 +78,7 @@ async def full_turn(room: Room, usage: tuple[int, int], context: int = 20_000) -
 
 
 @pytest.mark.parametrize(("context", "expected"), [(13_000, 1), (16_000, 0)])
-async def test_b4_25_an_estimate_beyond_the_buffer_makes_room(
+async def test_an_estimate_beyond_the_buffer_makes_room(
     make_room: MakeRoom, settings: Any, context: int, expected: int
 ) -> None:
     settings.THINK_OVERFLOW_FORMULA, settings.THINK_RESERVED_TOKENS = "v3", 2_000
@@ -93,13 +93,13 @@ async def test_b4_25_an_estimate_beyond_the_buffer_makes_room(
     assert "assistant 4 " in sent
 
 
-async def test_b4_25_what_a_step_took_makes_no_room(make_room: MakeRoom, settings: Any) -> None:
+async def test_what_a_step_took_makes_no_room(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_RESERVED_TOKENS = 2_000
     assert await compactions(await full_turn(make_room("estimating"), (19_900, 10))) == 0
 
 
 @pytest.mark.parametrize(("output", "expected"), [(8_000, 4_096), (1_000, 1_000)])
-async def test_b4_25_a_summary_has_at_most_4096_tokens_or_what_the_model_can_answer(
+async def test_a_summary_has_at_most_4096_tokens_or_what_the_model_can_answer(
     make_room: MakeRoom, settings: Any, output: int, expected: int
 ) -> None:
     settings.THINK_RESERVED_TOKENS = 1_000
@@ -123,7 +123,7 @@ async def test_the_presets_of_before_bound_no_summary(make_room: MakeRoom, setti
 
 
 @pytest.mark.parametrize(("usage", "expected"), [((18_000, 1_900), 0), ((18_001, 0), 1)])
-async def test_b4_26_nine_tenths_of_the_window_by_input_alone(
+async def test_nine_tenths_of_the_window_by_input_alone(
     make_room: MakeRoom, usage: tuple[int, int], expected: int
 ) -> None:
     room = make_room("turnwise")
@@ -131,7 +131,7 @@ async def test_b4_26_nine_tenths_of_the_window_by_input_alone(
     assert [request["max_tokens"] for request in summaries(room)] == [1_000] * expected  # all that the model can
 
 
-async def test_b4_26_the_last_two_turns_stay(make_room: MakeRoom) -> None:
+async def test_the_last_two_turns_stay(make_room: MakeRoom) -> None:
     room = make_room("turnwise")
     await full_turn(room, (19_000, 0))
     sent = dump(room.model.requests[-1])
@@ -140,7 +140,7 @@ async def test_b4_26_the_last_two_turns_stay(make_room: MakeRoom) -> None:
     assert "assistant 4 " not in sent
 
 
-async def test_b4_26_a_few_messages_after_a_summary_wait(make_room: MakeRoom) -> None:
+async def test_a_few_messages_after_a_summary_wait(make_room: MakeRoom) -> None:
     room = make_room("patient")
     session = await full_turn(room, (19_000, 0))
     found = [await compactions(session)]
@@ -152,7 +152,7 @@ async def test_b4_26_a_few_messages_after_a_summary_wait(make_room: MakeRoom) ->
 
 
 @pytest.mark.parametrize(("usage", "expected"), [((17_990, 10), 0), ((17_990, 11), 1)])
-async def test_b4_27_everything_beyond_the_reserve(
+async def test_everything_beyond_the_reserve(
     make_room: MakeRoom, settings: Any, usage: tuple[int, int], expected: int
 ) -> None:
     settings.THINK_RESERVED_TOKENS = 2_000
@@ -169,7 +169,7 @@ def tool_message(number: int, tool: str, path: str) -> JSONObject:
     return {"id": f"assistant{number}", "role": "assistant", "parts": [said, part | {"output": "done " * 200}]}
 
 
-async def test_b4_27_summaries_list_files_and_carry_the_lists_on(make_room: MakeRoom) -> None:
+async def test_summaries_list_files_and_carry_the_lists_on(make_room: MakeRoom) -> None:
     room = make_room("listing")
     tools = [("read", "a.py"), ("read", "b.py"), ("edit", "c.py"), ("write", "b.py"), ("read", "d.py"), ("grep", "e")]
     messages = [m for n, tool in enumerate(tools) for m in (text("user", n), tool_message(n, *tool))]
@@ -190,7 +190,7 @@ async def test_b4_27_summaries_list_files_and_carry_the_lists_on(make_room: Make
 
 
 @pytest.mark.parametrize("formula", list(PRESETS))
-async def test_b4_15_what_was_refused_becomes_shorter_under_every_preset(
+async def test_what_was_refused_becomes_shorter_under_every_preset(
     make_room: MakeRoom, settings: Any, formula: str
 ) -> None:
     settings.THINK_OVERFLOW_FORMULA = formula
@@ -202,7 +202,7 @@ async def test_b4_15_what_was_refused_becomes_shorter_under_every_preset(
     assert (await room.texts())[-1] == ("assistant", "fits")
 
 
-async def test_b4_26_where_turns_leave_nothing_the_last_messages_alone_stay(make_room: MakeRoom) -> None:
+async def test_where_turns_leave_nothing_the_last_messages_alone_stay(make_room: MakeRoom) -> None:
     room = make_room("turnwise")
     session = await talked(room, text("user", 0), *[text("assistant", n) for n in range(11)])
     assert status_of(await room.say(OVERFLOWS)) == "completed"
@@ -231,7 +231,7 @@ async def asked_by_hand(room: Room, session: Session) -> str:
     return fiber_id
 
 
-async def test_b4_25_by_hand_the_policy_counts_as_well(make_room: MakeRoom) -> None:
+async def test_by_hand_the_policy_counts_as_well(make_room: MakeRoom) -> None:
     room = make_room("estimating")
     session = await talked(room)
     await asked_by_hand(room, session)
@@ -277,7 +277,7 @@ async def test_the_class_comes_before_the_site(make_room: MakeRoom) -> None:
     assert "at most 1000 tokens" in dump(summaries(room)[0])  # all that the model can, of 2,000
 
 
-async def test_b4_18_sections_are_those_of_the_policy_or_of_the_site(make_room: MakeRoom, settings: Any) -> None:
+async def test_sections_are_those_of_the_policy_or_of_the_site(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_RESERVED_TOKENS = 1_000
     room = make_room("estimating")
     await talked(room)

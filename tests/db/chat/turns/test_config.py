@@ -21,7 +21,7 @@ from .conftest import MakeRoom, status_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-async def test_a1_21_none_before_it_was_set_and_replaced_as_a_whole(make_room: MakeRoom) -> None:
+async def test_none_before_it_was_set_and_replaced_as_a_whole(make_room: MakeRoom) -> None:
     agent = make_agent(make_room("configured").key)
     assert await agent.get_config() is None
     await agent.configure({"a": 1})
@@ -31,7 +31,7 @@ async def test_a1_21_none_before_it_was_set_and_replaced_as_a_whole(make_room: M
     assert await agent.get_config() is None
 
 
-async def test_a1_21_typed_by_a_class(make_room: MakeRoom) -> None:
+async def test_typed_by_a_class(make_room: MakeRoom) -> None:
     agent = make_agent(make_room("typed").key)
     assert await agent.get_config() is None
     await agent.configure({"colour": "red"})
@@ -40,7 +40,7 @@ async def test_a1_21_typed_by_a_class(make_room: MakeRoom) -> None:
     assert await agent.get_config() == Tone(colour="blue", level=3)
 
 
-async def test_c6_26_a_typed_config_inside_configure_session(make_room: MakeRoom) -> None:
+async def test_a_typed_config_inside_configure_session(make_room: MakeRoom) -> None:
     room = make_room("typed")
     assert status_of(await room.say("say: one")) == "completed"
     await make_agent(room.key).configure({"colour": "red"})
@@ -61,9 +61,7 @@ async def test_c6_26_a_typed_config_inside_configure_session(make_room: MakeRoom
         ({"colour": object()}, "must be JSON"),
     ],
 )
-async def test_a1_21_a_refusal_says_what_was_expected_and_changes_nothing(
-    make_room: MakeRoom, value: Any, said: str
-) -> None:
+async def test_a_refusal_says_what_was_expected_and_changes_nothing(make_room: MakeRoom, value: Any, said: str) -> None:
     agent = make_agent(make_room("typed").key)
     await agent.configure({"colour": "red"})
     with pytest.raises(ConfigInvalid) as refused:
@@ -74,14 +72,14 @@ async def test_a1_21_a_refusal_says_what_was_expected_and_changes_nothing(
 
 
 @pytest.mark.parametrize("value", [object(), float("inf"), {"a": {1, 2}}, {"a": "x" * 300_000}])
-async def test_a1_21_what_is_no_json_or_too_large_is_refused(make_room: MakeRoom, value: Any) -> None:
+async def test_what_is_no_json_or_too_large_is_refused(make_room: MakeRoom, value: Any) -> None:
     agent = make_agent(make_room("configured").key)
     with pytest.raises(ConfigInvalid):
         await agent.configure(value)
     assert await db(AgentInstance.objects.count) == 0
 
 
-async def test_a1_21_a_caller_may_spoil_its_copy(make_room: MakeRoom) -> None:
+async def test_a_caller_may_spoil_its_copy(make_room: MakeRoom) -> None:
     agent = make_agent(make_room("configured").key)
     await agent.configure({"list": [1]})
     for _ in range(3):
@@ -90,7 +88,7 @@ async def test_a1_21_a_caller_may_spoil_its_copy(make_room: MakeRoom) -> None:
         found["list"].append(2)
 
 
-async def test_a1_21_a_parent_sets_its_sub_agents(make_room: MakeRoom) -> None:
+async def test_a_parent_sets_its_sub_agents(make_room: MakeRoom) -> None:
     room = make_room("plain")
     child = AgentHandle(room.key).sub_agent("typed", "child")
     await child.configure({"colour": "green"})
@@ -100,7 +98,7 @@ async def test_a1_21_a_parent_sets_its_sub_agents(make_room: MakeRoom) -> None:
     assert await child.get_config() == Tone(colour="green")
 
 
-def test_a1_21_read_once_and_seen_when_another_process_changes_it(make_room: MakeRoom) -> None:
+def test_read_once_and_seen_when_another_process_changes_it(make_room: MakeRoom) -> None:
     key = make_room("typed").key
     save_config(key, {"colour": "red"})
     load_config(key)
@@ -118,7 +116,7 @@ def test_a1_21_read_once_and_seen_when_another_process_changes_it(make_room: Mak
     assert load_config(key) == Tone(colour="blue")
 
 
-def test_a1_21_what_was_rolled_back_is_not_remembered(make_room: MakeRoom) -> None:
+def test_what_was_rolled_back_is_not_remembered(make_room: MakeRoom) -> None:
     key = make_room("typed").key
     save_config(key, {"colour": "red"})
     with transaction.atomic():
@@ -129,7 +127,7 @@ def test_a1_21_what_was_rolled_back_is_not_remembered(make_room: MakeRoom) -> No
     assert load_config(key) == Tone(colour="blue")
 
 
-def test_a1_21_only_over_what_was_read(make_room: MakeRoom) -> None:
+def test_only_over_what_was_read(make_room: MakeRoom) -> None:
     key = make_room("typed").key
     version = save_config(key, {"colour": "red"})
     assert save_config(key, {"colour": "blue"}, version=version) == version + 1
@@ -138,7 +136,7 @@ def test_a1_21_only_over_what_was_read(make_room: MakeRoom) -> None:
     assert load_config(key) == Tone(colour="blue")
 
 
-def test_a1_21_what_is_stored_may_no_longer_fit_its_class(make_room: MakeRoom) -> None:
+def test_what_is_stored_may_no_longer_fit_its_class(make_room: MakeRoom) -> None:
     key = make_room("typed").key
     save_config(key, {"colour": "red"})
     AgentInstance.objects.update(config={"old": 1}, config_version=7)

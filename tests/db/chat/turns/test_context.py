@@ -161,9 +161,7 @@ async def test_tool_merge_order(make_room: MakeRoom, monkeypatch: pytest.MonkeyP
         (lambda session: session.with_session_search(), {"session_search"}),
     ],
 )
-async def test_a4_11_which_tools_there_are_follows_from_the_blocks(
-    make_room: MakeRoom, make: Any, names: set[str]
-) -> None:
+async def test_which_tools_there_are_follows_from_the_blocks(make_room: MakeRoom, make: Any, names: set[str]) -> None:
     room = make_room("flexible")
     declare(make)
     await room.say("say: hi")
@@ -175,7 +173,7 @@ async def test_a4_11_which_tools_there_are_follows_from_the_blocks(
 # The tools
 
 
-async def test_a4_11_set_context(make_room: MakeRoom) -> None:
+async def test_the_model_writes_a_context_block(make_room: MakeRoom) -> None:
     room = make_room("flexible")
     declare(
         lambda session: (
@@ -203,7 +201,7 @@ async def test_a4_11_set_context(make_room: MakeRoom) -> None:
     assert await db(lambda: set(ContextChange.objects.values_list("via"))) == {("model",)}
 
 
-async def test_a4_11_set_context_of_an_entry(make_room: MakeRoom) -> None:
+async def test_set_context_of_an_entry(make_room: MakeRoom) -> None:
     room = make_room("flexible")
     declare(lambda session: session.with_context("facts", provider=StoredSearch()))
     titled = {"title": "How to brew tea", "description": "Tea"}
@@ -218,7 +216,7 @@ async def test_a4_11_set_context_of_an_entry(make_room: MakeRoom) -> None:
     assert "metadata" in given
 
 
-async def test_a4_12_to_a4_15_load_unload_and_search(make_room: MakeRoom) -> None:
+async def test_to_a4_15_load_unload_and_search(make_room: MakeRoom) -> None:
     room = make_room("flexible")
     declare(lambda s: s.with_context("skills", provider=StoredSkills()).with_context("facts", provider=StoredSearch()))
     context = room.handle.context
@@ -233,7 +231,7 @@ async def test_a4_12_to_a4_15_load_unload_and_search(make_room: MakeRoom) -> Non
     assert await answers(room, calls("unload_context", label="skills", key="tea")) == ['Unloaded "tea" from skills.']
 
 
-async def test_a4_13_and_d1_13_unloading_replaces_what_models_read_and_not_what_is_stored(make_room: MakeRoom) -> None:
+async def test_and_d1_13_unloading_replaces_what_models_read_and_not_what_is_stored(make_room: MakeRoom) -> None:
     room = make_room("flexible")
     declare(lambda session: session.with_context("skills", provider=StoredSkills()))
     await room.handle.context.set_entry("skills", "# Tea\nPour.", key="tea")
@@ -253,7 +251,7 @@ async def test_a4_13_and_d1_13_unloading_replaces_what_models_read_and_not_what_
     assert read_by_model(room.model.requests[-1])[-1] == "# Tea\nPour."
 
 
-async def test_a3_26_session_search(make_room: MakeRoom) -> None:
+async def test_the_model_searches_the_session(make_room: MakeRoom) -> None:
     declare(lambda session: session.with_session_search())
     await make_room("flexible", "first").say("say: Green tea is good.")
     room = make_room("flexible", "second")
@@ -265,7 +263,7 @@ async def test_a3_26_session_search(make_room: MakeRoom) -> None:
 # Memory and prompts
 
 
-async def test_u2_38_memory_of_a_person_spans_conversations(make_room: MakeRoom) -> None:
+async def test_memory_of_a_person_spans_conversations(make_room: MakeRoom) -> None:
     declare(lambda session: session.with_memory())
     await answers(make_room("flexible", "first"), calls("set_context", label="memory", content="Likes tea."))
     second = make_room("flexible", "second")
@@ -273,7 +271,7 @@ async def test_u2_38_memory_of_a_person_spans_conversations(make_room: MakeRoom)
     assert "Likes tea." in system_of(second.model.requests[-1])
 
 
-async def test_u2_33_the_system_prompt_does_not_grow_from_turn_to_turn(make_room: MakeRoom) -> None:
+async def test_the_system_prompt_does_not_grow_from_turn_to_turn(make_room: MakeRoom) -> None:
     room = make_room("flexible")
     declare(
         lambda s: s.with_memory().with_context("skills", provider=StoredSkills()).with_context("soul", provider="Kind.")
@@ -289,7 +287,7 @@ async def test_u2_33_the_system_prompt_does_not_grow_from_turn_to_turn(make_room
     assert len({system_of(request) for request in room.model.requests}) == 1
 
 
-async def test_a4_08_clearing_a_conversation_renders_its_prompt_anew(make_room: MakeRoom) -> None:
+async def test_clearing_a_conversation_renders_its_prompt_anew(make_room: MakeRoom) -> None:
     room = make_room("flexible")
     declare(lambda session: session.with_context("memory").with_cached_prompt())
     await answers(room, calls("set_context", label="memory", content="Likes tea."))
@@ -374,7 +372,7 @@ async def test_the_errors_of_verbs_are_the_blocks_own(make_room: MakeRoom) -> No
     assert await context.system_prompt() != ""
 
 
-async def test_b5_05_what_the_model_wrote_into_the_memory_of_a_person_is_told_of_its_session(
+async def test_what_the_model_wrote_into_the_memory_of_a_person_is_told_of_its_session(
     make_room: MakeRoom,
 ) -> None:
     room = make_room("flexible")

@@ -41,13 +41,13 @@ async def session_of(room: Room) -> Session:
     return await db(lambda: Session.objects.get(scope=AgentInstance.objects.get(name=room.key.name).pk))
 
 
-async def test_b5_01_what_the_provider_counted_is_what_is_kept(make_room: MakeRoom) -> None:
+async def test_what_the_provider_counted_is_what_is_kept(make_room: MakeRoom) -> None:
     room = make_room()
     turn = await room.say(f"{USED}\nsay: hi")
     assert (turn.input_tokens, turn.cached_tokens, turn.output_tokens, turn.reasoning_tokens) == (1000, 400, 100, 50)
 
 
-async def test_b5_02_exact_cost_of_a_turn_in_its_final_transaction(make_room: MakeRoom) -> None:
+async def test_exact_cost_of_a_turn_in_its_final_transaction(make_room: MakeRoom) -> None:
     room = make_room()
     turn = await room.say(f"{USED}\nsay: hi")
     assert turn.cost == COST
@@ -58,7 +58,7 @@ async def test_b5_02_exact_cost_of_a_turn_in_its_final_transaction(make_room: Ma
     assert (await session_of(room)).cost == 2 * COST
 
 
-async def test_b5_02_each_call_has_its_own_tier(make_room: MakeRoom) -> None:
+async def test_each_call_has_its_own_tier(make_room: MakeRoom) -> None:
     room = make_room()
     turn = await room.say('usage: 150000 0\ncall tool add {"a": 1, "b": 2}\nsay: {result}\nusage: 150000 0')
     assert turn.step_count == 2
@@ -116,7 +116,7 @@ def child_of(room: Room) -> tuple[AgentInstance, AgentInstance]:
     return parent, grandchild
 
 
-async def test_b5_03_a_conversation_and_its_sub_agents(make_room: MakeRoom) -> None:
+async def test_a_conversation_and_its_sub_agents(make_room: MakeRoom) -> None:
     room, other = make_room(), make_room(name="other")
     await room.say(f"{USED}\nsay: hi")
     await other.say(f"{USED}\nsay: not counted here")
@@ -126,7 +126,7 @@ async def test_b5_03_a_conversation_and_its_sub_agents(make_room: MakeRoom) -> N
     assert (used.total.input_tokens, used.total.session_count) == (1007, 3)
 
 
-async def test_b5_06_no_call_beyond_the_budget(make_room: MakeRoom) -> None:
+async def test_no_call_beyond_the_budget(make_room: MakeRoom) -> None:
     room = make_room()
     await room.say(f"{USED}\nsay: hi")
     session = await session_of(room)
@@ -143,7 +143,7 @@ async def test_b5_06_no_call_beyond_the_budget(make_room: MakeRoom) -> None:
     assert status_of(await room.say("say: on we go")) == "completed"
 
 
-async def test_b5_06_a_turn_stops_before_its_next_call(make_room: MakeRoom) -> None:
+async def test_a_turn_stops_before_its_next_call(make_room: MakeRoom) -> None:
     room = make_room()
     await room.say("usage: 0 0\nsay: hi")
     await db(set_budget, (await session_of(room)).pk, COST)
@@ -155,7 +155,7 @@ async def test_b5_06_a_turn_stops_before_its_next_call(make_room: MakeRoom) -> N
     assert [part.get("output") for part in parts if "toolCallId" in part] == [3]  # what was done is kept
 
 
-async def test_b5_06_sub_agents_count(make_room: MakeRoom) -> None:
+async def test_sub_agents_count(make_room: MakeRoom) -> None:
     room = make_room()
     await room.say("usage: 0 0\nsay: hi")
     await db(set_budget, (await session_of(room)).pk, Decimal("0.25"))

@@ -16,7 +16,7 @@ from tools_app import services
 from .agents import CALLS, MODELS
 from .answering import GATE, Desk
 from .conftest import MakeRoom
-from .test_c6_answers import last_text, turns_of
+from .test_call_answers import last_text, turns_of
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def end(running: "asyncio.Task[int]") -> None:
     await asyncio.wait_for(running, 60)
 
 
-async def test_c6_47_result_before_the_model_has_ended_its_step(desk: Desk) -> None:
+async def test_result_before_the_model_has_ended_its_step(desk: Desk) -> None:
     running = await say_half(desk, 'call tool where {} id=c1\ncall tool where {"slow": "SLOW"} id=c2\nsay: {results}.')
     early = await desk.reply("c1", output="early", runs=False)
     again = await desk.reply("c1", output="again", runs=False)

@@ -53,13 +53,13 @@ async def refused(socket: Any, body: str) -> dict[str, Any]:
     return (await frames_until(socket, "done"))[-1]
 
 
-async def test_a1_09_parse(socket: Any) -> None:
+async def test_a_frame_that_cannot_be_parsed_fails_at_parse(socket: Any) -> None:
     frame = await refused(socket, "{this is no JSON")
     assert (frame["id"], frame["error"], frame["body"]) == ("r1", True, "parse: sorry")
     assert stages() == [("parse", False, "frame_invalid")]
 
 
-async def test_a1_09_persist(socket: Any, settings: Any) -> None:
+async def test_a_message_that_cannot_be_stored_fails_at_persist(socket: Any, settings: Any) -> None:
     settings.THINK_TURN_POLICIES = [f"{__name__}.Nobody"]
     message = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
     frame = await refused(socket, json.dumps({"messages": [message]}))
@@ -76,7 +76,7 @@ class Nobody:
         raise QuotaExceeded("Not today.")
 
 
-async def test_a1_09_turn(room: Room) -> None:
+async def test_a_failure_before_the_stream_fails_at_turn(room: Room) -> None:
     MODELS["current"] = "nobody/knows"  # type: ignore[assignment]  # any choice of a model
     turn = await room.say("say: hi")
     assert (turn.error_text, stages()) == ("turn: sorry", [("turn", False, "model_not_configured")])
@@ -85,14 +85,14 @@ async def test_a1_09_turn(room: Room) -> None:
 @pytest.mark.parametrize(
     ("script", "kept"), [("error 400", False), ("error in stream after 1 code context_length_exceeded", True)]
 )
-async def test_a1_09_stream(room: Room, script: str, kept: bool) -> None:
+async def test_a_failure_in_the_answer_fails_at_stream(room: Room, script: str, kept: bool) -> None:
     turn = await room.say(f"say: some words\n{script} times 9")
     assert turn.error_text == "stream: sorry"
     [(stage, persisted, _)] = stages()
     assert (stage, persisted) == ("stream", kept)
 
 
-async def test_a1_09_recovery_that_is_declined(room: Room) -> None:
+async def test_recovery_that_is_declined(room: Room) -> None:
     HOOKS["on_chat_recovery"] = lambda context: RecoveryDecision(continue_turn=False)
     with crash_after("model:0"):
         turn = await room.say("say: hi")
@@ -100,7 +100,7 @@ async def test_a1_09_recovery_that_is_declined(room: Room) -> None:
     assert [stage for stage, _, _ in stages()] == ["recovery"]
 
 
-async def test_a1_09_recovery_that_is_given_up(room: Room, settings: Any) -> None:
+async def test_recovery_that_is_given_up(room: Room, settings: Any) -> None:
     settings.THINK_FIBER_MAX_RECOVERIES = 0
     with mortal(room, 2, 0, 0):
         turn = await room.say("stream 12 words")
@@ -110,14 +110,14 @@ async def test_a1_09_recovery_that_is_given_up(room: Room, settings: Any) -> Non
     assert response.error == "recovery: sorry"
 
 
-async def test_a1_09_the_hook_may_return_an_error_or_nothing(room: Room) -> None:
+async def test_the_hook_may_return_an_error_or_nothing(room: Room) -> None:
     HOOKS["on_chat_error"] = lambda error, context: ValueError("said otherwise")
     assert (await room.say("error 401")).error_text == "said otherwise"
     HOOKS["on_chat_error"] = lambda error, context: None
     assert "refused the credentials" in (await room.say("error 401")).error_text
 
 
-async def test_a1_09_a_hook_that_fails_hides_nothing(room: Room) -> None:
+async def test_a_hook_that_fails_hides_nothing(room: Room) -> None:
     def broken(error: Exception, context: Any) -> str:
         raise RuntimeError("the hook broke")
 

@@ -121,7 +121,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
-async def test_a6_hooks_run_in_their_order_for_every_entry_path(room: Room, path: object) -> None:
+async def test_hooks_run_in_their_order_for_every_entry_path(room: Room, path: object) -> None:
     assert callable(path)
     await path(room)
     ran = order()
@@ -195,7 +195,7 @@ class Wordless(ScriptedModel):
     ],
     ids=["an answer", "no words", "an error before any part", "an error after some"],
 )
-async def test_a6_11_the_response_hook_runs_however_the_turn_ends(
+async def test_the_response_hook_runs_however_the_turn_ends(
     room: Room, model: ScriptedModel, status: str, parts: int
 ) -> None:
     MODELS["current"] = model
@@ -207,7 +207,7 @@ async def test_a6_11_the_response_hook_runs_however_the_turn_ends(
     assert order()[-1] == "on_chat_response"
 
 
-async def test_a6_11_a_stopped_turn_tells_so(room: Room) -> None:
+async def test_a_stopped_turn_tells_so(room: Room) -> None:
     async with worker():
         admission = await room.admit("stream 400 words at 100/s")
         await _until(lambda: any(context.chunk["type"] == "text-delta" for context in seen("on_chunk")))

@@ -133,7 +133,7 @@ def size(request: JSONObject) -> int:
 OVERFLOWS = "context overflow above 30000 characters\nsay: fits"
 
 
-async def test_b4_04_an_error_of_the_provider_is_met_by_a_summary_and_the_same_question(make_room: MakeRoom) -> None:
+async def test_an_error_of_the_provider_is_met_by_a_summary_and_the_same_question(make_room: MakeRoom) -> None:
     room = make_room()
     session = await talked(room)
     before = await stored(session)
@@ -148,7 +148,7 @@ async def test_b4_04_an_error_of_the_provider_is_met_by_a_summary_and_the_same_q
     assert (await stored(session))[: len(before)] == before
 
 
-async def test_b4_04_a_refused_request_is_shortened_although_it_should_fit(make_room: MakeRoom) -> None:
+async def test_a_refused_request_is_shortened_although_it_should_fit(make_room: MakeRoom) -> None:
     room = make_room()
     session = await talked(room)
     with limits(200_000, 1_000):
@@ -157,7 +157,7 @@ async def test_b4_04_a_refused_request_is_shortened_although_it_should_fit(make_
     assert "user 5 " not in dump(room.model.requests[-1])
 
 
-async def test_b4_04_over_http_as_well(make_room: MakeRoom) -> None:
+async def test_over_http_as_well(make_room: MakeRoom) -> None:
     with ScriptedServer() as server, override_settings(THINK_PROVIDERS={"acme": {"base_url": server.base_url}}):
         room = make_room("remote")
         session = await talked(room)
@@ -168,7 +168,7 @@ async def test_b4_04_over_http_as_well(make_room: MakeRoom) -> None:
         assert size(again) < size(refused)
 
 
-async def test_b4_04_a_step_that_took_too_much_makes_room_before_the_next(make_room: MakeRoom) -> None:
+async def test_a_step_that_took_too_much_makes_room_before_the_next(make_room: MakeRoom) -> None:
     room = make_room()
     session = await talked(room)
     with limits(20_000, 1_000):
@@ -181,7 +181,7 @@ async def test_b4_04_a_step_that_took_too_much_makes_room_before_the_next(make_r
     assert await compactions(session) == 1
 
 
-async def test_b4_04_an_estimate_makes_room_before_the_first_call(make_room: MakeRoom) -> None:
+async def test_an_estimate_makes_room_before_the_first_call(make_room: MakeRoom) -> None:
     room = make_room()
     session = await talked(room)
     with limits(10_000, 500):
@@ -191,7 +191,7 @@ async def test_b4_04_an_estimate_makes_room_before_the_first_call(make_room: Mak
     assert await compactions(session) == 1
 
 
-async def test_b4_04_a_model_of_which_nothing_is_known_is_not_judged_by_count(make_room: MakeRoom) -> None:
+async def test_a_model_of_which_nothing_is_known_is_not_judged_by_count(make_room: MakeRoom) -> None:
     room = make_room()
     session = await talked(room)
     await room.say("usage: 900000 10\nsay: fits")
@@ -199,7 +199,7 @@ async def test_b4_04_a_model_of_which_nothing_is_known_is_not_judged_by_count(ma
     assert await compactions(session) == 0
 
 
-async def test_b4_08_the_loop_goes_on_alone_by_a_line_that_nobody_said(make_room: MakeRoom) -> None:
+async def test_the_loop_goes_on_alone_by_a_line_that_nobody_said(make_room: MakeRoom) -> None:
     room = make_room()
     await talked(room)
     with limits(20_000, 1_000):
@@ -219,7 +219,7 @@ async def test_b4_08_the_loop_goes_on_alone_by_a_line_that_nobody_said(make_room
         ("kept", False, True, True),
     ],
 )
-async def test_b4_05_switched_off_the_error_is_final_and_visible(
+async def test_switched_off_the_error_is_final_and_visible(
     make_room: MakeRoom, agent: str, site: bool, session_says: bool | None, is_on: bool
 ) -> None:
     room = make_room(agent)
@@ -235,7 +235,7 @@ async def test_b4_05_switched_off_the_error_is_final_and_visible(
         assert (len(room.model.requests), await compactions(session)) == (1, 0)
 
 
-async def test_b4_05_switched_off_nothing_is_judged_by_count_either(make_room: MakeRoom) -> None:
+async def test_switched_off_nothing_is_judged_by_count_either(make_room: MakeRoom) -> None:
     room = make_room("kept")
     session = await talked(room)
     with limits(10_000, 500):
@@ -244,7 +244,7 @@ async def test_b4_05_switched_off_nothing_is_judged_by_count_either(make_room: M
 
 
 @pytest.mark.parametrize(("session_says", "expected"), [(None, 1), (False, 0)])
-async def test_b4_05_what_outgrew_its_threshold_is_left_alone_too(
+async def test_what_outgrew_its_threshold_is_left_alone_too(
     make_room: MakeRoom, session_says: bool | None, expected: int
 ) -> None:
     room = make_room("compacting")
@@ -263,7 +263,7 @@ async def test_messages_of_a_hook_are_not_made_shorter_by_a_summary(make_room: M
     assert (status_of(turn), turn.error_code, await compactions(session)) == ("error", "context_overflow", 0)
 
 
-async def test_b4_14_pictures_are_named_when_they_do_not_fit(make_room: MakeRoom) -> None:
+async def test_pictures_are_named_when_they_do_not_fit(make_room: MakeRoom) -> None:
     room = make_room()
     part = {"type": "file", "mediaType": "image/png", "filename": "cat.png", "url": f"data:image/png;base64,{PNG}"}
     said = {"type": "text", "text": "marker: pic\ncontext overflow 1 times\nsay: a cat"}
@@ -317,7 +317,7 @@ async def test_outputs_are_cut_at_the_second_refusal_where_a_summary_did_not_do(
     assert sizes == sorted(sizes, reverse=True)
 
 
-async def test_b4_15_a_model_that_always_overflows_ends_visibly_after_two(make_room: MakeRoom) -> None:
+async def test_a_model_that_always_overflows_ends_visibly_after_two(make_room: MakeRoom) -> None:
     room = make_room()
     session = await talked(room)
     turn = await room.say("context overflow")
@@ -330,16 +330,14 @@ async def test_b4_15_a_model_that_always_overflows_ends_visibly_after_two(make_r
     assert all("assistant 5 " in sent for sent in asked)
 
 
-async def test_b4_15_a_short_conversation_has_nothing_to_summarise(make_room: MakeRoom) -> None:
+async def test_a_short_conversation_has_nothing_to_summarise(make_room: MakeRoom) -> None:
     room = make_room()
     turn = await room.say("context overflow")
     assert (status_of(turn), turn.error_code, len(room.model.requests)) == ("error", "context_overflow", 1)
 
 
 @pytest.mark.parametrize("agent", ["unlucky", "bloated"])
-async def test_b4_15_a_summary_that_fails_leaves_the_turns_own_error_and_the_history(
-    make_room: MakeRoom, agent: str
-) -> None:
+async def test_a_summary_that_fails_leaves_the_turns_own_error_and_the_history(make_room: MakeRoom, agent: str) -> None:
     room = make_room(agent)
     session = await talked(room)
     before = await stored(session)
@@ -372,7 +370,7 @@ async def with_outputs(room: Room) -> Session:
     return await talked(room, *output(1), *output(2), *output(3), text("user", 4, 20), text("assistant", 4, 20))
 
 
-async def test_b4_21_old_outputs_are_let_go_at_the_end_of_a_turn(make_room: MakeRoom) -> None:
+async def test_old_outputs_are_let_go_at_the_end_of_a_turn(make_room: MakeRoom) -> None:
     room = make_room("pruner")
     session = await with_outputs(room)
     before = await stored(session)
@@ -387,14 +385,14 @@ async def test_b4_21_old_outputs_are_let_go_at_the_end_of_a_turn(make_room: Make
 
 
 @pytest.mark.parametrize("ending", ["error 400", "say: some text\nerror in stream after 1 code invalid_api_key"])
-async def test_b4_21_a_turn_that_fails_lets_go_of_nothing(make_room: MakeRoom, ending: str) -> None:
+async def test_a_turn_that_fails_lets_go_of_nothing(make_room: MakeRoom, ending: str) -> None:
     room = make_room("pruner")
     session = await with_outputs(room)
     assert status_of(await room.say(ending)) == "error"
     assert await pruned(session) == {}
 
 
-async def test_b4_23_protected_tools_are_a_setting(make_room: MakeRoom) -> None:
+async def test_protected_tools_are_a_setting(make_room: MakeRoom) -> None:
     room = make_room("pruner")
     session = await with_outputs(room)
     with override_settings(THINK_PRUNE_PROTECTED_TOOLS=["grep"]):
@@ -402,7 +400,7 @@ async def test_b4_23_protected_tools_are_a_setting(make_room: MakeRoom) -> None:
     assert await pruned(session) == {}
 
 
-async def test_b4_24_it_can_be_switched_off(make_room: MakeRoom) -> None:
+async def test_it_can_be_switched_off(make_room: MakeRoom) -> None:
     room = make_room("pruner")
     session = await with_outputs(room)
     with override_settings(THINK_PRUNE_OUTPUTS=False):

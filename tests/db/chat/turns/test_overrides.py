@@ -81,21 +81,21 @@ async def said(room: Room) -> str:
 # Tools
 
 
-async def test_a6_03_an_empty_list_of_active_tools_leaves_none(room: Room) -> None:
+async def test_an_empty_list_of_active_tools_leaves_none(room: Room) -> None:
     turns_with(active_tools=[])
     turn = await room.say(ADD)
     assert names(room.model.requests[0]) == []
     assert (CALLS, status_of(turn)) == ([], "completed")
 
 
-async def test_a6_03_tools_of_the_turn_come_on_top_and_may_be_limited(room: Room) -> None:
+async def test_tools_of_the_turn_come_on_top_and_may_be_limited(room: Room) -> None:
     turns_with(tools={"renamed": extra}, active_tools=["add", "renamed"])
     await room.say("call tool renamed {}\nsay: {result}")
     assert names(room.model.requests[0]) == ["add", "renamed"]
     assert await said(room) == "extra"
 
 
-async def test_a6_05_a_tool_that_a_step_does_not_offer_cannot_be_called_in_it(room: Room) -> None:
+async def test_a_tool_that_a_step_does_not_offer_cannot_be_called_in_it(room: Room) -> None:
     step(0, active_tools=["count"])
     await room.say(ADD)
     assert CALLS == []
@@ -115,21 +115,21 @@ FORCED: JSONObject = {"type": "function", "function": {"name": "tell"}}
         ({"type": "tool", "toolName": "tell"}, FORCED, 1),
     ],
 )
-async def test_a6_02_the_tool_choice_is_sent_and_honoured(room: Room, choice: Any, sent: object, called: int) -> None:
+async def test_the_tool_choice_is_sent_and_honoured(room: Room, choice: Any, sent: object, called: int) -> None:
     turns_with(tool_choice=choice, max_steps=1)
     await room.say("say: I would rather talk.")
     assert room.model.requests[0].get("tool_choice", "auto") == sent
     assert len(seen("before_tool_call")) == called
 
 
-async def test_a6_05_a_step_may_demand_a_tool(room: Room) -> None:
+async def test_a_step_may_demand_a_tool(room: Room) -> None:
     step(0, tool_choice="tell")
     await room.say("say: I would rather talk.")
     assert [request.get("tool_choice") for request in room.model.requests] == [FORCED, None]
     assert [record.finish_reason for record in seen("on_step_finish")] == ["tool-calls", "stop"]
 
 
-async def test_a6_05_a_step_without_the_tool_of_the_turn_is_free_again(room: Room) -> None:
+async def test_a_step_without_the_tool_of_the_turn_is_free_again(room: Room) -> None:
     turns_with(tool_choice="tell")
     step(1, active_tools=["add"])
     await room.say("say: done")
@@ -139,13 +139,13 @@ async def test_a6_05_a_step_without_the_tool_of_the_turn_is_free_again(room: Roo
 # Models, prompts, settings
 
 
-async def test_a6_02_instructions_are_the_system_prompt(room: Room) -> None:
+async def test_instructions_are_the_system_prompt(room: Room) -> None:
     turns_with(instructions="Be short.")
     await room.say("echo system")
     assert await said(room) == "Be short."
 
 
-async def test_a6_02_settings_reach_the_provider(room: Room) -> None:
+async def test_settings_reach_the_provider(room: Room) -> None:
     settings = ModelSettings(
         max_output_tokens=9, temperature=0.1, top_p=0.2, top_k=3, presence_penalty=0.4, frequency_penalty=0.5,
         stop_sequences=("END",), seed=7, provider_options={"scripted": {"tier": "a", "mode": "b"}},
@@ -168,13 +168,13 @@ async def test_a6_02_settings_reach_the_provider(room: Room) -> None:
     assert "x" not in first
 
 
-async def test_a6_02_retries_are_limited(room: Room) -> None:
+async def test_retries_are_limited(room: Room) -> None:
     turns_with(settings=ModelSettings(max_retries=0))
     turn = await room.say("error 503")
     assert (status_of(turn), turn.error_code, len(room.model.requests)) == ("error", "overloaded", 1)
 
 
-async def test_a6_05_a_step_may_name_another_model_and_other_messages(room: Room) -> None:
+async def test_a_step_may_name_another_model_and_other_messages(room: Room) -> None:
     MODELS["other"] = other = ScriptedModel("say: from the other", name="scripted/other")
     HOOKS["before_step"] = lambda context: (
         StepConfig(model=other, messages=list(context.messages[-1:])) if context.step_number else None
@@ -185,14 +185,14 @@ async def test_a6_05_a_step_may_name_another_model_and_other_messages(room: Room
     assert await said(room) == "from the other"
 
 
-async def test_a6_05_a_model_is_named_by_a_string_too(room: Room) -> None:
+async def test_a_model_is_named_by_a_string_too(room: Room) -> None:
     step(0, model="nobody/knows")
     turn = await room.say("say: hi")
     assert turn.error_code == "model_not_configured"
 
 
 @pytest.mark.parametrize("hook", ["before_turn", "before_step"])
-async def test_a6_14_messages_of_a_hook_that_end_with_the_assistant_get_a_line_to_go_on(room: Room, hook: str) -> None:
+async def test_messages_of_a_hook_that_end_with_the_assistant_get_a_line_to_go_on(room: Room, hook: str) -> None:
     said_before: list[ModelMessage] = [
         UserMessage(content=(TextContent(text="say: one two"),)),
         AssistantMessage(content=(TextContent(text="one "),)),
@@ -206,7 +206,7 @@ async def test_a6_14_messages_of_a_hook_that_end_with_the_assistant_get_a_line_t
     assert [text for role, text in await room.texts() if role == "user"] == ["anything"]
 
 
-async def test_a6_02_a_turn_that_takes_too_long_ends_with_a_reason(room: Room) -> None:
+async def test_a_turn_that_takes_too_long_ends_with_a_reason(room: Room) -> None:
     turns_with(timeout_seconds=0.3)
     turn = await room.say("stream 400 words at 100/s")
     assert (status_of(turn), turn.error_code) == ("error", "turn_timeout")
@@ -217,7 +217,7 @@ async def test_a6_02_a_turn_that_takes_too_long_ends_with_a_reason(room: Room) -
 # Steps
 
 
-async def test_a6_02_a_condition_stops_the_turn_and_gets_its_steps(room: Room) -> None:
+async def test_a_condition_stops_the_turn_and_gets_its_steps(room: Room) -> None:
     counted: list[int] = []
 
     def after_one(steps: Any) -> bool:
@@ -230,14 +230,14 @@ async def test_a6_02_a_condition_stops_the_turn_and_gets_its_steps(room: Room) -
     assert CALLS == [(2, 3)]
 
 
-async def test_a6_02_conditions_come_besides_the_step_limit(room: Room) -> None:
+async def test_conditions_come_besides_the_step_limit(room: Room) -> None:
     turns_with(stop_when=[lambda steps: False, lambda steps: len(steps) >= 5], max_steps=2)
     script = "\n".join(f'call tool add {{"a": {n}, "b": 1}}\nwait 0 s' for n in range(9))
     MODELS["current"] = ScriptedModel(script)
     assert (await room.say("go")).step_count == 2
 
 
-async def test_a6_02_a_condition_that_raises_ends_the_turn(room: Room) -> None:
+async def test_a_condition_that_raises_ends_the_turn(room: Room) -> None:
     def broken(steps: Any) -> bool:
         raise RuntimeError("no idea when to stop")
 
@@ -246,7 +246,7 @@ async def test_a6_02_a_condition_that_raises_ends_the_turn(room: Room) -> None:
     assert (turn.error_text, turn.error_code) == ("The agent's own code failed.", "agent_code_failed")
 
 
-async def test_a6_05_what_hooks_share_reaches_tools_and_later_steps(room: Room) -> None:
+async def test_what_hooks_share_reaches_tools_and_later_steps(room: Room) -> None:
     turns_with(shared={"tenant": 1})
     step(1, shared={"tenant": 2})
     await room.say("call tool tell {}\nwait 0 s\ncall tool tell {}\nsay: {result}")
@@ -254,7 +254,7 @@ async def test_a6_05_what_hooks_share_reaches_tools_and_later_steps(room: Room) 
     assert [outcome.output for outcome in seen("after_tool_call")] == ["{'tenant': 1}", "{'tenant': 2}"]
 
 
-async def test_a6_09_a_step_is_told_with_its_request_and_response(room: Room) -> None:
+async def test_a_step_is_told_with_its_request_and_response(room: Room) -> None:
     await room.say(f"reason: hm\n{ADD}\nusage 100 20 cached 50 reasoning 5")
     _, last = seen("on_step_finish")
     assert last.response["id"]
@@ -266,7 +266,7 @@ async def test_a6_09_a_step_is_told_with_its_request_and_response(room: Room) ->
 # Tool calls
 
 
-async def test_a6_06_a_call_is_told_with_the_messages_that_led_to_it(room: Room) -> None:
+async def test_a_call_is_told_with_the_messages_that_led_to_it(room: Room) -> None:
     await room.say('call tool add {"a": 1, "b": 1}\nwait 0 s\n' + ADD)
     first, second = seen("before_tool_call")
     assert (first.step_number, second.step_number) == (0, 1)
@@ -275,7 +275,7 @@ async def test_a6_06_a_call_is_told_with_the_messages_that_led_to_it(room: Room)
     assert [outcome.messages for outcome in seen("after_tool_call")] == [first.messages, second.messages]
 
 
-async def test_a6_07_a_tool_that_yields_keeps_its_preliminary_results(make_room: MakeRoom) -> None:
+async def test_a_tool_that_yields_keeps_its_preliminary_results(make_room: MakeRoom) -> None:
     HOOKS["before_tool_call"] = lambda context: Allow(input={})
     room = make_room("counting")
     turn = await room.say("call tool count {}\nsay: {result}")
@@ -285,14 +285,14 @@ async def test_a6_07_a_tool_that_yields_keeps_its_preliminary_results(make_room:
     assert (outcome.success, outcome.output, outcome.error) == (True, 3, None)
 
 
-async def test_a6_08_a_failed_call_tells_its_error(room: Room) -> None:
+async def test_a_failed_call_tells_its_error(room: Room) -> None:
     await room.say("call tool fail {}\nsay: done")
     [outcome] = seen("after_tool_call")
     assert (outcome.success, outcome.error, outcome.output) == (False, "the tool broke", "the tool broke")
 
 
 @pytest.mark.parametrize("answer", [True, "block", {"action": "block"}])
-async def test_a6_06_what_is_no_decision_fails_the_call(room: Room, answer: object) -> None:
+async def test_what_is_no_decision_fails_the_call(room: Room, answer: object) -> None:
     HOOKS["before_tool_call"] = lambda context: answer
     turn = await room.say(ADD)
     [outcome] = seen("after_tool_call")
@@ -304,7 +304,7 @@ async def test_a6_06_what_is_no_decision_fails_the_call(room: Room, answer: obje
 
 
 @pytest.mark.parametrize("shape", [Result, SCHEMA, Output(schema=Result), Output(schema=SCHEMA, by_tool=True)])
-async def test_a6_04_a_structured_answer_is_asked_for_and_read(room: Room, shape: Any) -> None:
+async def test_a_structured_answer_is_asked_for_and_read(room: Room, shape: Any) -> None:
     turns_with(output=shape, active_tools=[])
     turn = await room.say('say: {"severity": "high"}')
     assert status_of(turn) == "completed"
@@ -318,7 +318,7 @@ async def test_a6_04_a_structured_answer_is_asked_for_and_read(room: Room, shape
 
 
 @pytest.mark.parametrize("by_tool", [False, True])
-async def test_a6_04_tools_run_before_the_structured_answer(room: Room, by_tool: bool) -> None:
+async def test_tools_run_before_the_structured_answer(room: Room, by_tool: bool) -> None:
     turns_with(output=Output(schema=Result, by_tool=by_tool))
     turn = await room.say('call tool add {"a": 2, "b": 3}\nsay: {"severity": "low"}')
     assert (status_of(turn), CALLS) == ("completed", [(2, 3)])
@@ -327,7 +327,7 @@ async def test_a6_04_tools_run_before_the_structured_answer(room: Room, by_tool:
     assert [call["toolName"] for record in (first, second) for call in record.tool_calls] == ["add"]
 
 
-async def test_a6_04_an_answer_of_another_form_fails_the_turn_and_is_kept(room: Room) -> None:
+async def test_an_answer_of_another_form_fails_the_turn_and_is_kept(room: Room) -> None:
     turns_with(output=Result)
     turn = await room.say('say: {"severity": "odd"}')
     assert (status_of(turn), turn.error_code) == ("error", "output_invalid")
@@ -339,13 +339,13 @@ async def test_a6_04_an_answer_of_another_form_fails_the_turn_and_is_kept(room: 
     assert (response.status.value, response.output) == ("error", None)
 
 
-async def test_a6_04_a_turn_that_reaches_its_step_limit_has_no_answer(room: Room) -> None:
+async def test_a_turn_that_reaches_its_step_limit_has_no_answer(room: Room) -> None:
     turns_with(output=Result, max_steps=1)
     turn = await room.say(ADD)
     assert turn.error_text == "The model was asked for a structured answer and gave nothing."
 
 
-async def test_a6_04_a_structured_answer_that_was_cut_goes_on(room: Room) -> None:
+async def test_a_structured_answer_that_was_cut_goes_on(room: Room) -> None:
     turns_with(output=Result)
     await room.say('say: {"severity": "high"}\ndrop after 1')
     [response] = seen("on_chat_response")
@@ -353,7 +353,7 @@ async def test_a6_04_a_structured_answer_that_was_cut_goes_on(room: Room) -> Non
     assert len(room.model.requests) == 2
 
 
-async def test_a6_04_a_recovered_turn_reads_its_answer_again(room: Room) -> None:
+async def test_a_recovered_turn_reads_its_answer_again(room: Room) -> None:
     turns_with(output=Result)
     with crash_after("model:0"):
         await room.say('say: {"severity": "high"}')
@@ -362,7 +362,7 @@ async def test_a6_04_a_recovered_turn_reads_its_answer_again(room: Room) -> None
     assert len(room.model.requests) == 1
 
 
-async def test_a6_04_a_turn_that_waits_for_a_person_answers_when_it_goes_on(room: Room) -> None:
+async def test_a_turn_that_waits_for_a_person_answers_when_it_goes_on(room: Room) -> None:
     turns_with(output=Result, tools=[pay])
     turn = await room.say('call tool pay {"amount": 5}\nsay: {"severity": "high"}')
     assert status_of(turn) == "completed"

@@ -61,9 +61,7 @@ async def ask_for_one(room: Room) -> str:
     return await db(request_summary, instance, str(instance.session_id))
 
 
-async def test_b5_05_a_summary_is_written_beside_the_turn(
-    make_room: MakeRoom, teller: SmallModel, rung: list[str]
-) -> None:
+async def test_a_summary_is_written_beside_the_turn(make_room: MakeRoom, teller: SmallModel, rung: list[str]) -> None:
     room = make_room("summarised")
     turn = await room.say("say: Green tea.")
     assert status_of(turn) == "completed"
@@ -77,9 +75,7 @@ async def test_b5_05_a_summary_is_written_beside_the_turn(
     assert kept.summary == "About tea."
 
 
-async def test_b5_05_one_begins_with_the_first_step_and_none_with_the_others(
-    make_room: MakeRoom, teller: SmallModel
-) -> None:
+async def test_one_begins_with_the_first_step_and_none_with_the_others(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
     await room.say('call: add {"a": 1, "b": 2}\n---\nsay: Three.')
     # The one of the first step waited until this test's only runner was free: then all was said already.
@@ -88,7 +84,7 @@ async def test_b5_05_one_begins_with_the_first_step_and_none_with_the_others(
     assert len(teller.requests) == 1
 
 
-async def test_b5_05_at_the_first_step_it_tells_what_is_being_worked_on(
+async def test_at_the_first_step_it_tells_what_is_being_worked_on(
     make_room: MakeRoom, teller: SmallModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = make_room("summarised")
@@ -106,7 +102,7 @@ async def test_b5_05_at_the_first_step_it_tells_what_is_being_worked_on(
 @pytest.mark.parametrize(
     "silenced", ["chat.turns.execution.runner.start_summary", "chat.turns.execution.persistence.start_summary"]
 )
-async def test_b5_05_at_the_first_step_and_at_the_end(
+async def test_at_the_first_step_and_at_the_end(
     make_room: MakeRoom, teller: SmallModel, monkeypatch: pytest.MonkeyPatch, silenced: str
 ) -> None:
     room = make_room("summarised")
@@ -117,7 +113,7 @@ async def test_b5_05_at_the_first_step_and_at_the_end(
     assert found.is_current
 
 
-async def test_b5_05_what_is_new_is_told_to_the_model_with_the_former_summary(
+async def test_what_is_new_is_told_to_the_model_with_the_former_summary(
     make_room: MakeRoom, teller: SmallModel
 ) -> None:
     room = make_room("summarised")
@@ -132,7 +128,7 @@ async def test_b5_05_what_is_new_is_told_to_the_model_with_the_former_summary(
     assert found.text == "About tea and cake."
 
 
-async def test_b5_05_where_nothing_is_new_no_model_is_called(make_room: MakeRoom, teller: SmallModel) -> None:
+async def test_where_nothing_is_new_no_model_is_called(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
     await db(start_summary, room.key, await session_of(room))
@@ -140,7 +136,7 @@ async def test_b5_05_where_nothing_is_new_no_model_is_called(make_room: MakeRoom
     assert len(teller.requests) == 1
 
 
-async def test_b5_05_off_by_default_and_for_sub_agents(make_room: MakeRoom, teller: SmallModel) -> None:
+async def test_off_by_default_and_for_sub_agents(make_room: MakeRoom, teller: SmallModel) -> None:
     child = make_room("summarised")
     child.key = child.key.below("summarised", "child")
     await child.say("say: hi")
@@ -149,7 +145,7 @@ async def test_b5_05_off_by_default_and_for_sub_agents(make_room: MakeRoom, tell
     assert not await db(lambda: Fiber.objects.filter(name="chat.summary").exists())
 
 
-async def test_b5_05_settings_name_the_model(make_room: MakeRoom, settings: Any) -> None:
+async def test_settings_name_the_model(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_SUMMARY_MODEL = ""  # the agent's own
     room = make_room("plain")
     await room.say("say: hello there")
@@ -160,7 +156,7 @@ async def test_b5_05_settings_name_the_model(make_room: MakeRoom, settings: Any)
 
 
 @pytest.mark.parametrize(("error", "asked"), [(Overloaded(), 3), (ModelAuth(), 1)])
-async def test_b5_05_failure_is_silent_and_holds_up_nothing(
+async def test_failure_is_silent_and_holds_up_nothing(
     make_room: MakeRoom, teller: SmallModel, error: ModelError, asked: int
 ) -> None:
     teller.errors = [error] * 9
@@ -173,9 +169,7 @@ async def test_b5_05_failure_is_silent_and_holds_up_nothing(
     assert (work.state, work.error) == ("", "")
 
 
-async def test_b5_05_a_person_asks_for_one_where_none_is_written_unasked(
-    make_room: MakeRoom, teller: SmallModel
-) -> None:
+async def test_a_person_asks_for_one_where_none_is_written_unasked(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("plain")
     await room.say("say: Green tea.")
     fiber_id = await ask_for_one(room)
@@ -188,9 +182,7 @@ async def test_b5_05_a_person_asks_for_one_where_none_is_written_unasked(
     assert (await db(summary_work, await session_of(room), since=None)).state == ""
 
 
-async def test_b5_05_asked_for_it_is_written_anew_in_the_place_of_own_words(
-    make_room: MakeRoom, teller: SmallModel
-) -> None:
+async def test_asked_for_it_is_written_anew_in_the_place_of_own_words(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
     await db(write_summary, await session_of(room), "Mine")
@@ -205,7 +197,7 @@ async def test_b5_05_asked_for_it_is_written_anew_in_the_place_of_own_words(
 
 
 @pytest.mark.parametrize("says", ["", "<think>hm"])
-async def test_b5_05_who_asked_is_told_why_there_is_none(
+async def test_who_asked_is_told_why_there_is_none(
     make_room: MakeRoom, teller: SmallModel, says: str, rung: list[str]
 ) -> None:
     room = make_room("summarised")
@@ -222,7 +214,7 @@ async def test_b5_05_who_asked_is_told_why_there_is_none(
     assert (await db(summary_work, await session_of(room), since=found.written_at)).error == ""
 
 
-async def test_b5_05_of_a_very_small_model_only_what_speaks_of_the_conversation(
+async def test_of_a_very_small_model_only_what_speaks_of_the_conversation(
     make_room: MakeRoom, teller: SmallModel
 ) -> None:
     teller.name = LOCAL_MODEL_NAME
@@ -233,7 +225,7 @@ async def test_b5_05_of_a_very_small_model_only_what_speaks_of_the_conversation(
     assert await text_of(room) == "About tea."
 
 
-async def test_b5_05_of_nothing_there_is_no_summary(make_room: MakeRoom, teller: SmallModel) -> None:
+async def test_of_nothing_there_is_no_summary(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
     await room.handle.clear()
@@ -242,7 +234,7 @@ async def test_b5_05_of_nothing_there_is_no_summary(make_room: MakeRoom, teller:
         await ask_for_one(room)
 
 
-async def test_b5_05_who_asks_too_often_is_refused(make_room: MakeRoom, teller: SmallModel, settings: Any) -> None:
+async def test_who_asks_too_often_is_refused(make_room: MakeRoom, teller: SmallModel, settings: Any) -> None:
     settings.THINK_TURNS_PER_MINUTE = 1
     room = make_room("summarised")
     await room.say("say: Green tea.")
@@ -250,9 +242,7 @@ async def test_b5_05_who_asks_too_often_is_refused(make_room: MakeRoom, teller: 
         await ask_for_one(room)
 
 
-async def test_b5_05_what_was_asked_for_counts_like_a_message(
-    make_room: MakeRoom, teller: SmallModel, settings: Any
-) -> None:
+async def test_what_was_asked_for_counts_like_a_message(make_room: MakeRoom, teller: SmallModel, settings: Any) -> None:
     settings.THINK_TURNS_PER_MINUTE = 3
     room = make_room("summarised")
     await room.say("say: Green tea.")  # the summary that nobody asked for does not count
@@ -263,7 +253,7 @@ async def test_b5_05_what_was_asked_for_counts_like_a_message(
         await room.say("say: White tea.")
 
 
-async def test_b5_05_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, teller: SmallModel) -> None:
+async def test_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
 
     class Deleting(SmallModel):
@@ -278,7 +268,7 @@ async def test_b5_05_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, 
     assert await summary_of(room) is None
 
 
-async def test_b5_05_it_is_paid_and_ends_at_the_budget(make_room: MakeRoom, teller: SmallModel, settings: Any) -> None:
+async def test_it_is_paid_and_ends_at_the_budget(make_room: MakeRoom, teller: SmallModel, settings: Any) -> None:
     settings.THINK_PRICES = {"test/teller": {"input": 3, "output": 0}}
     room = make_room("summarised")
     await room.say("usage: 0 0\nsay: hi")

@@ -39,7 +39,7 @@ async def shown(room: Room) -> list[str]:
     return [text for _role, text in await room.texts()]
 
 
-async def test_a3_01_a_new_history_is_current_and_empty(room: Room) -> None:
+async def test_a_new_history_is_current_and_empty(room: Room) -> None:
     await room.say("say: before")
     made = await room.handle.create_session("Second")
     assert (made.name, made.is_current, made.message_count) == ("Second", True, 0)
@@ -49,7 +49,7 @@ async def test_a3_01_a_new_history_is_current_and_empty(room: Room) -> None:
     assert await shown(room) == ["say: in the second", "in the second"]
 
 
-async def test_a3_02_switch(room: Room) -> None:
+async def test_switching_changes_the_current_session(room: Room) -> None:
     first, _second = await said(room, "one"), await said(room, "two")
     history = await room.handle.switch_session(first)
     assert [message["parts"][-1]["text"] for message in history] == ["say: one", "one"]
@@ -59,7 +59,7 @@ async def test_a3_02_switch(room: Room) -> None:
     assert await room.handle.get_current_session_id() == first
 
 
-async def test_a3_03_listed_by_the_newest_change(room: Room) -> None:
+async def test_listed_by_the_newest_change(room: Room) -> None:
     first, second = await said(room, "one"), await said(room, "two")
     assert [(kept.id, kept.is_current) for kept in await room.handle.get_sessions()] == [(second, True), (first, False)]
     await room.handle.switch_session(first)
@@ -67,7 +67,7 @@ async def test_a3_03_listed_by_the_newest_change(room: Room) -> None:
     assert [(kept.id, kept.message_count) for kept in await room.handle.get_sessions()] == [(first, 4), (second, 2)]
 
 
-async def test_a3_04_deleting_the_current_one_leaves_none(room: Room) -> None:
+async def test_deleting_the_current_one_leaves_none(room: Room) -> None:
     kept, gone = await said(room, "kept"), await said(room, "gone")
     await room.handle.delete_session(gone)
     assert (await room.handle.get_current_session_id(), await room.handle.get_session(), await shown(room)) == (
@@ -87,7 +87,7 @@ async def test_a3_04_deleting_the_current_one_leaves_none(room: Room) -> None:
     assert len(await room.handle.get_sessions()) == 2
 
 
-async def test_a3_05_rename(room: Room) -> None:
+async def test_a_session_is_renamed(room: Room) -> None:
     first = await said(room, "one")
     await room.handle.rename_session(first, "Other")
     assert [kept.name for kept in await room.handle.get_sessions()] == ["Other"]
@@ -95,13 +95,13 @@ async def test_a3_05_rename(room: Room) -> None:
         await room.handle.rename_session("nope", "x")
 
 
-async def test_a3_06_clear_keeps_the_history_and_the_others(room: Room) -> None:
+async def test_clear_keeps_the_history_and_the_others(room: Room) -> None:
     first, second = await said(room, "one"), await said(room, "two")
     await room.handle.clear_messages()
     assert [(kept.id, kept.message_count) for kept in await room.handle.get_sessions()] == [(second, 0), (first, 2)]
 
 
-async def test_a3_07_before_the_first_message(room: Room) -> None:
+async def test_before_the_first_message(room: Room) -> None:
     handle = room.handle
     assert (await handle.get_current_session_id(), await handle.get_session()) == (None, None)
     assert (await handle.get_history(), await handle.get_message_count(), await handle.get_sessions()) == ([], 0, [])
@@ -117,13 +117,13 @@ async def test_a3_07_before_the_first_message(room: Room) -> None:
     assert [m["id"] for m in await handle.get_history(turn.assistant_id)] == [turn.input_ids[0], turn.assistant_id]
 
 
-async def test_a3_08_the_current_one_survives_a_restart(room: Room) -> None:
+async def test_the_current_one_survives_a_restart(room: Room) -> None:
     first, _second = await said(room, "one"), await said(room, "two")
     await room.handle.switch_session(first)
     assert await AgentInstance.objects.values_list("session_id", flat=True).aget() == first
 
 
-async def test_a3_09_what_runs_in_one_is_left_alone_by_the_others(room: Room) -> None:
+async def test_what_runs_in_one_is_left_alone_by_the_others(room: Room) -> None:
     """Clearing and deleting other histories neither stops it nor keeps its answer from being stored."""
     first, gone = await said(room, "one"), await said(room, "gone")
     await room.handle.switch_session(first)

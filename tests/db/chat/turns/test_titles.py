@@ -36,7 +36,7 @@ async def row(room: Room) -> AgentInstance:
     return await db(lambda: AgentInstance.objects.get(name=room.key.name, parent=None))
 
 
-async def test_b5_04_a_title_after_the_first_exchange(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_a_title_after_the_first_exchange(make_room: MakeRoom, namer: SmallModel) -> None:
     room = make_room("titled")
     await room.say("say: Water them daily.")
     assert (await row(room)).title == "Balcony tomatoes"
@@ -46,7 +46,7 @@ async def test_b5_04_a_title_after_the_first_exchange(make_room: MakeRoom, namer
     assert len(namer.requests) == 1
 
 
-async def test_b5_06_no_title_beyond_the_budget(make_room: MakeRoom, namer: SmallModel, settings: Any) -> None:
+async def test_no_title_beyond_the_budget(make_room: MakeRoom, namer: SmallModel, settings: Any) -> None:
     settings.THINK_PRICES = {"scripted/model": {"input": 1, "output": 0}}
     room = make_room("titled")
     admission = await room.admit("usage: 1000000 0\nsay: hi")
@@ -57,14 +57,14 @@ async def test_b5_06_no_title_beyond_the_budget(make_room: MakeRoom, namer: Smal
     assert (await row(room)).title != "Balcony tomatoes"
 
 
-async def test_b5_04_150_characters_become_100(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_characters_become_100(make_room: MakeRoom, namer: SmallModel) -> None:
     namer.says = "<think>hm</think>\n" + "x" * 150
     room = make_room("titled")
     await room.say("say: hi")
     assert (await row(room)).title == "x" * 97 + "..."
 
 
-async def test_b5_04_a_persons_title_is_untouched(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_a_persons_title_is_untouched(make_room: MakeRoom, namer: SmallModel) -> None:
     room = make_room("titled")
     await db(lambda: ensure_instance(room.key, title="Mine"))
     await room.say("say: hi")
@@ -72,7 +72,7 @@ async def test_b5_04_a_persons_title_is_untouched(make_room: MakeRoom, namer: Sm
     assert namer.requests == []
 
 
-async def test_b5_04_a_title_that_a_person_gives_meanwhile_stays(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_a_title_that_a_person_gives_meanwhile_stays(make_room: MakeRoom, namer: SmallModel) -> None:
     room = make_room("titled")
 
     class Slow(SmallModel):
@@ -87,7 +87,7 @@ async def test_b5_04_a_title_that_a_person_gives_meanwhile_stays(make_room: Make
     assert (await row(room)).title == "Mine"
 
 
-async def test_b5_04_first_words_give_way_to_a_title(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_first_words_give_way_to_a_title(make_room: MakeRoom, namer: SmallModel) -> None:
     room = make_room("titled")
     await db(lambda: ensure_instance(room.key, title="say: hi", title_is_provisional=True))
     await room.say("say: hi")
@@ -96,7 +96,7 @@ async def test_b5_04_first_words_give_way_to_a_title(make_room: MakeRoom, namer:
 
 
 @pytest.mark.parametrize("says", ["Title", "", "<think>", "Sure, here is a title for you"])
-async def test_b5_04_a_stub_is_refused_and_the_list_shows_what_it_showed(
+async def test_a_stub_is_refused_and_the_list_shows_what_it_showed(
     make_room: MakeRoom, namer: SmallModel, says: str
 ) -> None:
     namer.says = says
@@ -108,7 +108,7 @@ async def test_b5_04_a_stub_is_refused_and_the_list_shows_what_it_showed(
     assert len(namer.requests) == 1
 
 
-async def test_b5_04_a_very_small_model_has_to_pass_a_stricter_look(
+async def test_a_very_small_model_has_to_pass_a_stricter_look(
     make_room: MakeRoom, namer: SmallModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(namer, "name", LOCAL_MODEL_NAME)
@@ -119,7 +119,7 @@ async def test_b5_04_a_very_small_model_has_to_pass_a_stricter_look(
     assert (await row(other)).title == "Balcony tomatoes"
 
 
-async def test_b5_04_two_retries(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_a_title_is_tried_three_times(make_room: MakeRoom, namer: SmallModel) -> None:
     namer.errors = [Overloaded(), Overloaded()]
     room = make_room("titled")
     await room.say("say: hi")
@@ -128,7 +128,7 @@ async def test_b5_04_two_retries(make_room: MakeRoom, namer: SmallModel) -> None
 
 
 @pytest.mark.parametrize(("error", "asked"), [(Overloaded(), 3), (ModelAuth(), 1)])
-async def test_b5_04_failure_is_silent(make_room: MakeRoom, namer: SmallModel, error: ModelError, asked: int) -> None:
+async def test_failure_is_silent(make_room: MakeRoom, namer: SmallModel, error: ModelError, asked: int) -> None:
     namer.errors = [error] * 9
     room = make_room("titled")
     turn = await room.say("say: hi")
@@ -138,7 +138,7 @@ async def test_b5_04_failure_is_silent(make_room: MakeRoom, namer: SmallModel, e
     assert await db(lambda: Fiber.objects.get(name="chat.title").status) == "completed"
 
 
-async def test_b5_04_the_lane_is_free_and_the_order_stays(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_the_lane_is_free_and_the_order_stays(make_room: MakeRoom, namer: SmallModel) -> None:
     room = make_room("titled")
     admission = await room.admit("say: hi")
     active_at = (await row(room)).active_at
@@ -150,13 +150,13 @@ async def test_b5_04_the_lane_is_free_and_the_order_stays(make_room: MakeRoom, n
     assert admission.turn.instance_id == found.pk
 
 
-async def test_b5_04_only_after_exactly_one_message_of_a_person(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_only_after_exactly_one_message_of_a_person(make_room: MakeRoom, namer: SmallModel) -> None:
     room = make_room("titled")
     await room.say("error 400")
     assert namer.requests == []  # nothing was answered
 
 
-async def test_b5_04_not_after_a_second_message(
+async def test_not_after_a_second_message(
     make_room: MakeRoom, namer: SmallModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = make_room("titled")
@@ -167,7 +167,7 @@ async def test_b5_04_not_after_a_second_message(
     assert namer.requests == []
 
 
-async def test_b5_04_sub_agents_and_agents_that_want_none(make_room: MakeRoom, namer: SmallModel) -> None:
+async def test_sub_agents_and_agents_that_want_none(make_room: MakeRoom, namer: SmallModel) -> None:
     room = make_room("titled")
     room.key = room.key.below("titled", "child")
     await room.say("say: hi")
@@ -175,9 +175,7 @@ async def test_b5_04_sub_agents_and_agents_that_want_none(make_room: MakeRoom, n
     assert namer.requests == []
 
 
-async def test_b5_04_a_conversation_that_was_cleared_meanwhile_keeps_its_name(
-    make_room: MakeRoom, namer: SmallModel
-) -> None:
+async def test_a_conversation_that_was_cleared_meanwhile_keeps_its_name(make_room: MakeRoom, namer: SmallModel) -> None:
     room = make_room("titled")
 
     class Clearing(SmallModel):
@@ -191,7 +189,7 @@ async def test_b5_04_a_conversation_that_was_cleared_meanwhile_keeps_its_name(
     assert (await row(room)).title == ""
 
 
-async def test_b5_04_a_title_is_paid(make_room: MakeRoom, namer: SmallModel, settings: Any) -> None:
+async def test_a_title_is_paid(make_room: MakeRoom, namer: SmallModel, settings: Any) -> None:
     settings.THINK_PRICES = {"test/namer": {"input": 3, "output": 0}}
     room = make_room("titled")
     turn = await room.say("usage: 0 0\nsay: hi")

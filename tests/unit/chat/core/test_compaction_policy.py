@@ -58,7 +58,7 @@ def test_values_that_no_conversation_could_be_compacted_by_are_refused(field: st
         compaction_policy(replace(V2, **{field: value}))
 
 
-def test_b4_25_the_documented_numbers_and_the_sites() -> None:
+def test_the_documented_numbers_and_the_sites() -> None:
     documented = replace(
         V2, formula=Formula.V3, keep_tokens=8_000, summary_tokens=4_096, shown_chars=2_000, sections=WORK_SECTIONS
     )
@@ -78,7 +78,7 @@ def test_numbers_of_a_site_that_are_none_are_refused() -> None:
         compaction_policy("v2", SiteChoice(keep_tokens=-1))
 
 
-def test_b4_18_a_site_and_a_class_may_say_other_sections() -> None:
+def test_a_site_and_a_class_may_say_other_sections() -> None:
     site = SiteChoice(sections={"Law": "Which statutes were named."})
     assert compaction_policy("v3", site).sections == {"Law": "Which statutes were named."}
     assert compaction_policy("v3", SiteChoice(sections={})).sections == WORK_SECTIONS
@@ -89,7 +89,7 @@ def test_b4_18_a_site_and_a_class_may_say_other_sections() -> None:
         compaction_policy("v2", SiteChoice(sections={f"T{n}": "" for n in range(21)}))
 
 
-def test_b4_26_the_documented_numbers() -> None:
+def test_the_documented_numbers() -> None:
     assert (SHARE.keep_turns, SHARE.summary_tokens, SHARE.min_new_messages) == (2, 2_000, 4)
     assert SHARE.usable_tokens(SMALL) == 90_000
     assert replace(SHARE, share_percent=50).usable_tokens(SMALL) == 50_000
@@ -97,7 +97,7 @@ def test_b4_26_the_documented_numbers() -> None:
     assert not SHARE.overflows(Count(input_tokens=50_001), SMALL)
 
 
-def test_b4_27_the_documented_numbers() -> None:
+def test_the_documented_numbers_of_pruning() -> None:
     assert (FILES.keep_tokens, FILES.lists_files, FILES.usable_tokens(SMALL)) == (20_000, True, 100_000 - 16_384)
     assert FILES.overflows(Count(total_tokens=90_000), SMALL)
     assert not replace(FILES, reserved_tokens=1_000).overflows(Count(total_tokens=90_000), SMALL)
@@ -105,12 +105,12 @@ def test_b4_27_the_documented_numbers() -> None:
 
 @pytest.mark.parametrize("policy", [V1, V2])
 @pytest.mark.parametrize(("usable", "kept"), [(1, 2_000), (8_000, 2_000), (40_000, 10_000), (90_000, 15_000)])
-def test_b4_11_a_quarter_of_what_fits_stays(policy: CompactionPolicy, usable: int, kept: int) -> None:
+def test_a_quarter_of_what_fits_stays(policy: CompactionPolicy, usable: int, kept: int) -> None:
     assert policy.bounds_when_full(usable) == Bounds(tail_tokens=kept)
     assert policy.bounds_when_asked(usable) == Bounds(tail_tokens=min(20_000, usable // 4))
 
 
-def test_b4_25_so_many_tokens_stay_but_at_most_half_of_what_fits() -> None:
+def test_so_many_tokens_stay_but_at_most_half_of_what_fits() -> None:
     assert V3.bounds_when_full(80_000) == Bounds(tail_tokens=8_000)
     assert V3.bounds_when_full(16_000) == Bounds(tail_tokens=8_000)
     assert V3.bounds_when_full(15_999) == Bounds(tail_tokens=7_999)
@@ -118,7 +118,7 @@ def test_b4_25_so_many_tokens_stay_but_at_most_half_of_what_fits() -> None:
     assert V3.bounds_when_asked(20_000) == Bounds(tail_tokens=5_000)
 
 
-def test_b4_26_turns_stay_and_tokens_only_where_they_are_said() -> None:
+def test_turns_stay_and_tokens_only_where_they_are_said() -> None:
     assert SHARE.bounds_when_full(80_000) == Bounds(tail_tokens=0, tail_turns=2, min_new_messages=4)
     assert SHARE.bounds_when_asked(80_000) == SHARE.bounds_when_full(80_000)
     assert replace(SHARE, keep_tokens=500).bounds_when_full(80_000).tail_tokens == 500

@@ -44,11 +44,11 @@ LARGE = Limits(context_tokens=200_000, output_tokens=64_000)
         ("\U0001f600a", 1),
     ],
 )
-def test_b4_01_token_estimate(text: str, tokens: int) -> None:
+def test_tokens_are_estimated_from_characters(text: str, tokens: int) -> None:
     assert length_over_four(text) == tokens
 
 
-def test_b4_02_the_formula_of_the_report() -> None:
+def test_the_formula_of_the_report() -> None:
     reported = Count(input_tokens=100_000, cache_read_tokens=5_000, output_tokens=10_000)
     assert overflows_v1(reported, SMALL)
     assert usable_tokens(SMALL, Formula.V1) == 95_000
@@ -56,19 +56,19 @@ def test_b4_02_the_formula_of_the_report() -> None:
     assert overflows_v1(Count(input_tokens=80_000, cache_read_tokens=5_000, output_tokens=10_001), SMALL)
 
 
-def test_b4_02_an_answer_counts_32000_at_most() -> None:
+def test_an_answer_counts_32000_at_most() -> None:
     assert usable_tokens(LARGE, Formula.V1) == 200_000 - 32_000
     assert usable_tokens(Limits(context_tokens=200_000), Formula.V1) == 200_000 - 32_000
 
 
-def test_b4_02_unknown_or_switched_off_is_no_overflow() -> None:
+def test_unknown_or_switched_off_is_no_overflow() -> None:
     much = Count(input_tokens=10**9)
     assert not overflows_v1(much, Limits())
     assert not overflows_v1(much, SMALL, is_on=False)
     assert overflows_v1(much, SMALL)
 
 
-def test_b4_03_the_formula_of_today_at_its_boundaries() -> None:
+def test_the_formula_of_today_at_its_boundaries() -> None:
     usable = usable_tokens(LARGE)
     assert usable == 200_000 - 32_000 - 20_000
     assert not overflows_v2(Count(total_tokens=usable - 1), LARGE)
@@ -78,17 +78,17 @@ def test_b4_03_the_formula_of_today_at_its_boundaries() -> None:
     assert not overflows_v2(Count(input_tokens=usable - 3, output_tokens=1, cache_read_tokens=1), LARGE)
 
 
-def test_b4_03_a_declared_input_limit_counts_alone() -> None:
+def test_a_declared_input_limit_counts_alone() -> None:
     limits = Limits(context_tokens=400_000, input_tokens=272_000, output_tokens=128_000)
     assert usable_tokens(limits) == 272_000 - 20_000
     assert usable_tokens(limits, reserved_tokens=1_000) == 271_000
 
 
-def test_b4_03_the_reserve_is_no_longer_than_the_answer() -> None:
+def test_the_reserve_is_no_longer_than_the_answer() -> None:
     assert usable_tokens(SMALL) == 100_000 - 5_000 - 5_000
 
 
-def test_b4_03_unknown_or_switched_off_is_no_overflow() -> None:
+def test_nothing_is_reserved_where_limits_are_unknown() -> None:
     much = Count(total_tokens=10**9)
     assert not overflows_v2(much, Limits(input_tokens=5, output_tokens=5))
     assert not overflows_v2(much, LARGE, is_on=False)
@@ -112,7 +112,7 @@ def estimated(tokens: int) -> Count:
     return Count(input_tokens=tokens, is_estimate=True)
 
 
-def test_b4_25_an_estimate_beyond_the_context_less_answer_or_buffer() -> None:
+def test_an_estimate_beyond_the_context_less_answer_or_buffer() -> None:
     for limits, usable in [(SMALL, 80_000), (LARGE, 200_000 - 32_000), (Limits(context_tokens=32_000), 0)]:
         assert usable_tokens(limits, Formula.V3) == usable
     assert not overflows(estimated(80_000), SMALL, Formula.V3)
@@ -121,7 +121,7 @@ def test_b4_25_an_estimate_beyond_the_context_less_answer_or_buffer() -> None:
     assert overflows(estimated(95_001), SMALL, Formula.V3, reserved_tokens=1_000)
 
 
-def test_b4_25_what_a_provider_counted_does_not_matter() -> None:
+def test_what_a_provider_counted_does_not_matter() -> None:
     assert not overflows(Count(input_tokens=99_000, total_tokens=99_999), SMALL, Formula.V3)
 
 
@@ -132,7 +132,7 @@ def test_a_context_that_is_no_larger_than_the_reserve_keeps_the_answer_free_alon
     assert usable_tokens(Limits(context_tokens=least), formula) == 0  # an answer of unknown length takes all of it
 
 
-def test_b4_26_nine_tenths_of_the_window_by_what_went_in() -> None:
+def test_nine_tenths_of_the_window_by_what_went_in() -> None:
     assert usable_tokens(SMALL, Formula.SHARE) == 90_000
     parts = Count(input_tokens=80_000, cache_read_tokens=9_999, cache_write_tokens=1, output_tokens=50_000)
     assert not overflows(parts, SMALL, Formula.SHARE)
@@ -143,7 +143,7 @@ def test_b4_26_nine_tenths_of_the_window_by_what_went_in() -> None:
     assert usable_tokens(SMALL, Formula.SHARE, share_percent=50) == 50_000
 
 
-def test_b4_27_everything_beyond_the_context_less_a_reserve() -> None:
+def test_everything_beyond_the_context_less_a_reserve() -> None:
     usable = 100_000 - 16_384
     assert usable_tokens(SMALL, Formula.RESERVE) == usable_tokens(Limits(context_tokens=100_000), Formula.RESERVE)
     assert not overflows(Count(input_tokens=usable - 1, output_tokens=1), SMALL, Formula.RESERVE)

@@ -13,18 +13,18 @@ LONG = Price(input=Decimal(6), output=Decimal(20), cache_read=Decimal("0.6"), ca
 PRICE = Price(input=Decimal(3), output=Decimal(15), cache_read=Decimal("0.3"), cache_write=Decimal("3.75"), long=LONG)
 
 
-def test_b5_02_exact_cents() -> None:
+def test_costs_are_exact_decimals() -> None:
     used = Usage(input_tokens=100_000, cached_tokens=40_000, cache_write_tokens=10_000, output_tokens=2_000)
     # 50,000 at 3, 40,000 at 0.30, 10,000 at 3.75, 2,000 at 15
     assert cost_of(used, PRICE) == Decimal("0.15") + Decimal("0.012") + Decimal("0.0375") + Decimal("0.03")
 
 
-def test_b5_02_reasoning_has_the_price_of_output() -> None:
+def test_reasoning_has_the_price_of_output() -> None:
     assert cost_of(Usage(output_tokens=1_000, reasoning_tokens=900), PRICE) == Decimal("0.015")
 
 
 @pytest.mark.parametrize(("tokens", "cost"), [(200_000, "0.6"), (200_001, "1.200006")])
-def test_b5_02_more_than_200k_is_another_tier(tokens: int, cost: str) -> None:
+def test_more_than_200k_is_another_tier(tokens: int, cost: str) -> None:
     assert cost_of(Usage(input_tokens=tokens), PRICE) == Decimal(cost)
 
 
@@ -46,7 +46,7 @@ def test_cached_input_without_a_price_of_its_own_is_paid_as_input() -> None:
         {"prompt_tokens": 30, "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 10}},  # cannot be
     ],
 )
-def test_b5_02_input_includes_cached_tokens_whoever_counted(usage: dict[str, Any]) -> None:
+def test_input_includes_cached_tokens_whoever_counted(usage: dict[str, Any]) -> None:
     assert read_usage(usage) == Usage(input_tokens=100, cached_tokens=60, cache_write_tokens=10)
 
 
@@ -58,7 +58,7 @@ def test_b5_02_input_includes_cached_tokens_whoever_counted(usage: dict[str, Any
         {"completion_tokens": 10, "completion_tokens_details": {"reasoning_tokens": 40}},
     ],
 )
-def test_b5_02_output_includes_reasoning_whoever_counted(usage: dict[str, Any]) -> None:
+def test_output_includes_reasoning_whoever_counted(usage: dict[str, Any]) -> None:
     assert read_usage(usage) == Usage(output_tokens=50, reasoning_tokens=40)
 
 

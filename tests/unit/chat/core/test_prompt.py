@@ -300,7 +300,7 @@ def test_lone_surrogates_are_replaced() -> None:
     assert made[2].output == "\ufffd"  # type: ignore[union-attr]  # which kind it is, is what is asserted
 
 
-def test_a4_20_older_messages_are_cut_for_the_model() -> None:
+def test_older_messages_are_cut_for_the_model() -> None:
     long = "x" * 10_001
     history = [user(long), assistant("a" * 10_000, tool(output="o" * 501)), *[user(long)] * 4]
     cut = truncate(history)
@@ -311,7 +311,7 @@ def test_a4_20_older_messages_are_cut_for_the_model() -> None:
     assert len(history[0]["parts"][0]["text"]) == 10_001
 
 
-def test_a4_21_older_results_that_are_no_text_stay_of_their_kind() -> None:
+def test_older_results_that_are_no_text_stay_of_their_kind() -> None:
     policy = ContextPolicy(keep_messages=0, max_output_chars=200)
     rows, small = {"rows": "r" * 300, "n": 7}, {"a": 1}
     parts = [tool(output=rows), tool(output=["x" * 60] * 9), tool(output=small), failed("e" * 201)]
@@ -346,7 +346,7 @@ def calls_of(messages: tuple[ModelMessage, ...]) -> list[str]:
     return [c.call_id for c in made if isinstance(c, ToolCallContent)]
 
 
-def test_a1_07_last_calls_sends_calls_of_the_last_two_messages_only() -> None:
+def test_last_calls_sends_calls_of_the_last_two_messages_only() -> None:
     history = [user("a"), answered_by("c1"), user("b"), answered_by("c2"), user("c")]
     kept = with_last_calls(history, LAST_CALLS)
     assert to_model_messages(kept, policy=LAST_CALLS) == (
@@ -359,19 +359,19 @@ def test_a1_07_last_calls_sends_calls_of_the_last_two_messages_only() -> None:
     assert history[1]["parts"][1]["output"] == "out"
 
 
-def test_a1_07_a_call_whose_result_is_among_the_last_two_stays_with_it() -> None:
+def test_a_call_whose_result_is_among_the_last_two_stays_with_it() -> None:
     history = [user("a"), answered_by("c1"), user("b"), assistant(STEP, tool("c2", output=1))]
     kept = with_last_calls(history, LAST_CALLS)
     assert calls_of(to_model_messages(kept, policy=LAST_CALLS)) == ["c2"]
 
 
-def test_a1_07_a_message_of_calls_alone_is_left_out() -> None:
+def test_a_message_of_calls_alone_is_left_out() -> None:
     history = [user("a"), assistant(STEP, tool("c1", output=1)), user("b"), assistant("x"), user("c")]
     kept = with_last_calls(history, LAST_CALLS)
     assert to_model_messages(kept, policy=LAST_CALLS) == (said("a", "b"), answered("x"), said("c"))
 
 
-def test_a15_07_coding_cuts_every_output_to_8000_characters() -> None:
+def test_coding_cuts_every_output_to_8000_characters() -> None:
     (_, _, result) = to_model_messages([user("a"), assistant(tool(output="o" * 8_001))], policy=CODING)
     assert isinstance(result, ToolMessage)
     assert result.output == "o" * 8_000 + "... [truncated 8001 chars]"
@@ -384,13 +384,13 @@ def talk(count: int) -> list[JSONObject]:
     return [user(f"u{n}") if n % 2 == 0 else assistant(f"a{n}") for n in range(count)]
 
 
-def test_a15_07_coding_keeps_the_first_question_and_the_last_25_of_more_than_40() -> None:
+def test_coding_keeps_the_first_question_and_the_last_25_of_more_than_40() -> None:
     assert len(to_model_messages(talk(39), policy=CODING)) == 39
     made = to_model_messages(talk(41), policy=CODING)
     assert made == (said("u0", "u16"), *to_model_messages(talk(41), policy=None)[17:])
 
 
-def test_a15_07_coding_parts_no_call_from_its_result() -> None:
+def test_coding_parts_no_call_from_its_result() -> None:
     steps = [part for n in range(40) for part in (STEP, tool(f"c{n}", output=n))]
     history = [user("first"), assistant("ok"), user("go"), assistant(*steps)]
     made = to_model_messages(history, policy=CODING)
@@ -414,14 +414,14 @@ def test_whole_cuts_nothing() -> None:
 
 
 @pytest.mark.parametrize("media_type", ["image/png", "application/pdf", "audio/mpeg"])
-def test_b4_14_media_are_named_where_they_are_not_sent(media_type: str) -> None:
+def test_media_are_named_where_they_are_not_sent(media_type: str) -> None:
     part: JSONObject = {"type": "file", "mediaType": media_type, "url": "/f/1", "filename": "cat"}
     loaded = FileContent(media_type=media_type, data=b"\x89", filename="cat")
     made = to_model_messages([user("see", part)], accepts_images=True, load_file=lambda _: loaded, sends_media=False)
     assert made == (said("see", f"[Attached {media_type}: cat]"),)
 
 
-def test_b4_14_files_of_text_are_sent_all_the_same() -> None:
+def test_files_of_text_are_sent_all_the_same() -> None:
     part: JSONObject = {"type": "file", "mediaType": "text/plain", "url": "/f/1", "filename": "notes"}
     loaded = FileContent(media_type="text/plain", data=b"words", filename="notes")
     (made,) = to_model_messages([user(part)], load_file=lambda _: loaded, sends_media=False)

@@ -71,7 +71,7 @@ def refuses_until(rounds: int, then: Callable[[ModelRequest], Events]) -> Callab
     return lambda request: [ContextOverflow()] if summaries(request) < rounds else then(request)
 
 
-async def test_b4_04_the_providers_error_is_met_by_room_and_the_same_call() -> None:
+async def test_the_providers_error_is_met_by_room_and_the_same_call() -> None:
     world = World(Model(refuses_until(1, says("Hello"))))
     maker = Maker(world)
     assert texts(await world.run()) == ["Hello"]
@@ -81,7 +81,7 @@ async def test_b4_04_the_providers_error_is_met_by_room_and_the_same_call() -> N
     assert world.loop.totals.steps == 1
 
 
-async def test_b4_04_what_a_step_took_makes_room_before_the_next_call() -> None:
+async def test_what_a_step_took_makes_room_before_the_next_call() -> None:
     world = World(Model(two_rounds))
     maker = Maker(world)
     maker.fills_up = lambda request, usage: usage is not None and usage.input_tokens >= 10
@@ -91,7 +91,7 @@ async def test_b4_04_what_a_step_took_makes_room_before_the_next_call() -> None:
     assert [summaries(request) for request in world.model.requests] == [0, 1]
 
 
-async def test_b4_04_an_estimate_makes_room_before_the_first_call() -> None:
+async def test_an_estimate_makes_room_before_the_first_call() -> None:
     world = World(Model(says("Hello")))
     maker = Maker(world)
     maker.fills_up = lambda request, usage: summaries(request) < 1
@@ -99,7 +99,7 @@ async def test_b4_04_an_estimate_makes_room_before_the_first_call() -> None:
     assert [summaries(request) for request in world.model.requests] == [1]
 
 
-async def test_b4_08_the_loop_goes_on_by_a_line_that_is_never_stored() -> None:
+async def test_the_loop_goes_on_by_a_line_that_is_never_stored() -> None:
     world = World(Model(two_rounds))
     maker = Maker(world)
     maker.fills_up = lambda request, usage: usage is not None
@@ -110,14 +110,14 @@ async def test_b4_08_the_loop_goes_on_by_a_line_that_is_never_stored() -> None:
     assert SUMMARISED_TEXT not in str(message)
 
 
-async def test_b4_08_the_persons_own_message_is_asked_again_without_a_line() -> None:
+async def test_the_persons_own_message_is_asked_again_without_a_line() -> None:
     world = World(Model(refuses_until(1, says("Hello"))))
     Maker(world)
     await world.run()
     assert world.model.requests[-1].messages[-1] == UserMessage(content=(TextContent(text="hi"),))
 
 
-async def test_b4_15_a_model_that_always_overflows_ends_the_turn() -> None:
+async def test_a_model_that_always_overflows_ends_the_turn() -> None:
     world = World(Model(lambda request: [ContextOverflow()]))
     maker = Maker(world)
     with pytest.raises(ContextOverflow):
@@ -126,7 +126,7 @@ async def test_b4_15_a_model_that_always_overflows_ends_the_turn() -> None:
     assert len(world.model.requests) == 3
 
 
-async def test_b4_15_by_count_it_is_no_more_often() -> None:
+async def test_by_count_it_is_no_more_often() -> None:
     world = World(Model(two_rounds))
     maker = Maker(world)
     maker.fills_up = lambda request, usage: True
@@ -134,7 +134,7 @@ async def test_b4_15_by_count_it_is_no_more_often() -> None:
     assert len(maker.made) == 2
 
 
-async def test_b4_15_nothing_to_do_is_asked_once_and_leaves_one_for_the_error() -> None:
+async def test_nothing_to_do_is_asked_once_and_leaves_one_for_the_error() -> None:
     def answer(request: ModelRequest) -> Events:
         return two_rounds(request) if len(world.model.requests) < 2 else [ContextOverflow()]
 

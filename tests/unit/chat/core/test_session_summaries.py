@@ -26,7 +26,7 @@ def asked(previous: str, *messages: JSONObject) -> str:
     return content.text
 
 
-def test_b5_05_the_request_has_the_conversation_and_no_tools() -> None:
+def test_the_request_has_the_conversation_and_no_tools() -> None:
     request = session_summary_request("", [message("user", "Tea?"), message("assistant", "Yes.")])
     assert request.tools == ()
     assert asked("", message("user", "Tea?"), message("assistant", "Yes.")) == (
@@ -34,13 +34,13 @@ def test_b5_05_the_request_has_the_conversation_and_no_tools() -> None:
     )
 
 
-def test_b5_05_the_former_summary_is_brought_up_to_date() -> None:
+def test_the_former_summary_is_brought_up_to_date() -> None:
     text = asked("About tea.", message("user", "And cake?"))
     assert "<summary>\nAbout tea.\n</summary>" in text
     assert text.index("About tea.") < text.index("And cake?")
 
 
-def test_b5_05_of_a_long_conversation_the_beginning_and_the_end() -> None:
+def test_of_a_long_conversation_the_beginning_and_the_end() -> None:
     text = asked("", *(message("user", f"{number:03} " + "x" * 3_000) for number in range(20)))
     assert len(text) < ALL_CHARS + 200
     assert "000 " in text
@@ -60,7 +60,7 @@ def test_b5_05_of_a_long_conversation_the_beginning_and_the_end() -> None:
         ("Ein Gespräch über Tee.\u202e", "Ein Gespräch über Tee."),
     ],
 )
-def test_b5_05_one_paragraph_is_kept(said: str, kept: str) -> None:
+def test_one_paragraph_is_kept(said: str, kept: str) -> None:
     assert clean_summary(said) == kept
 
 
@@ -72,12 +72,12 @@ def test_b5_05_one_paragraph_is_kept(said: str, kept: str) -> None:
         ("", False),
     ],
 )
-def test_b5_05_a_very_small_model_has_to_speak_of_the_conversation(summary: str, is_about_it: bool) -> None:
+def test_a_very_small_model_has_to_speak_of_the_conversation(summary: str, is_about_it: bool) -> None:
     said = [message("user", "What is the capital of France?"), message("assistant", "The capital is Paris.")]
     assert is_about(summary, said) is is_about_it
 
 
-def test_b5_05_600_characters_at_most() -> None:
+def test_characters_at_most() -> None:
     kept = clean_summary("tea " * 500)
     assert len(kept) <= MAX_SUMMARY
     assert kept.endswith("tea…")

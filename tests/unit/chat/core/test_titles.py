@@ -23,11 +23,11 @@ QUESTION = "How do I plant tomatoes on a small balcony? Thanks for helping."
         ("\n \n", ""),
     ],
 )
-def test_b5_04_first_line_without_thoughts_and_ornaments(answer: str, title: str) -> None:
+def test_first_line_without_thoughts_and_ornaments(answer: str, title: str) -> None:
     assert clean_title(answer) == title
 
 
-def test_b5_04_150_characters_become_100() -> None:
+def test_characters_become_100() -> None:
     assert clean_title("x" * 150) == "x" * 97 + "..."
     assert clean_title("x" * 100) == "x" * 100
 

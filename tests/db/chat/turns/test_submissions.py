@@ -1,4 +1,4 @@
-"""Messages that are added or handed in without waiting, also inside a turn (C6, 33 to 37)."""
+"""Messages that are added or submitted without waiting, also inside a turn."""
 
 import asyncio
 from datetime import timedelta
@@ -30,7 +30,7 @@ from .verbs_support import count_turns, said, texts, user
 # --- add_messages ----------------------------------------------------------------------------------------------------
 
 
-async def test_c6_33_add_messages_branch(make_room: MakeRoom) -> None:
+async def test_add_messages_branch(make_room: MakeRoom) -> None:
     room = make_room()
     chain = [user("A", "a"), said("B", "b"), user("C", "c")]
     assert await room.handle.add_messages(chain) == ["a", "b", "c"]
@@ -71,7 +71,7 @@ async def inside(room: Room, act: Any) -> Any:
     return INSIDE["said"]
 
 
-async def test_c6_34_nested_blocking_turn(make_room: MakeRoom) -> None:
+async def test_nested_blocking_turn(make_room: MakeRoom) -> None:
     room = make_room("inside")
 
     async def act(agent: Any) -> list[str]:
@@ -94,7 +94,7 @@ async def test_c6_34_nested_blocking_turn(make_room: MakeRoom) -> None:
     assert await count_turns() == 1
 
 
-async def test_c6_34_submit_and_add_work_inside_a_turn(make_room: MakeRoom) -> None:
+async def test_submit_and_add_work_inside_a_turn(make_room: MakeRoom) -> None:
     room = make_room("inside")
 
     async def act(agent: Any) -> Submission:
@@ -137,7 +137,7 @@ async def test_another_branch_that_is_shown_meanwhile_gets_no_answer_of_this_tur
 # --- submissions -----------------------------------------------------------------------------------------------------
 
 
-async def test_c6_35_submission_idempotency(make_room: MakeRoom) -> None:
+async def test_a_key_is_one_submission(make_room: MakeRoom) -> None:
     room = make_room()
     found = await asyncio.gather(
         *(room.handle.submit_messages(user("say: once"), idempotency_key="k", metadata={"n": 1}) for _ in range(4))
@@ -151,7 +151,7 @@ async def test_c6_35_submission_idempotency(make_room: MakeRoom) -> None:
     assert (again.accepted, again.status, again.id) == (False, "completed", found[0].id)
 
 
-async def test_c6_36_cancel_before_the_slot(make_room: MakeRoom) -> None:
+async def test_cancel_before_the_slot(make_room: MakeRoom) -> None:
     room = make_room("gated")
     async with worker(), gate() as opened:
         await room.admit("say: one")
@@ -187,7 +187,7 @@ async def test_a_submission_passes_nobody_by_before_its_turn(make_room: MakeRoom
     assert not await room.handle.has_pending_interaction()
 
 
-async def test_c6_37_restart_before_its_messages_were_applied(make_room: MakeRoom) -> None:
+async def test_restart_before_its_messages_were_applied(make_room: MakeRoom) -> None:
     """The worker died between taking it and beginning it: it waits again, and is done once."""
     room = make_room()
     submission = await room.handle.submit_messages(["say: a", "say: b"])
@@ -201,7 +201,7 @@ async def test_c6_37_restart_before_its_messages_were_applied(make_room: MakeRoo
     assert await texts(room) == ["say: a", "say: b", "ab"]
 
 
-async def test_c6_37_restart_after_they_were_applied_goes_on(make_room: MakeRoom) -> None:
+async def test_restart_after_they_were_applied_goes_on(make_room: MakeRoom) -> None:
     """Nothing is replayed: the turn goes on from its record."""
     room = make_room()
     with crash_after("begin"):
@@ -213,7 +213,7 @@ async def test_c6_37_restart_after_they_were_applied_goes_on(make_room: MakeRoom
     assert await texts(room) == ["say: a", "say: b", "ab"]
 
 
-async def test_c6_37_applied_and_not_resumed_in_time_is_an_error(make_room: MakeRoom) -> None:
+async def test_applied_and_not_resumed_in_time_is_an_error(make_room: MakeRoom) -> None:
     room = make_room()
     with crash_after("begin"):
         submission = await room.handle.submit_messages("say: a")
@@ -230,7 +230,7 @@ async def test_c6_37_applied_and_not_resumed_in_time_is_an_error(make_room: Make
     assert room.model.requests == []
 
 
-async def test_c6_37_a_clear_skips_what_waits_and_later_ones_run(make_room: MakeRoom) -> None:
+async def test_a_clear_skips_what_waits_and_later_ones_run(make_room: MakeRoom) -> None:
     room = make_room()
     waiting = await room.handle.submit_messages("say: a")
     await db(clear_instance, room.key)

@@ -1,4 +1,4 @@
-"""Turns that code starts: the telling tests (C6, 30 to 32) and what they leave open."""
+"""Turns that code starts."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ from .verbs_support import count_turns, said, texts, user
 # --- save_messages ---------------------------------------------------------------------------------------------------
 
 
-async def test_c6_30_function_form(make_room: MakeRoom) -> None:
+async def test_a_function_gives_the_messages_when_the_turn_starts(make_room: MakeRoom) -> None:
     """The function is called when its turn starts; turns that come later wait behind its place."""
     room = make_room("gated")
     heard: list[list[str]] = []
@@ -171,7 +171,7 @@ async def test_a_turn_that_is_cleared_away_is_skipped(make_room: MakeRoom) -> No
 # --- signals ---------------------------------------------------------------------------------------------------------
 
 
-async def test_c6_31_pre_aborted_signal(make_room: MakeRoom) -> None:
+async def test_pre_aborted_signal(make_room: MakeRoom) -> None:
     room = make_room("gated")
     signal = asyncio.Event()
     signal.set()
@@ -187,7 +187,7 @@ async def test_c6_31_pre_aborted_signal(make_room: MakeRoom) -> None:
     assert not [task for task in asyncio.all_tasks() if "_stop_on" in repr(task)]  # nobody listens any more
 
 
-async def test_c6_31_what_is_stopped_beforehand_can_never_be_claimed(make_room: MakeRoom) -> None:
+async def test_what_is_stopped_beforehand_can_never_be_claimed(make_room: MakeRoom) -> None:
     """It is accepted and stopped in one transaction: no worker comes in between."""
     room = make_room()
     admission = await room.admit("say: one", is_stopped=True)
@@ -252,7 +252,7 @@ async def test_a_turn_that_waits_for_its_words_can_be_stopped(make_room: MakeRoo
 # --- continue_last_turn ----------------------------------------------------------------------------------------------
 
 
-async def test_c6_32_continue(make_room: MakeRoom) -> None:
+async def test_continuing_goes_on_from_the_last_answer(make_room: MakeRoom) -> None:
     room = make_room("gated")
     assert await room.handle.continue_last_turn() == SavedTurn(request_id="", status="skipped")
     await room.say("stream 6 words\nerror in stream after 3 code context_length_exceeded", body={"colour": "red"})

@@ -7,7 +7,7 @@ What is left for later:
 - "Scheduled responses": the schedules themselves. What one will start, a fiber that is due later and calls a method
   with `save_messages`, is tested here.
 
-"Chaining from onChatResponse" is in `test_seed_hooks.py`.
+"Chaining from onChatResponse" is in `test_hook_examples.py`.
 """
 
 import asyncio

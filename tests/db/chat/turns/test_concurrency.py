@@ -1,4 +1,4 @@
-"""What a message does that arrives while a turn runs: the telling tests (C6, 38 to 40) and what they leave open."""
+"""What a message does that arrives while a turn runs."""
 
 import asyncio
 from typing import Any
@@ -34,7 +34,7 @@ async def finished(room: Room) -> None:
     await until(is_idle)
 
 
-async def test_c6_38_queue(make_room: MakeRoom) -> None:
+async def test_queued_messages_are_answered_in_order(make_room: MakeRoom) -> None:
     room = make_room("gated")
     async with worker(), gate() as opened:
         turns = [await room.admit("say: one")]
@@ -46,7 +46,7 @@ async def test_c6_38_queue(make_room: MakeRoom) -> None:
     assert [text for _, text in await room.texts()] == ["say: one", "one", "say: two", "two"]
 
 
-async def test_c6_39_latest(make_room: MakeRoom) -> None:
+async def test_only_the_latest_waiting_message_is_answered(make_room: MakeRoom) -> None:
     room = make_room("latest")
     async with worker(), gate() as opened:
         first = await room.admit("say: one")
@@ -72,7 +72,7 @@ async def test_c6_39_latest(make_room: MakeRoom) -> None:
     assert (await room.turn(second.turn.pk)).finished_at is not None
 
 
-async def test_c6_40_drop(make_room: MakeRoom) -> None:
+async def test_a_message_while_a_turn_runs_is_dropped(make_room: MakeRoom) -> None:
     room = make_room("drop")
     async with worker(), gate() as opened:
         await room.admit("say: one")
@@ -90,7 +90,7 @@ async def test_c6_40_drop(make_room: MakeRoom) -> None:
     assert status_of(turn) == "completed"
 
 
-async def test_c6_40_regenerate_and_edit_are_never_dropped(make_room: MakeRoom) -> None:
+async def test_regenerate_and_edit_are_never_dropped(make_room: MakeRoom) -> None:
     room = make_room("drop")
     first = await room.say("say: one")
     async with worker(), gate() as opened:
@@ -104,7 +104,7 @@ async def test_c6_40_regenerate_and_edit_are_never_dropped(make_room: MakeRoom) 
 
 
 @pytest.mark.parametrize("agent", ["latest", "merge", "drop", "debounce"])
-async def test_c6_40_after_a_clear_nothing_overlaps(make_room: MakeRoom, agent: str) -> None:
+async def test_after_a_clear_nothing_overlaps(make_room: MakeRoom, agent: str) -> None:
     room = make_room(agent)
     async with worker(), gate() as opened:
         await room.admit("say: one")

@@ -1,4 +1,4 @@
-"""The modes of `run_turn`, stopping by id, waiting for rest (C6, 62)."""
+"""The modes of `run_turn`, stopping by id, waiting until stable."""
 
 import pytest
 
@@ -69,7 +69,7 @@ async def open_call(room: Room, status: CallStatus) -> None:
 
 
 @pytest.mark.parametrize("status", list(CallStatus))
-async def test_c6_62_stability(make_room: MakeRoom, status: CallStatus) -> None:
+async def test_waiting_until_stable_covers_all_that_is_open(make_room: MakeRoom, status: CallStatus) -> None:
     """Who waits for a client or a person is not at rest; a call that died with its worker waits for nobody."""
     room = make_room()
     assert await room.handle.wait_until_stable(0)  # idle
@@ -79,7 +79,7 @@ async def test_c6_62_stability(make_room: MakeRoom, status: CallStatus) -> None:
     assert await room.handle.wait_until_stable(0) is not is_pending
 
 
-async def test_c6_62_what_runs_or_waits_is_not_stable(make_room: MakeRoom) -> None:
+async def test_what_runs_or_waits_is_not_stable(make_room: MakeRoom) -> None:
     room = make_room("gated")
     async with worker(), gate() as opened:
         await room.admit("say: one")

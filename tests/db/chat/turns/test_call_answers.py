@@ -1,4 +1,4 @@
-"""Client tools and approvals: rows 43 to 50 of the most telling tests, without a socket."""
+"""Client tools and approvals, without a socket."""
 
 import asyncio
 from datetime import timedelta
@@ -46,7 +46,7 @@ async def last_text(room: Room) -> str:
     return text_of((await room.transcript())[-1])
 
 
-async def test_c6_43_state_machine(desk: Desk) -> None:
+async def test_calls_move_through_their_states_in_order(desk: Desk) -> None:
     turn = await desk.room.say(ONE)
     assert status_of(turn) == "completed"
     [call] = await desk.calls()
@@ -61,7 +61,7 @@ async def test_c6_43_state_machine(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("text", "shown"), [("no signal", "no signal"), ("", "Tool execution denied by user")])
-async def test_c6_43_an_error_is_a_result_with_a_text(desk: Desk, text: str, shown: str) -> None:
+async def test_an_error_is_a_result_with_a_text(desk: Desk, text: str, shown: str) -> None:
     await desk.room.say(ONE)
     [call] = await desk.calls()
     await desk.reply(call, error_text=text, continues=False)
@@ -69,7 +69,7 @@ async def test_c6_43_an_error_is_a_result_with_a_text(desk: Desk, text: str, sho
     assert (part["state"], part["errorText"]) == ("output-error", shown)
 
 
-async def test_c6_43_approval_keeps_what_was_asked(desk: Desk) -> None:
+async def test_approval_keeps_what_was_asked(desk: Desk) -> None:
     await desk.room.say(PAY)
     [call] = await desk.calls()
     asked = await desk.part(call)
@@ -81,7 +81,7 @@ async def test_c6_43_approval_keeps_what_was_asked(desk: Desk) -> None:
     assert not (await desk.reply(call, is_approved=False, continues=False)).is_new
 
 
-async def test_c6_44_barrier(desk: Desk) -> None:
+async def test_nothing_continues_before_the_last_answer(desk: Desk) -> None:
     await desk.room.say(TWO)
     fast, slow = await desk.calls()
     assert (await desk.reply(fast, output="fast")).turn is None
@@ -95,7 +95,7 @@ async def test_c6_44_barrier(desk: Desk) -> None:
     assert "slow" in said
 
 
-async def test_u2_20_a_turn_that_waits_for_a_person_is_over(desk: Desk) -> None:
+async def test_a_turn_that_waits_for_a_person_is_over(desk: Desk) -> None:
     """Nobody holds anything for it: no fiber runs, no lease; the question is a part of the stored message."""
     await desk.room.say(PAY)
     [turn] = await turns_of(desk.room)
@@ -105,7 +105,7 @@ async def test_u2_20_a_turn_that_waits_for_a_person_is_over(desk: Desk) -> None:
     assert (await desk.part(call))["state"] == "approval-requested"
 
 
-async def test_c6_45_concurrent_applies(desk: Desk) -> None:
+async def test_answers_at_the_same_moment_are_all_kept(desk: Desk) -> None:
     await desk.room.say("\n".join(f'call tool where {{"n": {n}}}' for n in range(6)) + "\nsay: All: {results}.")
     calls = await desk.calls()
     replies = [desk.reply(call, output=f"place {n}", runs=False) for n, call in enumerate(calls)]
@@ -116,7 +116,7 @@ async def test_c6_45_concurrent_applies(desk: Desk) -> None:
     assert len(await turns_of(desk.room)) == 2
 
 
-async def test_c6_46_mixed_batch(desk: Desk) -> None:
+async def test_server_and_client_calls_side_by_side(desk: Desk) -> None:
     await desk.room.say(TWO)
     first, second = await desk.calls()
     await desk.reply(first, output="here")
@@ -126,14 +126,14 @@ async def test_c6_46_mixed_batch(desk: Desk) -> None:
     assert len(await turns_of(desk.room)) == 2
 
 
-async def test_c6_46_a_failure_alone_continues_nothing(desk: Desk) -> None:
+async def test_a_failure_alone_continues_nothing(desk: Desk) -> None:
     await desk.room.say(ONE)
     [call] = await desk.calls()
     assert (await desk.reply(call, error_text="no", continues=False)).turn is None
     assert len(await turns_of(desk.room)) == 1
 
 
-async def test_c6_47_result_before_persist(desk: Desk) -> None:
+async def test_result_before_persist(desk: Desk) -> None:
     """The browser answers while another call of the same step still runs."""
     GATE["open"] = asyncio.Event()
     await desk.room.admit("call tool where {}\ncall tool linger {}\nsay: {results}.")
@@ -151,7 +151,7 @@ async def test_c6_47_result_before_persist(desk: Desk) -> None:
     assert "early" in await last_text(desk.room)
 
 
-async def test_c6_50_approved_tool_runs_once(desk: Desk) -> None:
+async def test_approved_tool_runs_once(desk: Desk) -> None:
     await desk.room.say(PAY)
     assert CALLS == []
     [call] = await desk.calls()
@@ -167,7 +167,7 @@ async def test_c6_50_approved_tool_runs_once(desk: Desk) -> None:
     assert continuations == [False, True]
 
 
-async def test_c6_50_a_denied_tool_never_runs_and_the_model_is_told(desk: Desk) -> None:
+async def test_a_denied_tool_never_runs_and_the_model_is_told(desk: Desk) -> None:
     await desk.room.say(PAY)
     [call] = await desk.calls()
     await desk.reply(call, is_approved=False, reason="too dear")
@@ -176,7 +176,7 @@ async def test_c6_50_a_denied_tool_never_runs_and_the_model_is_told(desk: Desk) 
     assert "too dear" in await last_text(desk.room)
 
 
-async def test_c6_50_the_gate_still_decides_after_the_approval(desk: Desk) -> None:
+async def test_the_gate_still_decides_after_the_approval(desk: Desk) -> None:
     await desk.room.say('call tool pay {"amount": 99}\nsay: {result}.')
     [call] = await desk.calls()
     await desk.reply(call, is_approved=True)

@@ -1,4 +1,4 @@
-"""The telling tests of turns, errors and aborts (C6, 1 to 14), through the handle that server code holds."""
+"""Turns, errors and aborts, through the handle that server code holds."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ def responses() -> list[Any]:
     return [value for name, value in SEEN if name == "on_chat_response"]
 
 
-async def test_c6_01_no_model(make_room: MakeRoom) -> None:
+async def test_a_class_without_a_model_says_what_to_do(make_room: MakeRoom) -> None:
     room = make_room("no-model")
     async with worker():
         callback = Callback()
@@ -67,7 +67,7 @@ async def test_c6_01_no_model(make_room: MakeRoom) -> None:
         assert (await room.handle.chat("again", Callback())).status is TurnStatus.ERROR
 
 
-async def test_c6_02_two_turns_accumulate(make_room: MakeRoom) -> None:
+async def test_two_turns_accumulate(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
         await room.handle.chat("say: one")
@@ -75,7 +75,7 @@ async def test_c6_02_two_turns_accumulate(make_room: MakeRoom) -> None:
     assert [role for role, _ in await room.texts()] == ["user", "assistant", "user", "assistant"]
 
 
-async def test_c6_03_duplicate_user_id(make_room: MakeRoom) -> None:
+async def test_duplicate_user_id(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
         for text in ("say: A", "say: B"):
@@ -89,7 +89,7 @@ async def _failed(room: Room) -> Callback:
     return callback
 
 
-async def test_c6_04_partial_kept_on_error(make_room: MakeRoom) -> None:
+async def test_partial_kept_on_error(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     async with worker():
         callback = await _failed(room)
@@ -103,7 +103,7 @@ async def test_c6_04_partial_kept_on_error(make_room: MakeRoom) -> None:
     assert errors[0][1].messages_persisted
 
 
-async def test_c6_05_turn_after_error(make_room: MakeRoom) -> None:
+async def test_turn_after_error(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
         await _failed(room)
@@ -112,7 +112,7 @@ async def test_c6_05_turn_after_error(make_room: MakeRoom) -> None:
     assert len(await room.transcript()) == 4
 
 
-async def test_c6_06_abort(make_room: MakeRoom) -> None:
+async def test_an_aborted_turn_keeps_what_it_said(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     signal = asyncio.Event()
 
@@ -134,7 +134,7 @@ async def test_c6_06_abort(make_room: MakeRoom) -> None:
     assert len(await room.transcript()) == 4
 
 
-async def test_c6_07_cancel_by_another_call(make_room: MakeRoom) -> None:
+async def test_cancel_by_another_call(make_room: MakeRoom) -> None:
     room = make_room()
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -150,14 +150,14 @@ async def test_c6_07_cancel_by_another_call(make_room: MakeRoom) -> None:
         assert (await chatting).status is TurnStatus.ABORTED
 
 
-async def test_c6_08_unknown_cancel_id(make_room: MakeRoom) -> None:
+async def test_unknown_cancel_id(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
         assert await room.handle.cancel_chat("nobody") is False
         assert (await room.handle.chat("say: fine")).status is TurnStatus.COMPLETED
 
 
-async def test_c6_09_empty_success(make_room: MakeRoom) -> None:
+async def test_an_empty_answer_is_a_success(make_room: MakeRoom) -> None:
     room = make_room("recorder", name="empty")
     async with worker():
         callback = Callback()
@@ -169,7 +169,7 @@ async def test_c6_09_empty_success(make_room: MakeRoom) -> None:
     assert [role for role, _ in await room.texts()] == ["user"]
 
 
-async def test_c6_10_error_before_any_part(make_room: MakeRoom) -> None:
+async def test_error_before_any_part(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     async with worker():
         result = await room.handle.chat("error 400", Callback())
@@ -178,7 +178,7 @@ async def test_c6_10_error_before_any_part(make_room: MakeRoom) -> None:
     assert [role for role, _ in await room.texts()] == ["user"]
 
 
-async def test_c6_11_in_band_error_is_terminal(make_room: MakeRoom) -> None:
+async def test_in_band_error_is_terminal(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     async with worker():
         await room.handle.chat(f"say: too late\nerror in stream after 0 {FATAL}", Callback())
@@ -186,7 +186,7 @@ async def test_c6_11_in_band_error_is_terminal(make_room: MakeRoom) -> None:
     assert len(responses()) == 1
 
 
-async def test_c6_12_throwing_callback(make_room: MakeRoom) -> None:
+async def test_a_callback_that_raises_stops_no_turn(make_room: MakeRoom) -> None:
     room = make_room("recorder")
 
     class Throwing(Callback):
@@ -200,14 +200,14 @@ async def test_c6_12_throwing_callback(make_room: MakeRoom) -> None:
     assert len(responses()) == 1
 
 
-async def test_c6_12_without_on_error_the_caller_gets_the_error(make_room: MakeRoom) -> None:
+async def test_without_on_error_the_caller_gets_the_error(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
         with pytest.raises(TurnFailed):
             await room.handle.chat("error 400")
 
 
-async def test_c6_13_response_hook_is_outside_the_lock(make_room: MakeRoom) -> None:
+async def test_response_hook_is_outside_the_lock(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     async with worker():
         first = asyncio.create_task(room.handle.chat("stream 20 words at 50/s"))
@@ -218,7 +218,7 @@ async def test_c6_13_response_hook_is_outside_the_lock(make_room: MakeRoom) -> N
     assert len(await room.transcript()) == 4
 
 
-async def test_c6_13_a_hook_may_wait_for_a_turn_of_its_own(make_room: MakeRoom) -> None:
+async def test_a_hook_may_wait_for_a_turn_of_its_own(make_room: MakeRoom) -> None:
     room = make_room("chainer")
     async with worker():
         await room.handle.chat("say: one")
@@ -228,7 +228,7 @@ async def test_c6_13_a_hook_may_wait_for_a_turn_of_its_own(make_room: MakeRoom) 
     assert SEEN[1][1].status == "completed"
 
 
-async def test_c6_14_clear_during_stream(make_room: MakeRoom) -> None:
+async def test_clear_during_stream(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
         chatting = asyncio.create_task(room.handle.chat("stream 300 words at 60/s"))

@@ -1,4 +1,4 @@
-"""Mistakes of others that turns do not repeat (D2), each under its number."""
+"""Mistakes of other systems that turns do not repeat."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import CALLS, MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
-from .test_c6_session import Large
+from .test_session_limits import Large
 
 BIG = "z" * 2_000_000
 
@@ -42,7 +42,7 @@ class Told:
         self.ends.append(f"error: {text}")
 
 
-async def test_d2_08_documented_defaults_are_the_real_ones(make_room: MakeRoom) -> None:
+async def test_documented_defaults_are_the_real_ones(make_room: MakeRoom) -> None:
     """The words of the documentation of `Think`: ten steps, a one-line prompt, reasoning sent."""
     room = make_room()
     turn = await room.say("\n".join(['call tool add {"a": 1, "b": 1}\nsay: {result}'] * 12))
@@ -51,7 +51,7 @@ async def test_d2_08_documented_defaults_are_the_real_ones(make_room: MakeRoom) 
     assert Think.send_reasoning is True
 
 
-async def test_d2_08_d2_16_the_response_hook_runs_when_the_answer_is_stored_and_the_lane_free(
+async def test_the_response_hook_runs_when_the_answer_is_stored_and_the_lane_free(
     make_room: MakeRoom,
 ) -> None:
     room = make_room("watcher")
@@ -71,7 +71,7 @@ class Late(ScriptedModel):
         yield Finish(reason=FinishReason.STOP)
 
 
-async def test_d2_09_a_stop_is_not_overwritten_by_a_turn_that_ends(make_room: MakeRoom) -> None:
+async def test_a_stop_is_not_overwritten_by_a_turn_that_ends(make_room: MakeRoom) -> None:
     room = make_room()
     MODELS["current"] = model = Late()
     admission = await room.admit("hi")
@@ -81,7 +81,7 @@ async def test_d2_09_a_stop_is_not_overwritten_by_a_turn_that_ends(make_room: Ma
     assert text_of((await room.transcript())[-1]) == "all of it"
 
 
-async def test_d2_11_a_replaced_input_is_validated_again(make_room: MakeRoom) -> None:
+async def test_a_replaced_input_is_validated_again(make_room: MakeRoom) -> None:
     room = make_room("gate")
     turn = await room.say('call tool add {"a": 5, "b": 0}\nsay: done')
     part = next(part for part in (await room.transcript())[-1]["parts"] if "toolCallId" in part)
@@ -92,7 +92,7 @@ async def test_d2_11_a_replaced_input_is_validated_again(make_room: MakeRoom) ->
     assert [outcome.success for name, outcome in SEEN if name == "after_tool_call"] == [False]
 
 
-async def test_d2_13_a_model_that_goes_silent_is_asked_to_go_on(make_room: MakeRoom) -> None:
+async def test_a_model_that_goes_silent_is_asked_to_go_on(make_room: MakeRoom) -> None:
     room = make_room("impatient")
     told = Told()
     async with worker(), asyncio.timeout(30):
@@ -102,7 +102,7 @@ async def test_d2_13_a_model_that_goes_silent_is_asked_to_go_on(make_room: MakeR
     assert len(text_of(result.message).split()) == 8
 
 
-async def test_d2_13_who_waits_for_a_model_that_stays_silent_is_told(make_room: MakeRoom) -> None:
+async def test_who_waits_for_a_model_that_stays_silent_is_told(make_room: MakeRoom) -> None:
     room = make_room("impatient")
     told = Told()
 
@@ -125,7 +125,7 @@ async def original_of(room: Room, url: str) -> JSONObject:
     return found
 
 
-async def test_d2_15_the_original_of_a_cut_output_is_kept_and_named(make_room: MakeRoom) -> None:
+async def test_the_original_of_a_cut_output_is_kept_and_named(make_room: MakeRoom) -> None:
     room = make_room("huge")
     MODELS["current"] = Large()
     await room.say("hi")
@@ -138,7 +138,7 @@ async def test_d2_15_the_original_of_a_cut_output_is_kept_and_named(make_room: M
     assert (row.instance_id, row.claimed_at is None) == (instance.pk, False)  # so it is never swept
 
 
-async def test_d2_15_the_original_of_a_cut_text_is_kept_and_is_its_owners_alone(make_room: MakeRoom) -> None:
+async def test_the_original_of_a_cut_text_is_kept_and_is_its_owners_alone(make_room: MakeRoom) -> None:
     room = make_room()
     await room.say("say: ok\n" + BIG)
     user = (await room.transcript())[0]
@@ -149,9 +149,7 @@ async def test_d2_15_the_original_of_a_cut_text_is_kept_and_is_its_owners_alone(
         await db(attachments.load_for_model, url, bob.pk)
 
 
-async def test_d2_15_what_a_person_wrote_is_refused_rather_than_cut_for_good(
-    make_room: MakeRoom, settings: Any
-) -> None:
+async def test_what_a_person_wrote_is_refused_rather_than_cut_for_good(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_FILES_QUOTA_BYTES = 1000
     room = make_room()
     with pytest.raises(QuotaExceeded):
@@ -159,7 +157,7 @@ async def test_d2_15_what_a_person_wrote_is_refused_rather_than_cut_for_good(
     assert await db(Turn.objects.count) == await db(Message.objects.count) == 0
 
 
-async def test_d2_15_an_answer_is_stored_although_its_original_has_no_room(make_room: MakeRoom, settings: Any) -> None:
+async def test_an_answer_is_stored_although_its_original_has_no_room(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_FILES_QUOTA_BYTES = 1000
     room = make_room("huge")
     MODELS["current"] = Large()

@@ -1,4 +1,4 @@
-"""What clients' lists cannot do: rows 41 and 42 of the most telling tests."""
+"""What the message lists of clients cannot do."""
 
 from chat.turns.admission.intake import ClientArray
 from sessions_app.messages import selectors
@@ -12,7 +12,7 @@ def said(message_id: str, text: str) -> JSONObject:
     return {"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}
 
 
-async def test_c6_41_regenerate_twice(make_room: MakeRoom) -> None:
+async def test_two_new_answers_are_siblings(make_room: MakeRoom) -> None:
     room = make_room()
     await room.say(ClientArray(messages=[said("u1", "say: before")]))
     turn = await room.say(ClientArray(messages=[said("u2", "say: again and again")]))
@@ -30,7 +30,7 @@ async def test_c6_41_regenerate_twice(make_room: MakeRoom) -> None:
     assert before[3]["id"] == answers[0].id
 
 
-async def test_c6_42_stale_client_list(make_room: MakeRoom) -> None:
+async def test_stale_client_list(make_room: MakeRoom) -> None:
     """A client that missed the result posts the call as unfinished, under an id of its own."""
     room = make_room()
     await room.say(ClientArray(messages=[said("u1", 'call tool add {"a": 2, "b": 3}\nsay: {result}')]))

@@ -1,4 +1,4 @@
-"""The telling tests of prompt, configuration, limits and what a row keeps (C6, 25 to 29), through whole turns."""
+"""Prompt, configuration, limits and what a row keeps, through whole turns."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -44,7 +44,7 @@ async def stored_prompt(room: Room) -> object:
 
 
 @pytest.mark.parametrize("prompt", ["Be brief.", ""])
-async def test_c6_25_null_is_rendered_and_stored_even_if_empty(make_room: MakeRoom, prompt: str) -> None:
+async def test_null_is_rendered_and_stored_even_if_empty(make_room: MakeRoom, prompt: str) -> None:
     room = make_room("cached")
     PROMPTS["current"] = prompt
     await room.say("say: one")
@@ -55,7 +55,7 @@ async def test_c6_25_null_is_rendered_and_stored_even_if_empty(make_room: MakeRo
     assert rendered() == [prompt]
 
 
-async def test_c6_25_an_empty_frozen_prompt_is_used_as_it_is(make_room: MakeRoom) -> None:
+async def test_an_empty_frozen_prompt_is_used_as_it_is(make_room: MakeRoom) -> None:
     room = make_room("cached")
     PROMPTS["current"] = "never seen"
     admission = await room.admit("say: one")
@@ -65,7 +65,7 @@ async def test_c6_25_an_empty_frozen_prompt_is_used_as_it_is(make_room: MakeRoom
     assert rendered() == []
 
 
-async def test_c6_25_a_refresh_renders_anew(make_room: MakeRoom) -> None:
+async def test_a_refresh_renders_anew(make_room: MakeRoom) -> None:
     room = make_room("refreshing")
     for prompt in ("one", "two"):
         PROMPTS["current"] = prompt
@@ -81,7 +81,7 @@ async def test_without_a_cache_the_prompt_is_rendered_in_each_turn_and_not_store
     assert systems(room) == ["You are a helpful assistant."]
 
 
-async def test_c6_26_config_inside_configure_session(make_room: MakeRoom) -> None:
+async def test_config_inside_configure_session(make_room: MakeRoom) -> None:
     room = make_room("configured")
     assert status_of(await room.say("say: one")) == "completed"
     await make_agent(room.key).configure({"colour": "red"})
@@ -96,7 +96,7 @@ async def test_c6_26_config_inside_configure_session(make_room: MakeRoom) -> Non
         ("plain", ["say: one", "one", "say: two", "two", "say: three", "three"]),
     ],
 )
-async def test_c6_27_maximum_messages(make_room: MakeRoom, agent: str, shown: list[str]) -> None:
+async def test_no_more_messages_are_kept_than_the_class_says(make_room: MakeRoom, agent: str, shown: list[str]) -> None:
     room = make_room(agent)
     for word in ("one", "two", "three"):
         await room.say(f"say: {word}")
@@ -125,7 +125,7 @@ async def call_of(room: Room) -> tuple[JSONObject, JSONObject]:
     return message, next(part for part in message["parts"] if "toolCallId" in part)
 
 
-async def test_c6_28_row_guard(make_room: MakeRoom) -> None:
+async def test_a_message_that_is_too_large_is_shortened(make_room: MakeRoom) -> None:
     room = make_room("huge")
     MODELS["current"] = Large()
     assert status_of(await room.say("hi")) == "completed"
@@ -136,7 +136,7 @@ async def test_c6_28_row_guard(make_room: MakeRoom) -> None:
     assert text_of(message) == "done"
 
 
-async def test_c6_28_a_small_message_is_stored_as_it_is(make_room: MakeRoom) -> None:
+async def test_a_small_message_is_stored_as_it_is(make_room: MakeRoom) -> None:
     room = make_room()
     await room.say('call tool add {"a": 1, "b": 2}\nsay: {result}')
     message, part = await call_of(room)
@@ -144,7 +144,7 @@ async def test_c6_28_a_small_message_is_stored_as_it_is(make_room: MakeRoom) -> 
     assert "metadata" not in message
 
 
-async def test_c6_28_an_oversized_user_text_is_cut(make_room: MakeRoom) -> None:
+async def test_an_oversized_user_text_is_cut(make_room: MakeRoom) -> None:
     room = make_room()
     turn = await room.say("say: ok\n" + "x" * 2_000_000)
     assert status_of(turn) == "completed"
@@ -168,7 +168,7 @@ class Sealed(ScriptedModel):
         yield Finish(reason=FinishReason.STOP)
 
 
-async def test_c6_29_sanitise(make_room: MakeRoom) -> None:
+async def test_what_providers_add_is_not_stored(make_room: MakeRoom) -> None:
     room = make_room()
     MODELS["current"] = Sealed()
     await room.say("hi")
