@@ -5,10 +5,10 @@ import sys
 
 SCRIPT = """
 import asyncio, os
-from chat import doorbell
+from chat.instances import notifications
 
 def rings() -> bool:
-    work = asyncio.run_coroutine_threadsafe(asyncio.sleep(0, "rung"), doorbell._loop())
+    work = asyncio.run_coroutine_threadsafe(asyncio.sleep(0, "rung"), notifications._loop())
     return work.result(timeout=20) == "rung"
 
 assert rings()
