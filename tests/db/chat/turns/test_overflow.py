@@ -325,7 +325,7 @@ async def test_a_model_that_always_overflows_ends_visibly_after_two(make_room: M
     assert await compactions(session) == 2
     asked = [dump(r["messages"]) for r in room.model.requests if "context overflow" in dump(r["messages"][-1])]
     assert len(asked) == 3
-    keys = await db(lambda: list(turn.fiber.steps.values_list("step_key", flat=True)))
+    keys = await db(lambda: list(turn.fiber.steps.order_by("pk").values_list("step_key", flat=True)))
     assert [key for key in keys if key.startswith("room:")] == ["room:0", "room:1"]
     assert all("assistant 5 " in sent for sent in asked)
 
