@@ -19,9 +19,9 @@ from chat.core.durable_names import (
 )
 from chat.core.loop.hooks import ChatErrorContext, ChatResponse, ResponseStatus
 from chat.core.loop.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
-from chat.core.loop.turn_state import TurnFold
+from chat.core.loop.turn_state import TurnState
 from chat.errors import AgentNotFound
-from chat.instances.notifications import group_of, notify_waiters, ring
+from chat.instances.notifications import group_of, notify_waiters, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.runtime.agent_factory import make_agent
@@ -38,16 +38,16 @@ from chat.turns.execution.persistence import (
     BEGIN,
     FINAL,
     TurnFacts,
-    end_unrun,
     facts_of,
     has_content,
+    mark_never_started,
     start_response_hook,
     store_answer,
 )
 from chat.turns.execution.runner import TurnRun
 from chat.turns.execution.tools import INTERRUPTED, close_cut
 from chat.turns.state.status import SKIPPED_REASON
-from chat.user_code.calls import decide, is_overridden, observe, reworded
+from chat.user_code.calls import call_hook, is_overridden, notify_hook, user_facing_error
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
 from fibers.errors import Failed
@@ -67,7 +67,7 @@ RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
 
-@durable(TURN_FIBER, sealed=SEALED_TURN_FIBER, resume_seconds=RESUME_SECONDS, unrun=end_unrun)
+@durable(TURN_FIBER, sealed=SEALED_TURN_FIBER, resume_seconds=RESUME_SECONDS, unrun=mark_never_started)
 async def run_turn(context: FiberContext) -> JSONValue:
     """Answer one request."""
     return await TurnRun(context, make_agent).run()
@@ -79,8 +79,8 @@ async def run_response_hook(context: FiberContext) -> JSONValue:
     response, agent = await db(_response, context.payload)
     context.on_settled(partial(_notify_waiters, context.payload["turn_id"]))
     if agent is not None:
-        await observe(agent, "on_start")
-        await decide(agent, "on_chat_response", response)
+        await notify_hook(agent, "on_start")
+        await call_hook(agent, "on_chat_response", response)
     return None
 
 
@@ -136,7 +136,7 @@ async def compact(context: FiberContext) -> JSONValue:
     trigger = CompactionTrigger(payload["trigger"])
     if not isinstance(agent, Think) or await db(_is_unwanted, agent, payload["session_id"], trigger):
         return None
-    await observe(agent, "on_start")
+    await notify_hook(agent, "on_start")
     try:
         done = await compact_session(
             agent,
@@ -170,7 +170,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
     if FINAL not in records:
         facts = facts_of(turn, records[BEGIN]["leaf"] if BEGIN in records else None)
         async with StreamWriter(turn_id, fence=int(context.payload["fence"]), ctx_fenced=context.fenced) as writer:
-            fold = TurnFold(turn.assistant_id)
+            fold = TurnState(turn.assistant_id)
             for record in await read(turn_id, 0):
                 fold.apply(load(record.text))
             for chunk in recorded_outputs(fold, records):
@@ -188,7 +188,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
             )
             await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, sealed))
     await close_stream(turn_id)
-    ring(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
+    send_notification(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
     return None
 
 
@@ -201,7 +201,7 @@ async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONOb
     )
     agent = _find_agent(facts.key)
     text = agent.interrupted_text if isinstance(agent, Think) else INTERRUPTED_TEXT
-    return await reworded(agent, ThinkError(text), told)
+    return await user_facing_error(agent, ThinkError(text), told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

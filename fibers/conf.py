@@ -47,7 +47,7 @@ class FiberSettings:
 
     @property
     def redis_url(self) -> str:
-        """URL of the Redis that carries the doorbell; empty when there is none."""
+        """URL of the Redis that carries the interrupts; empty when there is none."""
         url: str = getattr(settings, "REDIS_URL", "") or ""
         return url
 

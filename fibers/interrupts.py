@@ -1,6 +1,6 @@
-"""The doorbell: tell the process that runs a fiber to look at its row, now.
+"""Interrupts: have the process that runs a fiber read its row, now.
 
-A bell carries no content: whoever hears it reads the row. A lost one costs until the next heartbeat, a doubled one
+A notification carries no content: its receiver reads the row. A lost one costs until the next heartbeat, a doubled one
 nothing. Over Redis pub/sub between processes; within this process directly, with or without Redis.
 """
 
@@ -24,7 +24,7 @@ RECONNECT_SECONDS = 1.0
 _clients: dict[str, "redis.Redis"] = {}
 
 
-def ring_on_commit(fiber_id: str) -> None:
+def notify_on_commit(fiber_id: str) -> None:
     """Ring for this fiber when the surrounding transaction commits. Never raises for a Redis that does not answer."""
     transaction.on_commit(lambda: ring(fiber_id), robust=True)
 
@@ -37,7 +37,7 @@ def ring(fiber_id: str) -> None:
     try:
         _client(fiber_settings.redis_url).publish(CHANNEL, fiber_id)
     except redis.RedisError as error:
-        logger.warning("doorbell failed", extra={"action": "doorbell_failed", "error": type(error).__name__})
+        logger.warning("interrupt not sent", extra={"action": "interrupt_failed", "error": type(error).__name__})
 
 
 def answer(fiber_id: str) -> None:
@@ -50,13 +50,13 @@ def answer(fiber_id: str) -> None:
 
 
 class Listener:
-    """A thread that answers the bells of other processes."""
+    """A thread that handles the interrupts of other processes."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._stop = threading.Event()
         self.is_listening = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="think-doorbell", daemon=True)
+        self._thread = threading.Thread(target=self._live, name="think-interrupts", daemon=True)
 
     def start(self) -> None:
         """Start listening."""
@@ -76,7 +76,7 @@ class Listener:
                 self._listen()
             except redis.RedisError as error:
                 self.is_listening.clear()
-                logger.warning("doorbell lost", extra={"action": "doorbell_lost", "error": type(error).__name__})
+                logger.warning("interrupts lost", extra={"action": "interrupts_lost", "error": type(error).__name__})
                 self._stop.wait(RECONNECT_SECONDS)
 
     def _listen(self) -> None:
@@ -93,7 +93,7 @@ class Listener:
         try:
             answer(fiber_id)
         except DatabaseError:
-            logger.exception("doorbell could not read", extra={"action": "doorbell_unread", "fiber_id": fiber_id})
+            logger.exception("interrupt not handled", extra={"action": "interrupt_unread", "fiber_id": fiber_id})
         finally:
             connection.close()
 

@@ -36,7 +36,7 @@ class Registry:
         self.is_closing = False
 
     def add(self, run: Running) -> bool:
-        """Take a run in. Returns True when a bell for it rang while it was being claimed."""
+        """Take a run in. Returns True when an interrupt for it came while it was being claimed."""
         with self._lock:
             self._runs[run.fiber_id] = run
             return self._rung.pop(run.fiber_id, None) is not None
@@ -48,7 +48,7 @@ class Registry:
                 del self._runs[run.fiber_id]
 
     def rung(self, fiber_id: str) -> Running | None:
-        """Return the run a bell is for. A bell for a fiber that is just being claimed is remembered for a moment."""
+        """Return the run that an interrupt is for. One for a fiber that is being claimed is remembered for a moment."""
         now = time.monotonic()
         with self._lock:
             self._rung = {key: at for key, at in self._rung.items() if now - at < BELL_SECONDS}

@@ -9,7 +9,7 @@ from fibers.core.states import TERMINAL, FiberEvent, FiberStatus, advance, sourc
 from fibers.dispatch import dispatch_on_commit
 from fibers.enqueue import FiberSpec, insert_fiber
 from fibers.errors import FiberError
-from fibers.interrupts import ring_on_commit
+from fibers.interrupts import notify_on_commit
 from fibers.models import Fiber, FiberStep
 from fibers.waits import EXPIRED, RESUMED, WAIT_PREFIX, answered
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -82,7 +82,7 @@ def cancel_fiber(fiber_id: str, *, reason: str = "cancelled") -> bool:
             cancel_requested_at=Coalesce("cancel_requested_at", Now()), reason=reason[:64]
         )
         if flagged:
-            ring_on_commit(fiber_id)
+            notify_on_commit(fiber_id)
             return True
         if not fiber.filter(status__in=sources(FiberEvent.CANCEL)).exists():
             return False

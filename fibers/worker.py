@@ -1,4 +1,4 @@
-"""What a worker process does besides running tasks: sweep, listen to the doorbell, hand its leases back when it stops.
+"""What a worker process does besides running tasks: sweep, listen for interrupts, hand its leases back when it stops.
 
 Started by Celery's signals in each worker process, or by hand where fibers run without Celery. The heartbeat needs no
 start: it lives while the process runs a fiber.

@@ -41,7 +41,7 @@ def check_production(_app_configs: Sequence[AppConfig] | None = None, **_options
 
 @register()
 def check_channel_layer(_app_configs: Sequence[AppConfig] | None = None, **_options: object) -> list[CheckMessage]:
-    """Refuse the in-memory layer: its bells ring in one process only."""
+    """Refuse the in-memory layer: its notifications stay in one process."""
     backend = str(getattr(settings, "CHANNEL_LAYERS", {}).get("default", {}).get("BACKEND", ""))
     if backend.endswith("InMemoryChannelLayer") and getattr(settings, "IS_PRODUCTION", not settings.DEBUG):
         return [

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from chat.conf_access import AccessSettings
 from chat.errors import InputInvalid
-from chat.instances.notifications import ring_on_commit, user_group
+from chat.instances.notifications import notify_on_commit, user_group
 from chat.models import ApiToken
 
 PREFIX = "think_"
@@ -72,7 +72,7 @@ def revoke_token(token_id: int) -> bool:
     with transaction.atomic():
         rows = ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=timezone.now())
         for user_id in ApiToken.objects.filter(pk=token_id).values_list("user_id", flat=True):
-            ring_on_commit(user_group(user_id), {"type": "authority.changed"})
+            notify_on_commit(user_group(user_id), {"type": "authority.changed"})
     return rows == 1
 
 

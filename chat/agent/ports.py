@@ -14,10 +14,10 @@ from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
 
-Words: TypeAlias = str | JSONObject | Sequence[str | JSONObject]
+MessageInput: TypeAlias = str | JSONObject | Sequence[str | JSONObject]
 """A text, a UI message, or several of them."""
 
-WordsFunction: TypeAlias = Callable[[list[JSONObject]], Words | Awaitable[Words]]
+MessageFunction: TypeAlias = Callable[[list[JSONObject]], MessageInput | Awaitable[MessageInput]]
 """Gets the messages of now, oldest first; gives what is to be said. Sync or async."""
 
 
@@ -60,7 +60,7 @@ class TurnsPort(Protocol):
 
     async def run(
         self,
-        words: list[JSONObject] | WordsFunction | None,
+        words: list[JSONObject] | MessageFunction | None,
         *,
         body: JSONObject | None = None,
         callback: Any = None,

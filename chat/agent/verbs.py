@@ -8,7 +8,7 @@ themselves; `submit_messages` and `add_messages` work there. Nothing here touche
 import asyncio
 from typing import Any, Literal, TypeAlias
 
-from chat.agent.ports import SKIPPED, HasPorts, SavedTurn, Submission, Words, WordsFunction
+from chat.agent.ports import SKIPPED, HasPorts, MessageFunction, MessageInput, SavedTurn, Submission
 from chat.errors import InputInvalid
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -23,7 +23,9 @@ class TurnVerbs:
     def _ports(self) -> HasPorts:
         raise NotImplementedError  # the agent and the handle each bring their own
 
-    async def save_messages(self, messages: Words | WordsFunction, *, signal: asyncio.Event | None = None) -> SavedTurn:
+    async def save_messages(
+        self, messages: MessageInput | MessageFunction, *, signal: asyncio.Event | None = None
+    ) -> SavedTurn:
         """Say something in this conversation as a person would, and wait for the answer. Clients see it.
 
         Several messages are placed together and answered once. A function is called when the turn starts, with the
@@ -51,7 +53,7 @@ class TurnVerbs:
 
     async def run_turn(
         self,
-        messages: Words | WordsFunction | None = None,
+        messages: MessageInput | MessageFunction | None = None,
         *,
         mode: Mode = "wait",
         continuation: bool = False,
@@ -79,7 +81,11 @@ class TurnVerbs:
         return await self._ports.turns.run(words, callback=callback, signal=signal) if words else SKIPPED
 
     async def add_messages(
-        self, messages: Words, *, parent: str | Leaf | None = Leaf.ACTIVE, mode: Literal["append", "upsert"] = "append"
+        self,
+        messages: MessageInput,
+        *,
+        parent: str | Leaf | None = Leaf.ACTIVE,
+        mode: Literal["append", "upsert"] = "append",
     ) -> list[str]:
         """Store messages of any role, in one chain, without asking a model; returns their ids. Clients are told.
 
@@ -126,7 +132,7 @@ class SubmissionVerbs:
         raise NotImplementedError  # the agent and the handle each bring their own
 
     async def submit_messages(
-        self, messages: Words, *, idempotency_key: str | None = None, metadata: JSONObject | None = None
+        self, messages: MessageInput, *, idempotency_key: str | None = None, metadata: JSONObject | None = None
     ) -> Submission:
         """Hand messages in for an answer and return at once. Works inside a turn.
 
@@ -150,7 +156,7 @@ class SubmissionVerbs:
         return await self._ports.submissions.cancel(submission_id)
 
 
-def to_messages(words: Words) -> list[JSONObject]:
+def to_messages(words: MessageInput) -> list[JSONObject]:
     """UI messages of whatever the caller gave; a text is a user's message."""
     if isinstance(words, str | dict):
         words = [words]

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from chat.conf import chat_settings
-from chat.instances.notifications import ring_fullness
+from chat.instances.notifications import notify_context_usage
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from sessions_app.compactions.services import Author, CompactionView, edit_compaction, undo_compaction
@@ -39,4 +39,4 @@ def _tell(instance: AgentInstance, view: CompactionView) -> None:
         view.session_id, max_messages=chat_settings.history_messages, max_bytes=chat_settings.history_bytes
     )
     tokens = estimate_messages((message.to_ui() for message in history), counter_named(chat_settings.token_counter))
-    ring_fullness(key_of(instance), view.session_id, tokens, None)
+    notify_context_usage(key_of(instance), view.session_id, tokens, None)

@@ -28,7 +28,7 @@ _conf = AccessSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class ImportedConversation:
     """What came of it. `left_out`: labels of blocks that people may not write in this agent."""
 
     instance_id: str
@@ -37,7 +37,7 @@ class Brought:
     left_out: tuple[str, ...]
 
 
-def bring_instance(opened: OpenedAgent, file: Any, *, title: str = "") -> Brought:
+def import_conversation(opened: OpenedAgent, file: Any, *, title: str = "") -> ImportedConversation:
     """Make a conversation of its own. `opened` has no instance yet.
 
     Errors: `ExportInvalid`, `QuotaExceeded`, `AgentNotFound`; then there is no new conversation.
@@ -60,7 +60,7 @@ def bring_instance(opened: OpenedAgent, file: Any, *, title: str = "") -> Brough
     return _brought(instance, imported)
 
 
-def bring_session(instance: AgentInstance, file: Any) -> Brought:
+def import_history(instance: AgentInstance, file: Any) -> ImportedConversation:
     """Add a history to a conversation; the current one stays current.
 
     Errors: `InputInvalid` when the agent does not keep several, `ExportInvalid`, `QuotaExceeded`.
@@ -102,8 +102,8 @@ def _import(instance: AgentInstance, file: Any) -> Imported:
     return import_session(lines_of(file), owner_id=key.owner_id, scope=instance.pk, rules=rules)
 
 
-def _brought(instance: AgentInstance, imported: Imported) -> Brought:
-    return Brought(
+def _brought(instance: AgentInstance, imported: Imported) -> ImportedConversation:
+    return ImportedConversation(
         instance_id=instance.pk,
         session_id=imported.session_id,
         message_count=imported.message_count,

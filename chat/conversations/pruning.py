@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce, RowNumber
 from chat.conversations.services import delete_instance
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Attachment, Turn
-from chat.turns.state.active import turns_under_way
+from chat.turns.state.active import active_turns
 from fibers.core.states import TERMINAL
 from sessions_app.models import Message
 
@@ -147,7 +147,7 @@ def prune_by_rule(rule: PruneRule, now: datetime) -> Iterator[int]:
 
 def _prune_one(rule: PruneRule, now: datetime, instance_id: str) -> bool:
     row = rule.rows(now).filter(pk=instance_id).first()
-    if row is None or any(turns_under_way(member).exists() for member in _families([row.pk])[row.pk]):
+    if row is None or any(active_turns(member).exists() for member in _families([row.pk])[row.pk]):
         return False
     # Asked again while no turn can begin: a message may have come in between. Taking the lock counts one position.
     unchanged = AgentInstance.objects.filter(

@@ -18,7 +18,7 @@ from chat.access.auth import OpenedAgent
 from chat.agent.registry import is_served
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.files import attachments
-from chat.instances.notifications import group_of, ring_on_commit
+from chat.instances.notifications import group_of, notify_on_commit
 from chat.instances.rows import ensure_instance, key_of, path_of
 from chat.models import AgentInstance, Turn
 from chat.runtime.sessions import keeps_sessions
@@ -166,7 +166,7 @@ def show_message(instance: AgentInstance, message_id: str) -> str:
         raise InputInvalid("This conversation has no messages.")
     with transaction.atomic():
         leaf_id = select_leaf(instance.session_id, message_id)
-        ring_on_commit(group_of(key_of(instance)), {"type": "transcript.changed"})
+        notify_on_commit(group_of(key_of(instance)), {"type": "transcript.changed"})
     return leaf_id
 
 

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from chat.access import sign_in
 from chat.errors import LinkUnknown, SignInDenied
-from chat.instances.notifications import ring_on_commit, user_group
+from chat.instances.notifications import notify_on_commit, user_group
 
 TEMPLATE = "chat/sign_in_link.html"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -73,7 +73,7 @@ class SignOut(LogoutView):
         user_id = request.user.pk
         response = super().post(request, *args, **kwargs)
         if user_id is not None:
-            ring_on_commit(user_group(user_id), {"type": "authority.changed"})
+            notify_on_commit(user_group(user_id), {"type": "authority.changed"})
         return response
 
 

@@ -1,4 +1,4 @@
-"""Doorbells: small control messages to every connection of an instance.
+"""Notifications: small control messages to every connection of an instance.
 
 They travel through the channel layer, which may lose them; whoever hears one reads the database or the log, and whoever
 waits for one looks again by itself. Content never travels here. Ringing works from any thread and never raises: sending
@@ -43,26 +43,26 @@ def turn_group(turn_id: str) -> str:
 
 def notify_waiters(turn_id: str) -> None:
     """Wake code that waits for a step of this turn, once the present transaction is committed."""
-    ring_on_commit(turn_group(turn_id), {"type": "turn.stepped"})
+    notify_on_commit(turn_group(turn_id), {"type": "turn.stepped"})
 
 
-def ring_on_commit(group: str, event: JSONObject) -> None:
+def notify_on_commit(group: str, event: JSONObject) -> None:
     """Ring once the present transaction is committed; at once when there is none."""
-    transaction.on_commit(partial(ring, group, event), robust=True)
+    transaction.on_commit(partial(send_notification, group, event), robust=True)
 
 
-def ring_message_changed(key: InstanceKey, session_id: str, message_id: str) -> None:
+def notify_message_changed(key: InstanceKey, session_id: str, message_id: str) -> None:
     """Ring once the present transaction is committed: a stored message has changed in its place."""
-    ring_on_commit(group_of(key), {"type": "message.changed", "session_id": session_id, "message_id": message_id})
+    notify_on_commit(group_of(key), {"type": "message.changed", "session_id": session_id, "message_id": message_id})
 
 
-def ring_fullness(key: InstanceKey, session_id: str, tokens: int, threshold: int | None) -> None:
+def notify_context_usage(key: InstanceKey, session_id: str, tokens: int, threshold: int | None) -> None:
     """Ring once the present transaction is committed: a session has so many tokens now, and nothing compacts it."""
     event = {"type": "session.phase", "phase": "idle", "tokens": tokens, "threshold": threshold}
-    ring_on_commit(group_of(key), {**event, "session_id": session_id})
+    notify_on_commit(group_of(key), {**event, "session_id": session_id})
 
 
-def ring(group: str, event: JSONObject) -> None:
+def send_notification(group: str, event: JSONObject) -> None:
     """Ring now, from any thread, without waiting."""
     layer = get_channel_layer()
     if layer is not None:
@@ -74,13 +74,13 @@ async def _send(sending: Coroutine[Any, Any, None]) -> None:
         async with asyncio.timeout(5):
             await sending
     except (OSError, TimeoutError, ConnectionError) as error:
-        logger.warning("doorbell lost", extra={"action": "doorbell_lost", "error": type(error).__name__})
+        logger.warning("notification lost", extra={"action": "notification_lost", "error": type(error).__name__})
 
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="chat-bells", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name="chat-notifications", daemon=True).start()
     return loop
 
 

@@ -1,7 +1,7 @@
 """What the next model call of a conversation would contain, in figures that people can read.
 
-Put together by `gather`, as the calls of a turn are. No model is called, `before_turn` is not asked, nothing is
-written. A message that is being answered, or that waits, is not in it.
+Put together by `build_model_input`, as the calls of a turn are. No model is called, `before_turn` is not asked,
+nothing is written. A message that is being answered, or that waits, is not in it.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from chat.errors import AgentNotFound
 from chat.llm.registry import limits_of
 from chat.turns.execution.assembly import MakeAgent, make_think
 from chat.turns.execution.context_window import auto_compaction_is_on
-from chat.turns.execution.model_input import NOTHING_SAID, Gathered, gather, tool_specs
-from chat.user_code.calls import developers_code
+from chat.turns.execution.model_input import NOTHING_SAID, ModelInput, build_model_input, tool_specs
+from chat.user_code.calls import user_code_boundary
 from sessions_app.core.compaction.compaction import covered_range
 from sessions_app.core.compaction.tokens import TokenCounter, count_tokens
 from sessions_app.core.context.context_blocks import Block
@@ -119,10 +119,10 @@ async def preview(
     leaf_id = await db(selectors.leaf_id, session_id)
     agent = await make_think(key, make_agent)
     place = NextPlace(session_id=session_id, leaf_id=leaf_id, client_tools=tuple(client_tools))
-    gathered = await gather(agent, place, keeps_prompt=False)
-    with developers_code("configure_session"):
+    gathered = await build_model_input(agent, place, keeps_prompt=False)
+    with user_code_boundary("configure_session"):
         blocks = await gathered.context.blocks(gathered.state)
-    with developers_code("token_counter"):
+    with user_code_boundary("token_counter"):
         sizes = await user_code(_Sizes.of, gathered)
     limits = limits_of(gathered.model)
     found = await db(_places, session_id, gathered.history)
@@ -155,7 +155,7 @@ class _Sizes:
     tools: list[ToolSize]
 
     @classmethod
-    def of(cls, gathered: Gathered) -> "_Sizes":
+    def of(cls, gathered: ModelInput) -> "_Sizes":
         counter = gathered.context.counter
         summaries = [message for message in gathered.history if covered_range(message)]
         of_each = [_count_messages(gathered.prompt([summary])(NOTHING_SAID), counter) for summary in summaries]

@@ -10,7 +10,7 @@ from chat.conf import chat_settings
 from chat.core.wire.handshake import FailedTurn, FinishedTurn, InstanceView
 from chat.instances.rows import find_instance, lookup_of
 from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
-from chat.turns.state.active import turns_under_way
+from chat.turns.state.active import active_turns
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from fibers.core.states import RECOVERED, TERMINAL, FiberStatus
 from fibers.selectors import is_being_sealed
@@ -98,7 +98,7 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
     instance = find_instance(key)
     if instance is None:
         return Snapshot(instance_id=None, session_id=None)
-    under_way = [turn_ref(turn) for turn in turns_under_way(instance.pk) if turn.session_id == instance.session_id]
+    under_way = [turn_ref(turn) for turn in active_turns(instance.pk) if turn.session_id == instance.session_id]
     return Snapshot(
         instance_id=instance.pk,
         session_id=instance.session_id,

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
-from chat.turns.state.active import fibers_under_way, turns_under_way
+from chat.turns.state.active import active_fibers, active_turns
 from chat.turns.state.compaction_queue import Compacting, compaction_state
 from chat.turns.state.status import TurnStatus, turn_status
 from fibers.core.states import TERMINAL, FiberStatus
@@ -306,8 +306,8 @@ class _Edge:
 
 def _edge(instance: AgentInstance) -> _Edge:
     """The oldest turn under way, the newest final one when that one failed, and a summary that is on its way."""
-    fibers = fibers_under_way(instance.id)
-    under_way = turns_under_way(instance.id) if fibers else ()
+    fibers = active_fibers(instance.id)
+    under_way = active_turns(instance.id) if fibers else ()
     here = (turn for turn in under_way if turn.session_id == instance.session_id)
     live = next((turn for turn in here if turn.finished_at is None), None)
     turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)

@@ -14,13 +14,13 @@ from chat.core.wire.client_intent import REGENERATE
 from chat.errors import TurnDropped
 from chat.reads import snapshots
 from chat.reads.snapshots import TurnRef
-from chat.realtime.turn_feed import Delivery
+from chat.realtime.turn_feed import TurnFeed
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.intake import ClientArray
 from chat.turns.admission.wire_replies import reply_of, tools_of
 from chat.turns.state.status import TurnStatus
-from chat.user_code.calls import reworded
+from chat.user_code.calls import user_facing_error
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
@@ -37,7 +37,7 @@ class ClientRequests:
     key: InstanceKey
     user_id: int
     channel_name: str
-    delivery: Delivery | None
+    delivery: TurnFeed | None
     agent: Agent | None
     expects_turn = False
     """This client answered a call last and waits for the turn that follows."""
@@ -83,7 +83,7 @@ class ClientRequests:
             return
         except ThinkError as error:
             told = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
-            await self.send_text(frames.error(frame.id, await reworded(self.agent, error, told)))
+            await self.send_text(frames.error(frame.id, await user_facing_error(self.agent, error, told)))
             await self.send_transcript()
             return
         except DatabaseError:  # one refused request, and no reason to lose the socket

@@ -1,6 +1,6 @@
 """The socket at `/agents/{agent}/{name}`: parse, authorise, call, encode.
 
-Frames are handled one after another. What takes long (following a stream) runs in the connection's `Delivery`.
+Frames are handled one after another. What takes long (following a stream) runs in the connection's `TurnFeed`.
 """
 
 import logging
@@ -23,18 +23,18 @@ from chat.instances.notifications import group_of, user_group
 from chat.reads import snapshots
 from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.commands import ClientRequests
-from chat.realtime.events import InstanceBells
-from chat.realtime.frame_sender import Outbox
+from chat.realtime.events import InstanceEvents
+from chat.realtime.frame_sender import FrameSender
 from chat.realtime.inbound import Inbound, Refusal
 from chat.realtime.monitor import connections
 from chat.realtime.resume_memory import client_label, client_query, follows_list
 from chat.realtime.rpc import Calls
-from chat.realtime.turn_feed import Delivery
+from chat.realtime.turn_feed import TurnFeed
 from chat.runtime.agent_factory import make_agent
 from chat.runtime.resolve import resolve
 from chat.runtime.state import READ_ONLY, REJECTED, asked_by, change_state
 from chat.turns.admission.tool_answers import has_pending_interaction
-from chat.user_code.calls import is_overridden, observe, reworded
+from chat.user_code.calls import is_overridden, notify_hook, user_facing_error
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue
@@ -45,12 +45,12 @@ UNAUTHENTICATED, FORBIDDEN, UNKNOWN = 4401, 4403, 4404
 FAILED = 1011  # clients reconnect after it
 
 
-class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
+class AgentConsumer(InstanceEvents, ClientRequests, AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
     """One connection of one user to one instance."""
 
     async def connect(self) -> None:
         """Let in who may come in. Refusals are accepted and closed, since a refused upgrade is retried for ever."""
-        self.delivery: Delivery | None = None
+        self.delivery: TurnFeed | None = None
         self.agent: Agent | None = None
         try:
             credential = await db(authenticate_scope, self.scope)
@@ -84,8 +84,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         self.follows_list = follows_list(self.scope)
         self._calls = Calls(key, self, self.send_text, self.tell_state)
         label, reads_pages = client_label(self.scope), self.follows_list
-        outbox = Outbox(self.send_text, key, credential.user_id, label=label, reads_pages=reads_pages)
-        self.delivery = Delivery(outbox, self._handshake, give_up=self._give_up)
+        outbox = FrameSender(self.send_text, key, credential.user_id, label=label, reads_pages=reads_pages)
+        self.delivery = TurnFeed(outbox, self._handshake, give_up=self._give_up)
         # Listen first, look second: what happens in between is heard, and hearing it twice does no harm.
         await self.channel_layer.group_add(group_of(key), self.channel_name)
         await self.channel_layer.group_add(user_group(credential.user_id), self.channel_name)
@@ -102,7 +102,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
             self.agent = make_agent(key)
         await self._introduce(snapshot)
         if self.agent is not None:
-            await observe(self.agent, "on_connect", self)
+            await notify_hook(self.agent, "on_connect", self)
 
     async def _introduce(self, snapshot: Snapshot) -> None:
         initial = None if self.agent is None else self.agent.initial_state
@@ -127,7 +127,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         await self.channel_layer.group_discard(group_of(self.key), self.channel_name)
         await self.channel_layer.group_discard(user_group(self._credential.user_id), self.channel_name)
         if self.agent is not None:
-            await observe(self.agent, "on_close", self, code)
+            await notify_hook(self.agent, "on_close", self, code)
 
     # What clients send
 
@@ -145,7 +145,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
             request_id = error.data.get("request_id")
             if request_id:
                 told = ChatErrorContext(request_id=request_id, stage="parse", messages_persisted=False, code=error.code)
-                await self.send_text(frames.error(request_id, await reworded(self.agent, error, told)))
+                await self.send_text(frames.error(request_id, await user_facing_error(self.agent, error, told)))
 
     async def _may_go_on(self, refusal: Refusal | None) -> bool:
         if refusal is not None:
@@ -205,7 +205,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
         actions = self._handshake.acked(request_id, snapshot.view(turn))
         assert self.delivery is not None
         if turn is not None and turn.is_final:
-            # A probe may have found it before its bell was heard, which would tell it after an end that is told here.
+            # A probe may have found it before its notification came, which would send it after the end sent here.
             await self.hear_before(turn.position + 1)
             if self.delivery.is_delivering(turn):
                 # It ended between the offer and this answer: its own delivery says everything, the end included, once.
@@ -226,7 +226,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
     async def _foreign(self, text: str) -> None:
         if self.agent is not None and is_overridden(self.agent, "on_message"):
             with asked_by(self.key, self):
-                await observe(self.agent, "on_message", self, text)
+                await notify_hook(self.agent, "on_message", self, text)
         else:
             logger.info("unknown frame", extra={"action": "frame_unknown", "agent": self.key.agent})
 

@@ -1,7 +1,7 @@
-"""What a connection does when its instance's bell rings.
+"""Notifications of an instance, handled by one connection.
 
-A bell carries names, never content: each handler reads the rows or the log. The methods are named as Channels derives
-them from an event's type: `turn.accepted` calls `turn_accepted`.
+A notification carries names, never content: each handler reads the rows or the log. The methods are named as Channels
+derives them from an event's type: `turn.accepted` calls `turn_accepted`.
 """
 
 from chat.agent.base import InstanceKey
@@ -16,7 +16,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
-class InstanceBells(SessionFollower):
+class InstanceEvents(SessionFollower):
     """Mixin of the consumer, which supplies what the handlers need."""
 
     key: InstanceKey
@@ -50,7 +50,7 @@ class InstanceBells(SessionFollower):
         await self._show(turn)
 
     async def hear_before(self, position: int) -> None:
-        """Hear of the turns before this one, whose bells are late or lost: they are answered first, so told first."""
+        """Take up the turns before this one whose notifications are late or lost: they are answered and sent first."""
         assert self.delivery is not None
         if self.delivery.heard.up_to < position - 1:
             for turn in await db(snapshots.turns_after, self.key, self.delivery.heard.up_to):
@@ -61,7 +61,7 @@ class InstanceBells(SessionFollower):
             self.delivery.heard.add_up_to(position - 1)
 
     async def _show(self, turn: TurnRef) -> None:
-        """Show what was asked, then deliver the answer; also when it has ended before its bell was heard."""
+        """Show the question, then deliver the answer, also when the turn ended before its notification came."""
         assert self.delivery is not None
         if turn.position in self.delivery.heard:
             return  # or it had ended before this connection came, which began with the whole transcript
@@ -148,6 +148,6 @@ class InstanceBells(SessionFollower):
             await self.check_authority()
 
     async def look(self, turn_count: int) -> None:
-        """Read the rows again, since a bell was lost: the instance has had this many turns."""
+        """Read the rows again after a lost notification. The instance has had this many turns."""
         if self.delivery is not None:
             await self.hear_before(turn_count + 1)

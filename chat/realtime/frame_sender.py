@@ -13,7 +13,7 @@ from chat.models import TurnTrigger
 from chat.reads import snapshots
 from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.recovery_notice import RecoveryNotice
-from chat.realtime.resume_memory import Told
+from chat.realtime.resume_memory import ResumeMemory
 from chat.realtime.shared_transcripts import shared_transcripts
 from chat.streams.database_log import next_cold_offset
 from chat.streams.frame_cache import FrameCache
@@ -26,7 +26,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 _shared_frames = FrameCache()
 
 
-class Outbox:
+class FrameSender:
     """Sends to one connection. Nothing of a turn that was cleared away goes out but its `done` frame."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Outbox:
         self._send = send
         self._key = key
         self._user_id = user_id
-        self._told = Told(key, user_id, label)
+        self._told = ResumeMemory(key, user_id, label)
         self._reads_pages = reads_pages
         self._has_path_to = RecentSet[str]()  # requests whose question this client has in its place
         self._stopped = RecentSet[str]()  # requests that this connection stopped

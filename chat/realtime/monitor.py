@@ -1,7 +1,7 @@
-"""Live sockets of this process: one look at the rows for all of them, in case a bell was lost or authority ended.
+"""Monitors the sockets of this process for lost notifications and for authority that ended.
 
-Bells may be lost; this is where that is noticed. It costs a query for the turns of all instances with a socket here
-every few seconds, and a check of authority per socket every `THINK_AUTHORITY_SECONDS`, spread over time.
+It costs a query for the turns of all instances with a socket here every few seconds, and a check of authority per
+socket every `THINK_AUTHORITY_SECONDS`, spread over time.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
 from chat.instances.rows import parent_key
 from chat.models import AgentInstance
-from chat.realtime.turn_feed import Delivery
+from chat.realtime.turn_feed import TurnFeed
 from thinkproject.kernel.aio import db
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Monitored(Protocol):
     key: InstanceKey
     session_id: str | None
     state_version: int
-    delivery: Delivery | None
+    delivery: TurnFeed | None
 
     async def check_authority(self) -> bool:
         """Close the connection when its user may not use it any more."""
@@ -157,7 +157,7 @@ async def _tell(consumer: Monitored, counts: Counts) -> None:
         await consumer.look(counts.turns)
     if consumer.state_version < counts.states:
         await consumer.tell_state()
-    # Turns tell the transcript by themselves; what changed without one, and was not told, is a bell that was lost.
+    # Turns send the transcript by themselves. A change without a turn that was not sent is a lost notification.
     if delivery is not None and delivery.is_idle and _is_behind(delivery.outbox.version, counts):
         delivery.path.note()
 

@@ -26,7 +26,7 @@ MAX_LABEL = 64
 _OURS = frozenset({"_pk", "_list", "token"})
 
 
-class Told:
+class ResumeMemory:
     """The memory of one client at one instance; empty for ever when the client has no label."""
 
     def __init__(self, key: InstanceKey, user_id: int, label: str) -> None:

@@ -11,7 +11,7 @@ from chat.core.wire import frames
 from chat.errors import AgentNotFound, CallRefused
 from chat.runtime.agent_factory import make_agent
 from chat.runtime.state import asked_by
-from chat.user_code.calls import developers_code
+from chat.user_code.calls import user_code_boundary
 from thinkproject.kernel.errors import ThinkError
 
 MAX_CALLS = 32
@@ -57,11 +57,11 @@ class Calls:
     async def _run(self, frame: frames.Rpc, info: CallableInfo) -> None:
         with asked_by(self._key, self._connection) as asking:
             try:
-                with developers_code(info.attribute):
+                with user_code_boundary(info.attribute):
                     answer = await self._answer(frame, info)
             except ThinkError as error:  # of the developer's own, clients learn that it failed
                 answer = frames.rpc_error(frame.id, error.message)
-        if asking.has_set_state:  # who called sees the new state before the result, whatever way the bell takes
+        if asking.has_set_state:  # the caller sees the new state before the result, however late the notification is
             await self._tell_state()
         await self._send(answer)
 

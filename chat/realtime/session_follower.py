@@ -1,7 +1,7 @@
 """Which session a connection follows: the current one of its instance. Frames do not say which one they are about."""
 
 from chat.reads.snapshots import Snapshot, TurnRef
-from chat.realtime.turn_feed import Delivery
+from chat.realtime.turn_feed import TurnFeed
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -9,7 +9,7 @@ class SessionFollower:
     """Mixin of the consumer, which supplies what it needs."""
 
     session_id: str | None
-    delivery: Delivery | None
+    delivery: TurnFeed | None
 
     async def snapshot(self) -> Snapshot:
         """Read the instance as it is now."""

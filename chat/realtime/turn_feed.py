@@ -1,8 +1,8 @@
 """Deliver turns to one connection: each from its log to its `done` frame, one after another.
 
-A connection hears of a turn when it is accepted, and is told in the order of acceptance, whatever order the bells
-arrive in. What may go out live is the handshake's decision; what a turn said is the log's; how it ended is the row's.
-What is sent, and when it must not be, is the outbox's.
+A connection learns of a turn when it is accepted, and gets turns in the order of acceptance, in whatever order the
+notifications arrive. The handshake decides what may go out live. Content comes from the log, the outcome from the row.
+The frame sender decides what is sent and when it must not be.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from chat.core.wire.recent_set import RecentSet
 from chat.models import TurnTrigger
 from chat.reads import snapshots
 from chat.reads.snapshots import TurnRef
-from chat.realtime.frame_sender import Outbox
+from chat.realtime.frame_sender import FrameSender
 from chat.realtime.path_changes import PathChanges
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, Reset
@@ -27,7 +27,7 @@ from thinkproject.kernel.aio import db
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 2.0
-"""How often a delivery that waits looks at the row by itself: a lost bell costs no more than this."""
+"""How often a waiting feed reads the row by itself. A lost notification costs no more than this."""
 
 
 class Heard:
@@ -52,10 +52,10 @@ class Heard:
         self._above = {above for above in self._above if above > self.up_to}
 
 
-class Delivery:
+class TurnFeed:
     """The turns of one connection. `tell` and `settle` are cheap and may be called twice for the same turn."""
 
-    def __init__(self, outbox: Outbox, handshake: Handshake, *, give_up: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, outbox: FrameSender, handshake: Handshake, *, give_up: Callable[[], Awaitable[None]]) -> None:
         self.outbox = outbox
         self.heard = Heard()
         self._give_up = give_up

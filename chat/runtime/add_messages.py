@@ -10,12 +10,12 @@ from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.errors import InputInvalid, TurnConflict
 from chat.files import attachments
-from chat.instances.notifications import group_of, ring_on_commit
+from chat.instances.notifications import group_of, notify_on_commit
 from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import ensure_instance, ensure_session, hold_instance, lock_instance
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.oversized import fit_message
-from chat.turns.state.active import turns_under_way
+from chat.turns.state.active import active_turns
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from sessions_app.messages.services import append_messages, update_message
@@ -56,7 +56,7 @@ def add_messages(
             for message in prepared:
                 if message["id"] in known:
                     update_message(session_id, message["id"], _with_content(message))
-        ring_on_commit(group_of(key), {"type": "transcript.changed"})
+        notify_on_commit(group_of(key), {"type": "transcript.changed"})
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 
@@ -83,7 +83,7 @@ def edit_answer(key: InstanceKey, message_id: str, message: JSONObject, *, shows
         count_added(instance.owner_id, [taken])
         is_last = selectors.leaf_id(session_id) == target.id
         append_messages(session_id, [taken], after=target.parent_id, shows=shows or is_last)
-        ring_on_commit(group_of(key), {"type": "transcript.changed"})
+        notify_on_commit(group_of(key), {"type": "transcript.changed"})
         return taken["id"], selectors.leaf_id(session_id)
 
 
@@ -103,5 +103,5 @@ def _with_content(message: JSONObject) -> Any:
 
 def _running(instance: AgentInstance) -> Turn | None:
     """The turn that has begun in the current session and has not ended."""
-    begun = turns_under_way(instance.pk).filter(started_at__isnull=False, finished_at=None)
+    begun = active_turns(instance.pk).filter(started_at__isnull=False, finished_at=None)
     return begun.filter(session_id=instance.session_id, generation=instance.generation).first()

@@ -11,7 +11,7 @@ from chat.runtime.session_context import open_context
 from chat.runtime.sessions import DatabaseHistory, DatabaseSessions
 from chat.runtime.submissions import DatabaseSubmissions
 from chat.runtime.turns import DatabaseTurns
-from chat.user_code.calls import observe
+from chat.user_code.calls import notify_hook
 from sessions_app.context.session_context import SessionContext
 from thinkproject.kernel.aio import db
 
@@ -56,7 +56,7 @@ def context_of(key: InstanceKey) -> ContextVerbs:
     async def opened() -> SessionContext:
         host = ChatDatabaseHost(key)
         agent = get_agent_class(key.agent)(host, key)
-        await observe(agent, "on_start")
+        await notify_hook(agent, "on_start")
         return await host.open_context(agent)
 
     return ContextVerbs(opened)

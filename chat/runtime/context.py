@@ -12,7 +12,7 @@ from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.runtime.agent_factory import ChatDatabaseHost, make_agent
-from chat.user_code.calls import developers_code, observe
+from chat.user_code.calls import notify_hook, user_code_boundary
 from chat.user_code.session_setup import configured_session
 from sessions_app.context import store
 from sessions_app.context.history import By, Holder
@@ -44,7 +44,7 @@ async def open_session_context(key: InstanceKey, session_id: str) -> SessionCont
         return SessionContext(session_id, ContextSetup())
     host = ChatDatabaseHost(key)
     agent = get_agent_class(key.agent)(host, key)
-    await observe(agent, "on_start")
+    await notify_hook(agent, "on_start")
     return await host.open_context(agent, session_id)
 
 
@@ -53,7 +53,7 @@ async def block_policy(key: InstanceKey) -> BlockPolicy:
     agent = make_agent(key) if is_served(key.agent) else None
     if not isinstance(agent, Think):
         return BlockPolicy({})
-    await observe(agent, "on_start")
+    await notify_hook(agent, "on_start")
     setup = await configured_session(agent)
     return BlockPolicy(setup.blocks, setup.token_counter or counter_named(chat_settings.token_counter))
 
@@ -61,7 +61,7 @@ async def block_policy(key: InstanceKey) -> BlockPolicy:
 async def context_view(context: SessionContext) -> ContextView:
     """Look at a context; nothing is kept by looking. Errors: `AgentCodeFailed` for a provider that fails."""
     state = await context.state()
-    with developers_code("configure_session"):
+    with user_code_boundary("configure_session"):
         blocks = await context.blocks(state)
         rendered = await context.render(state)
     kept = state.rows.system_prompt if context.setup.caches_prompt else None
@@ -78,19 +78,19 @@ async def context_view(context: SessionContext) -> ContextView:
 
 async def refresh(context: SessionContext) -> None:
     """Render the prompt anew and keep it, where the setup keeps prompts. Errors: `AgentCodeFailed`."""
-    with developers_code("configure_session"):
+    with user_code_boundary("configure_session"):
         await context.refresh_system_prompt()
 
 
 async def write_block(context: SessionContext, label: str, content: str, by: By) -> Block:
     """Write a block's text as a person. Errors: as `SessionContext.replace`; `AgentCodeFailed`."""
-    with developers_code("configure_session"):
+    with user_code_boundary("configure_session"):
         return await context.replace(label, content, by=by)
 
 
 async def write_entry(context: SessionContext, label: str, entry: Entry, by: By) -> None:
     """Write an entry as a person. Errors: as `SessionContext.set_entry`; `AgentCodeFailed`."""
-    with developers_code("configure_session"):
+    with user_code_boundary("configure_session"):
         await context.set_entry(
             label, entry.content, key=entry.key, title=entry.title, description=entry.description, by=by
         )

@@ -12,7 +12,7 @@ from chat.agent.registry import get_agent_class, is_served
 from chat.errors import AgentNotFound, AgentUnavailable
 from chat.instances.addresses import Address, is_name
 from chat.runtime.agent_factory import make_agent
-from chat.user_code.calls import AgentCodeFailed, decide, developers_code
+from chat.user_code.calls import AgentCodeFailed, call_hook, user_code_boundary
 from thinkproject.kernel.aio import user_code
 from thinkproject.kernel.errors import ThinkError
 
@@ -42,7 +42,7 @@ async def _named(agent: str, name: str, user_id: int) -> str:
     if not is_served(agent):  # an instance whose class is gone is read under its own name
         return name
     resolving = get_agent_class(agent).resolve_name
-    with developers_code("resolve_name"):
+    with user_code_boundary("resolve_name"):
         if inspect.iscoroutinefunction(resolving):
             found = await resolving(name, user_id)
         elif getattr(resolving, "__func__", None) is _DEFAULT:
@@ -61,7 +61,7 @@ async def _admit(parent: InstanceKey, agent: str, name: str) -> None:
     if agent not in known or not is_served(agent):
         raise AgentNotFound
     try:
-        allowed = await decide(make_agent(parent), "on_before_sub_agent", agent, name)
+        allowed = await call_hook(make_agent(parent), "on_before_sub_agent", agent, name)
     except AgentCodeFailed:
         raise
     except ThinkError as error:

@@ -2,7 +2,7 @@
 
 from chat.agent.think import Think
 from chat.conf import chat_settings
-from chat.user_code.calls import decide
+from chat.user_code.calls import call_hook
 from chat.user_code.session_setup import configured_session
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.compaction.tokens import counter_named
@@ -16,7 +16,7 @@ async def open_context(agent: Think, session_id: str) -> SessionContext:
     setup = await configured_session(agent)
 
     async def base() -> str:
-        return str(await decide(agent, "get_system_prompt"))
+        return str(await call_hook(agent, "get_system_prompt"))
 
     counter = setup.token_counter or counter_named(chat_settings.token_counter)
     return SessionContext(session_id, setup, counter=counter, base=base)

@@ -1,6 +1,6 @@
 """Several histories in one instance: made, chosen, renamed, removed. One is current, and its row says which.
 
-Sockets are told by a bell and read the rows again. Whether the asker may do it was decided before.
+Sockets are notified and read the rows again. Authorization happens before.
 """
 
 from django.db import transaction
@@ -10,7 +10,7 @@ from chat.agent.ports import KeptSession
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.errors import InputInvalid, QuotaExceeded
-from chat.instances.notifications import group_of, ring_on_commit
+from chat.instances.notifications import group_of, notify_on_commit
 from chat.instances.rows import ensure_instance, find_instance, hold_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.admission import clear_instance, stopping
@@ -124,7 +124,7 @@ def choose(instance: AgentInstance, session_id: str | None) -> None:
     """Make a session of the instance current, or none, and tell. Inside a transaction that holds the row."""
     AgentInstance.objects.filter(pk=instance.pk).update(session_id=session_id)
     instance.session_id = session_id
-    ring_on_commit(group_of(key_of(instance)), {"type": SWITCHED})
+    notify_on_commit(group_of(key_of(instance)), {"type": SWITCHED})
 
 
 def to_kept(info: SessionInfo, current_id: str | None) -> KeptSession:

@@ -16,10 +16,10 @@ from django.db.models import F
 from chat.agent.base import Agent, Connection, InstanceKey, StateSource
 from chat.conf import chat_settings
 from chat.errors import StateRefused
-from chat.instances.notifications import group_of, ring_on_commit
+from chat.instances.notifications import group_of, notify_on_commit
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance
-from chat.user_code.calls import decide, observe
+from chat.user_code.calls import call_hook, notify_hook
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, byte_size
@@ -63,7 +63,7 @@ async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, o
     try:
         is_read_only = await _is_read_only(agent)
         if not is_read_only:
-            await decide(agent, "validate_state_change", value, source)
+            await call_hook(agent, "validate_state_change", value, source)
     except ThinkError as error:  # whatever the developer's code raised: its words stay on the server
         logger.info("state refused", extra={"action": "state_refused", "agent": agent.key.agent, "source": source})
         raise StateRefused(REJECTED) from error
@@ -73,14 +73,14 @@ async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, o
     asking = _asking.get()
     if asking is not None and asking.key == agent.key:
         asking.has_set_state = True
-    await observe(agent, "on_state_changed", value, source)
+    await notify_hook(agent, "on_state_changed", value, source)
 
 
 async def _is_read_only(agent: Agent) -> bool:
     asking = _asking.get()
     if asking is None or asking.key != agent.key:
         return False
-    return bool(await decide(agent, "is_read_only", asking.connection))
+    return bool(await call_hook(agent, "is_read_only", asking.connection))
 
 
 def _check_size(value: JSONValue) -> None:
@@ -99,4 +99,4 @@ def _store(key: InstanceKey, value: JSONValue, origin: str) -> None:
     AgentInstance.objects.filter(pk=instance.pk).update(state=value, state_version=F("state_version") + 1)
     instance.refresh_from_db(fields=["state_version"])
     changed = {"type": "state.changed", "version": instance.state_version, "origin": origin}
-    ring_on_commit(group_of(key), changed)
+    notify_on_commit(group_of(key), changed)

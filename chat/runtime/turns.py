@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from chat.agent.base import InstanceKey
-from chat.agent.ports import SKIPPED, SavedTurn, WordsFunction
+from chat.agent.ports import SKIPPED, MessageFunction, SavedTurn
 from chat.agent.verbs import to_messages
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance, find_instance
@@ -17,7 +17,7 @@ from chat.turns.admission.admission import Admission, TurnRequest, admit, cancel
 from chat.turns.admission.intake import Continue, Program
 from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.turns.state import input_reservation
-from chat.turns.state.active import turns_under_way
+from chat.turns.state.active import active_turns
 from chat.turns.state.compaction_queue import request_compaction
 from chat.turns.state.status import TurnStatus
 from sessions_app.core.messages.tree import Leaf
@@ -37,7 +37,7 @@ class DatabaseTurns:
 
     async def run(
         self,
-        words: list[JSONObject] | WordsFunction | None,
+        words: list[JSONObject] | MessageFunction | None,
         *,
         body: JSONObject | None = None,
         callback: Any = None,
@@ -60,7 +60,7 @@ class DatabaseTurns:
         return await self._end(admission, callback)
 
     async def _request(
-        self, words: list[JSONObject] | WordsFunction | None, body: JSONObject | None, *, is_stopped: bool
+        self, words: list[JSONObject] | MessageFunction | None, body: JSONObject | None, *, is_stopped: bool
     ) -> TurnRequest | None:
         request_id = new_id("req")
         if words is None:
@@ -73,7 +73,7 @@ class DatabaseTurns:
             return TurnRequest(intake=Program(messages=()), request_id=request_id, awaits_input=True)
         return TurnRequest(intake=Program(messages=words), request_id=request_id, is_stopped=is_stopped)
 
-    async def _say(self, admission: Admission, function: WordsFunction) -> None:
+    async def _say(self, admission: Admission, function: MessageFunction) -> None:
         """Wait for the turn's place, call the function, give what it says. A turn without words is stopped."""
         turn = admission.turn
         if not await input_reservation.wait_for_place(turn.pk):
@@ -133,7 +133,7 @@ def _compact(key: InstanceKey, instructions: str) -> str:
     return request_compaction(ensure_instance(key), instructions=instructions)
 
 
-async def _called(function: WordsFunction, messages: list[JSONObject]) -> Any:
+async def _called(function: MessageFunction, messages: list[JSONObject]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(messages)
     said = await user_code(function, messages)
@@ -160,7 +160,7 @@ def _turns_to_stop(key: InstanceKey, request_id: str | None) -> list[str]:
     instance = find_instance(key)
     if instance is None:
         return []
-    turns = turns_under_way(instance.pk)
+    turns = active_turns(instance.pk)
     if request_id is not None:
         turns = turns.filter(request_id=request_id)
     return list(turns.values_list("pk", flat=True))
@@ -168,4 +168,4 @@ def _turns_to_stop(key: InstanceKey, request_id: str | None) -> list[str]:
 
 def _is_stable(key: InstanceKey) -> bool:
     instance = find_instance(key)
-    return instance is None or not (turns_under_way(instance.pk).exists() or has_pending_interaction(key))
+    return instance is None or not (active_turns(instance.pk).exists() or has_pending_interaction(key))

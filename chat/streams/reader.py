@@ -96,7 +96,7 @@ async def close_stream(stream: str, *, log: StreamLog | None = None) -> None:
         await db(database_log.archive, stream, _contiguous(floor, hot.records), hot.epoch or "")
         await log.close(stream)
     except LogUnavailable:
-        logger.warning("stream closes without its bell", extra={"stream": stream})
+        logger.warning("stream closes without its notification", extra={"stream": stream})
 
 
 class _Follower:

@@ -31,7 +31,7 @@ def channel_of(stream: str) -> str:
 
 
 def parse_announcement(payload: str) -> Published | None:
-    """Decode what the append script published; None is the bell of a closed stream."""
+    """Decode what the append script published; None announces the end of the stream."""
     head, _, body = payload.partition("\n")
     if not head:
         return None

@@ -44,10 +44,10 @@ def is_overridden(agent: Agent, name: str) -> bool:
     return getattr(type(agent), name) is not getattr(Think, name)
 
 
-async def decide(agent: Agent, name: str, *args: Any) -> Any:
+async def call_hook(agent: Agent, name: str, *args: Any) -> Any:
     """Call a getter or a deciding hook. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
     method = getattr(agent, name)
-    with developers_code(name):
+    with user_code_boundary(name):
         if not is_overridden(agent, name):
             return method(*args)
         if inspect.iscoroutinefunction(method):
@@ -56,34 +56,34 @@ async def decide(agent: Agent, name: str, *args: Any) -> Any:
         return await value if inspect.isawaitable(value) else value
 
 
-async def decide_as(agent: Agent, name: str, kind: type[Answer], *args: Any) -> Answer | None:
+async def call_hook_typed(agent: Agent, name: str, kind: type[Answer], *args: Any) -> Answer | None:
     """Call a deciding hook that is overridden and check what it returns; `None` where it has no opinion.
 
-    Errors: those of `decide`, and `TurnConfigInvalid` for anything that is not of this kind.
+    Errors: those of `call_hook`, and `TurnConfigInvalid` for anything that is not of this kind.
     """
     if not is_overridden(agent, name):
         return None
-    value = await decide(agent, name, *args)
+    value = await call_hook(agent, name, *args)
     if value is None or isinstance(value, kind):
         return value
     known = getattr(kind, "__name__", str(kind))
     raise TurnConfigInvalid(f"{type(agent).__name__}.{name}() must return {known} or None, not {value!r}.")
 
 
-async def reworded(agent: Agent | None, error: ThinkError, context: ChatErrorContext) -> str:
+async def user_facing_error(agent: Agent | None, error: ThinkError, context: ChatErrorContext) -> str:
     """The text of an error for clients, after `on_chat_error` had its say. Never raises: the error stays visible."""
     if agent is None or not isinstance(agent, Think) or not is_overridden(agent, "on_chat_error"):
         return error.message
     original = error.original if isinstance(error, AgentCodeFailed) else error
     try:
-        said = await decide(agent, "on_chat_error", original, context)
+        said = await call_hook(agent, "on_chat_error", original, context)
     except ThinkError:
         return error.message  # a failing error hook does not hide the error
     return error.message if said is None else str(said)
 
 
 @contextmanager
-def developers_code(method: str) -> Iterator[None]:
+def user_code_boundary(method: str) -> Iterator[None]:
     """What is done inside is the developer's. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
     try:
         yield
@@ -102,15 +102,15 @@ async def iterate(stream: Any) -> AsyncGenerator[Chunk, None]:
     if stream is None:
         return
     source = stream.to_ui_message_stream() if hasattr(stream, "to_ui_message_stream") else stream
-    with developers_code("on_chat_message"):
+    with user_code_boundary("on_chat_message"):
         async for chunk in source:
             yield validate(chunk)
 
 
-async def observe(agent: Agent, name: str, *args: Any) -> None:
+async def notify_hook(agent: Agent, name: str, *args: Any) -> None:
     """Call an observing hook; what it raises is logged and changes nothing."""
     if is_overridden(agent, name):
         try:
-            await decide(agent, name, *args)
+            await call_hook(agent, name, *args)
         except ThinkError as error:
             logger.warning("hook failed", extra={"action": "hook_failed", "hook": name, "code": error.code})

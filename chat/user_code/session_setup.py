@@ -3,12 +3,12 @@
 from chat.agent.context_verbs import configuring
 from chat.agent.think import Think
 from chat.core.context.session_setup import SessionSetup
-from chat.user_code.calls import decide
+from chat.user_code.calls import call_hook
 
 
 async def configured_session(agent: Think) -> SessionSetup:
     """What `configure_session` chose. Errors: `AgentCodeFailed` when the agent's own code raises."""
     setup = SessionSetup()
     with configuring():
-        configured = await decide(agent, "configure_session", setup)
+        configured = await call_hook(agent, "configure_session", setup)
     return configured if isinstance(configured, SessionSetup) else setup

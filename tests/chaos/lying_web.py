@@ -28,14 +28,14 @@ def main(lie: str) -> int:
 
 
 def _spoil_deliveries() -> None:
-    from chat.realtime.frame_sender import Outbox
+    from chat.realtime.frame_sender import FrameSender
 
-    begin = Outbox.__init__
+    begin = FrameSender.__init__
 
     def init(self: Any, send: Callable[[str], Awaitable[None]], *rest: Any, **options: Any) -> None:
         begin(self, _spoiled(send), *rest, **options)
 
-    Outbox.__init__ = init  # type: ignore[method-assign]  # the lie
+    FrameSender.__init__ = init  # type: ignore[method-assign]  # the lie
 
 
 def _spoiled(send: Callable[[str], Awaitable[None]]) -> Callable[[str], Awaitable[None]]:

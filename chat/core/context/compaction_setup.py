@@ -15,7 +15,7 @@ ErrorHandler: TypeAlias = Callable[[Exception], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fullness:
+class ContextUsage:
     """How full a session with a threshold is. Units: tokens, as its counter counts."""
 
     tokens: int

@@ -82,7 +82,7 @@ class Room:
         if usage.input_tokens or usage.output_tokens:
             self._usage, self._usage_number = usage, number
 
-    async def made_before(self, number: int, model: LanguageModel, request: ModelRequest) -> bool:
+    async def ensure_fits(self, number: int, model: LanguageModel, request: ModelRequest) -> bool:
         """Whether room was made for a request that is too large by count; then it is to be built anew."""
         if self._maker is None or self._is_useless or self._attempts >= MAX_COMPACTIONS_PER_TURN:
             return False
@@ -94,7 +94,7 @@ class Room:
         self._is_useless = not is_made
         return is_made
 
-    async def made_after_refusal(self, number: int, model: LanguageModel) -> bool:
+    async def reduce_after_overflow(self, number: int, model: LanguageModel) -> bool:
         """Whether room was made after the provider refused a request for its length; then it is to be sent again."""
         if self._maker is None or self._attempts >= MAX_COMPACTIONS_PER_TURN:
             return False

@@ -17,7 +17,7 @@ from chat.core.context.prompt import with_checkpoint
 from chat.core.loop.context_window import Room, RoomMaker
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.loop.step_history import StepHistory
-from chat.core.loop.turn_state import EventTranslator, TurnFold
+from chat.core.loop.turn_state import EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
     FinishReason,
@@ -122,7 +122,7 @@ class TurnPlan:
     send_reasoning: bool = True
     room: RoomMaker | None = None  # without one a conversation that is too long ends the turn
     cost_of: CostOf = lambda _names, _usage: NOTHING
-    cut_was_shown: bool = False  # a former attempt showed something of the step that is not recorded
+    partial_output_shown: bool = False  # a former attempt showed something of the step that is not recorded
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,7 +152,7 @@ class TurnLoop:
     def __init__(
         self,
         plan: TurnPlan,
-        fold: TurnFold,
+        fold: TurnState,
         *,
         journal: Journal,
         tools: ToolRunner,
@@ -182,7 +182,7 @@ class TurnLoop:
             metadata = await self._hooks.message_metadata("start", self.totals)
             yield self._put(chunks.start(self.plan.assistant_id, metadata=metadata))
         await self._skip_recorded()
-        if self.plan.cut_was_shown:
+        if self.plan.partial_output_shown:
             async for chunk in self._seal():
                 yield chunk
         while not self._is_over():
@@ -282,13 +282,13 @@ class TurnLoop:
     async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
         """Whether a call that failed is made again: from where it broke off, or with more room."""
         if isinstance(error, ContextOverflow):
-            return await self._room.made_after_refusal(self._number, model)
+            return await self._room.reduce_after_overflow(self._number, model)
         return is_shown and error.retryable and self._seals < MAX_SEALS
 
     async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
         """The next request; built anew when it would not have fitted and room was made."""
         model, request = await self._request()
-        if await self._room.made_before(self._number, model, request):
+        if await self._room.ensure_fits(self._number, model, request):
             return await self._request()
         return model, request
 
@@ -418,7 +418,7 @@ def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
     return totals
 
 
-def recorded_outputs(fold: TurnFold, records: Mapping[str, JSONValue]) -> list[Chunk]:
+def recorded_outputs(fold: TurnState, records: Mapping[str, JSONValue]) -> list[Chunk]:
     """Outputs of calls that were settled and not yet logged, for a turn that does not go on. Folds them."""
     outputs: list[Chunk] = []
     for call in fold.unsettled_calls():
@@ -430,7 +430,7 @@ def recorded_outputs(fold: TurnFold, records: Mapping[str, JSONValue]) -> list[C
     return outputs
 
 
-def cut_outputs(fold: TurnFold, call_ids: Collection[str], text: str) -> list[Chunk]:
+def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[Chunk]:
     """Outputs of calls that ran when their turn ended and will have no result: an error that says so. Folds them."""
     cut = [call for call in fold.unsettled_calls() if call.call_id in call_ids]
     outputs = [chunks.tool_output_error(call.call_id, text) for call in cut]

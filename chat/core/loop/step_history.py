@@ -6,7 +6,7 @@ A recovered turn has the steps of its earlier attempts, with what they were aske
 from dataclasses import replace
 
 from chat.core.loop.hooks import StepRecord
-from chat.core.loop.turn_state import TurnFold
+from chat.core.loop.turn_state import TurnState
 from chat.core.model.output_schema import Output
 from chat.errors import OutputInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
@@ -15,7 +15,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 class StepHistory:
     """Finished steps, oldest first; and what each request repeats of the one before."""
 
-    def __init__(self, fold: TurnFold, request_id: str, output: Output | None) -> None:
+    def __init__(self, fold: TurnState, request_id: str, output: Output | None) -> None:
         self._fold = fold
         self._request_id = request_id
         self._output = output

@@ -31,7 +31,7 @@ _PENDING_STATES = {"input-available"}
 _OPEN_STATES = {*_PENDING_STATES, "approval-requested"}
 
 
-class TurnFold:
+class TurnState:
     """Fold chunks one by one; read the message and the framing at any time."""
 
     def __init__(self, assistant_id: str) -> None:
@@ -176,7 +176,7 @@ def _tool_name(part: JSONObject) -> str:
 class EventTranslator:
     """A model's events as chunks: opens and closes parts, checks calls. One per model call."""
 
-    def __init__(self, fold: TurnFold, check: Callable[[str, str], CheckedCall], *, send_reasoning: bool) -> None:
+    def __init__(self, fold: TurnState, check: Callable[[str, str], CheckedCall], *, send_reasoning: bool) -> None:
         self.shown = False  # whether anything a reader can see was emitted
         self._fold = fold
         self._check = check

@@ -138,7 +138,7 @@ def conversation_import(
 ) -> object:
     """Make a conversation of an exported history. A file that is wrong anywhere leaves nothing."""
     opened = open_agent(caller_of(request).user, agent, conversations_services.new_instance_name())
-    return Status(201, importing.bring_instance(opened, file, title=title or ""))
+    return Status(201, importing.import_conversation(opened, file, title=title or ""))
 
 
 @router.post(
@@ -149,7 +149,7 @@ def conversation_import(
 )
 def session_import(request: HttpRequest, instance_id: str, file: Annotated[UploadedFile, File()]) -> object:
     """Make a history of an exported one, where the agent keeps several. The current one stays current."""
-    return Status(201, importing.bring_session(_opened(request, instance_id), file))
+    return Status(201, importing.import_history(_opened(request, instance_id), file))
 
 
 def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:

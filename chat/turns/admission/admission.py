@@ -1,7 +1,7 @@
 """Admission: accept or refuse a turn in one transaction. Accepted means committed.
 
 Every entry (socket, API, program, continuation) comes through `admit`. It locks the instance's row, decides, stores the
-new message unplaced, writes the turn and its fiber, and on commit one task is sent and one doorbell rings.
+new message unplaced, writes the turn and its fiber, and on commit one task and one notification are sent.
 """
 
 import random
@@ -18,18 +18,18 @@ from chat.agent.think import Think
 from chat.core.durable_names import TURN_FIBER
 from chat.errors import InputInvalid, TurnConflict
 from chat.files import attachments
-from chat.instances.notifications import group_of, notify_waiters, ring_on_commit
+from chat.instances.notifications import group_of, notify_on_commit, notify_waiters
 from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import ensure_instance, ensure_session, key_of, lock_instance
 from chat.models import AgentInstance, Turn, new_turn_id
 from chat.turns.admission.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
 from chat.turns.admission.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
 from chat.turns.admission.oversized import fit_intake
-from chat.turns.admission.tool_answers import pass_by, settle_open_calls
+from chat.turns.admission.tool_answers import settle_open_calls, supersede_open_calls
 from chat.turns.state import input_reservation, policies
-from chat.turns.state.active import lane_of, turns_under_way
+from chat.turns.state.active import active_turns, lane_of
 from chat.turns.state.client_tools import remember_client_tools
-from chat.turns.state.compaction_queue import compactions_under_way
+from chat.turns.state.compaction_queue import active_compactions
 from chat.turns.state.deferred_input import LATER
 from chat.turns.state.merging import MERGED
 from chat.turns.state.status import SKIPPED_REASON
@@ -118,7 +118,7 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
         if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
             AgentInstance.objects.filter(pk=instance.pk).update(last_body=request.body)
         if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
-            _ring_settled(turn)
+            _notify_settled(turn)
         return Admission(turn=turn, is_new=True)
 
 
@@ -144,9 +144,9 @@ def _accept(
         count_added(instance.owner_id, said)
     for superseded in overlap.superseded:
         cancel_fiber(superseded.fiber_id, reason=SKIPPED_REASON)
-        _ring_settled(superseded)
+        _notify_settled(superseded)
     turn = _write_turn(instance, request, placement, overlap, parent)
-    ring_on_commit(
+    notify_on_commit(
         group_of(key_of(instance)),
         {
             "type": "turn.accepted",
@@ -256,7 +256,7 @@ def cancel_turn(turn_id: str) -> bool:
     turn = Turn.objects.select_related("fiber", "instance").get(pk=turn_id)
     cancelled = cancel_fiber(turn.fiber_id, reason="stopped")
     if cancelled:
-        _ring_settled(turn)
+        _notify_settled(turn)
     return cancelled
 
 
@@ -267,14 +267,14 @@ def cancel_all(
 
     `queued_reason` is for those that never began.
     """
-    under_way = turns_under_way(instance.pk).select_related("fiber", "instance")
+    under_way = active_turns(instance.pk).select_related("fiber", "instance")
     # Chosen here: asked for the session, a database would start from all turns that it ever had.
     turns = [turn for turn in under_way if session_id in (None, turn.session_id)]
     for turn in turns:
         reason = queued_reason if turn.started_at is None else "stopped"
         if cancel_fiber(turn.fiber_id, reason=reason):
-            _ring_settled(turn)
-    for fiber_id in compactions_under_way(instance.pk, session_id):
+            _notify_settled(turn)
+    for fiber_id in active_compactions(instance.pk, session_id):
         cancel_fiber(fiber_id, reason="stopped")
     return turns
 
@@ -290,10 +290,10 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
         AgentInstance.objects.filter(pk=instance.pk).update(last_body={})
         if instance.session_id is not None:
             actor = Actor(user_id=key.owner_id, via="clear")
-            pass_by(instance, actor, session_id=instance.session_id, statuses=OPEN)
+            supersede_open_calls(instance, actor, session_id=instance.session_id, statuses=OPEN)
             clear_session(instance.session_id)
         cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
-        ring_on_commit(group_of(key), cleared)
+        notify_on_commit(group_of(key), cleared)
     return instance.generation
 
 
@@ -322,7 +322,7 @@ def stopping(
         instance.save(update_fields=["generation"])
         session_id = session_of(instance)
         if session_id is not None:
-            others = turns_under_way(instance.pk).exclude(session_id=session_id).values_list("pk", flat=True)
+            others = active_turns(instance.pk).exclude(session_id=session_id).values_list("pk", flat=True)
             Turn.objects.filter(pk__in=list(others)).update(generation=instance.generation)
         cancel_all(instance, queued_reason=queued_reason, session_id=session_id)
         yield instance
@@ -360,11 +360,11 @@ def _none(_instance: AgentInstance) -> list[str]:
 
 
 def _live_fibers(instance: AgentInstance) -> list[str]:
-    turns = turns_under_way(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True)
-    return sorted([*turns, *compactions_under_way(instance.pk)])
+    turns = active_turns(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True)
+    return sorted([*turns, *active_compactions(instance.pk)])
 
 
-def _ring_settled(turn: Turn) -> None:
+def _notify_settled(turn: Turn) -> None:
     key = key_of(turn.instance)
-    ring_on_commit(group_of(key), {"type": "turn.settled", "turn_id": turn.id})
+    notify_on_commit(group_of(key), {"type": "turn.settled", "turn_id": turn.id})
     notify_waiters(turn.id)

@@ -13,7 +13,7 @@ from chat.core.loop.concurrency import ConcurrencyPolicy, Strategy, decide, to_p
 from chat.errors import TurnDropped
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.intake import ClientArray, Intake, Placement, Submit
-from chat.turns.state.active import turns_under_way
+from chat.turns.state.active import active_turns
 from chat.turns.state.merging import MERGED
 from fibers.core.states import FiberStatus
 
@@ -67,7 +67,7 @@ def _policy_of(agent: str) -> ConcurrencyPolicy:
 
 def _under_way(instance: AgentInstance) -> list[Turn]:
     """Turns of the current session that run or wait, oldest first; after a clear nothing of before counts."""
-    under_way = turns_under_way(instance.pk)
+    under_way = active_turns(instance.pk)
     turns = list(under_way.filter(generation=instance.generation, session_id=instance.session_id))
     for turn in turns:
         turn.instance = instance

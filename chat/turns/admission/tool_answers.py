@@ -16,11 +16,11 @@ from typing import Final
 from chat.agent.base import InstanceKey
 from chat.core.wire.client_intent import Known, call_answers
 from chat.errors import CallChanged
-from chat.instances.notifications import ring_message_changed
+from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import find_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.intake import ClientArray, Intake
-from chat.turns.state.active import turns_under_way
+from chat.turns.state.active import active_turns
 from fibers.core.states import FiberStatus
 from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
@@ -91,7 +91,7 @@ def _keep_early(instance: AgentInstance, reply: Reply) -> bool:
     """Keep a result for a call that the running turn is still saying: clients see a call before its step has ended."""
     if reply.is_approved is not None:
         return False
-    running = turns_under_way(instance.pk).filter(started_at__isnull=False, finished_at=None).first()
+    running = active_turns(instance.pk).filter(started_at__isnull=False, finished_at=None).first()
     if running is None:
         return False
     has_failed = reply.error_text is not None
@@ -128,7 +128,7 @@ def show_answers(instance: AgentInstance, turn: Turn, rows: Iterable[ToolCallRec
     except MessageNotFound:
         return  # deleted meanwhile
     if changed is not None:
-        ring_message_changed(key_of(instance), turn.session_id, turn.assistant_id)
+        notify_message_changed(key_of(instance), turn.session_id, turn.assistant_id)
 
 
 def with_answers(rows: Iterable[ToolCallRecord]) -> Callable[[JSONObject], JSONObject]:
@@ -172,7 +172,7 @@ def answered_meanwhile(turn_id: str) -> Callable[[JSONObject], JSONObject]:
     return with_answers(calls_of(turn_id))
 
 
-def pass_by(
+def supersede_open_calls(
     instance: AgentInstance, actor: Actor, *, session_id: str | None, statuses: Collection[CallStatus] = ANSWERABLE
 ) -> None:
     """Settle what is open in finished turns of a session, since it goes on without the answers.
@@ -207,7 +207,7 @@ def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> 
             )
             answer(instance, reply, actor)
     if rows:
-        pass_by(instance, actor, session_id=instance.session_id)
+        supersede_open_calls(instance, actor, session_id=instance.session_id)
 
 
 def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:

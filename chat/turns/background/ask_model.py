@@ -8,7 +8,7 @@ from chat.agent.think import Think
 from chat.core.model.language_model import Finish, LanguageModel, ModelRequest, TextDelta, Usage
 from chat.llm.registry import guarded, resolve_model
 from chat.turns.background.costs import price_calls
-from chat.user_code.calls import decide
+from chat.user_code.calls import call_hook
 from sessions_app.messages.usage import SessionUsage, add_usage
 
 SECONDS: Final = 120.0
@@ -17,7 +17,7 @@ _MAX_CHARACTERS: Final = 20_000  # of an answer, its reasoning left out
 
 async def small_model(agent: Think, choice: Any) -> LanguageModel:
     """The model of such a question; an empty choice is the agent's own."""
-    chosen = await decide(agent, "get_model") if choice == "" else choice
+    chosen = await call_hook(agent, "get_model") if choice == "" else choice
     return guarded(resolve_model(chosen))
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.context.compaction_policy import V2, CompactionPolicy
-from chat.core.context.compaction_setup import Fullness
+from chat.core.context.compaction_setup import ContextUsage
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.loop import TurnTotals, totals_of
 from chat.core.model.language_model import (
@@ -31,11 +31,11 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.errors import ContextOverflow
-from chat.instances.notifications import group_of, ring
+from chat.instances.notifications import group_of, send_notification
 from chat.llm.registry import guarded, limits_of, resolve_model
 from chat.turns.background.costs import price_calls
 from chat.turns.state.policies import check_call
-from chat.user_code.calls import decide, developers_code
+from chat.user_code.calls import call_hook, user_code_boundary
 from chat.user_code.compaction_policy import policy_of
 from chat.user_code.session_setup import configured_session
 from fibers.context import current_fiber
@@ -80,7 +80,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     Errors: `CompactionFailed`, with everything as it was; the session's handler and the clients have been told.
     """
     setup = await configured_session(agent)
-    work = _Work(
+    work = CompactionJob(
         agent=agent,
         session_id=session_id,
         setup=setup,
@@ -115,12 +115,12 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     return done
 
 
-def fullness(setup: SessionSetup, system: str, messages: Sequence[JSONObject]) -> Fullness | None:
+def context_usage(setup: SessionSetup, system: str, messages: Sequence[JSONObject]) -> ContextUsage | None:
     """How full a session with this history is; `None` where it has no threshold."""
     threshold = setup.compact_after_tokens
     if threshold is None:
         return None
-    return Fullness(tokens=estimate_messages(messages, _counter(setup), system_prompt=system), threshold=threshold)
+    return ContextUsage(tokens=estimate_messages(messages, _counter(setup), system_prompt=system), threshold=threshold)
 
 
 def _counter(setup: SessionSetup) -> TokenCounter:
@@ -132,7 +132,7 @@ def _fenced() -> AbstractContextManager[None]:
     return nullcontext() if fiber is None else fiber.fenced()
 
 
-def _write_with(work: "_Work", also: Callable[[CompactionDone], None] | None, done: CompactionDone) -> None:
+def _write_with(work: "CompactionJob", also: Callable[[CompactionDone], None] | None, done: CompactionDone) -> None:
     work.write_usage()
     if also is not None:
         also(done)
@@ -150,7 +150,7 @@ def _failing() -> Iterator[None]:
 
 
 async def _developers(name: str, function: Callable[..., Any], *args: Any) -> Any:
-    with developers_code(name):
+    with user_code_boundary(name):
         if inspect.iscoroutinefunction(function):
             return await function(*args)
         value = await user_code(function, *args)
@@ -168,7 +168,7 @@ def _checked(value: Any) -> CompactionResult | None:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Work:
+class CompactionJob:
     """One compaction: the compact function that is given the history, and what clients are told meanwhile."""
 
     agent: Think
@@ -192,25 +192,25 @@ class _Work:
         """The model that writes the summary."""
         with _failing():
             chosen = self.agent.compaction_model
-            model = resolve_model(await decide(self.agent, "get_model") if chosen is None else chosen)
+            model = resolve_model(await call_hook(self.agent, "get_model") if chosen is None else chosen)
             return guarded(model, gap_seconds=self.agent.stall_timeout_seconds)
 
     async def when_full(self, history: Sequence[JSONObject]) -> CompactionResult | None:
         """Compact what has outgrown the threshold; another compaction may have come before this one."""
         with _failing():
             context = await self.agent.host.open_context(self.agent, self.session_id)
-            with developers_code("configure_session"):
+            with user_code_boundary("configure_session"):
                 system = await context.system_prompt()
-            with developers_code("token_counter"):
-                found = await user_code(fullness, self.setup, system, history)
+            with user_code_boundary("token_counter"):
+                found = await user_code(context_usage, self.setup, system, history)
         return await self.compact(history) if found is not None and found.is_over else None
 
     async def compact(self, history: Sequence[JSONObject]) -> CompactionResult | None:
         """Have the summary made. Errors: `CompactionFailed`."""
         with _failing():
-            with developers_code("token_counter"):
+            with user_code_boundary("token_counter"):
                 self.tokens = await user_code(estimate_messages, history, self.counter)
-            self._ring({"type": "session.phase", "phase": "compacting", "tokens": self.tokens})
+            self._send_notification({"type": "session.phase", "phase": "compacting", "tokens": self.tokens})
             limit = asyncio.timeout(chat_settings.compaction_seconds or None)
             try:
                 async with limit:
@@ -311,7 +311,7 @@ class _Work:
             if not done.helped:
                 extra = {"action": "compaction_did_not_help", "session_id": self.session_id}
                 logger.warning("a compaction made the history no shorter", extra=extra)
-        self._ring(event)
+        self._send_notification(event)
 
     async def tell_failure(self, error: CompactionFailed) -> None:
         """Tell the session's handler and the clients. Never raises for what the handler does."""
@@ -321,9 +321,9 @@ class _Work:
         if handler is not None:
             with suppress(ThinkError):  # logged where it was raised
                 await _developers("on_compaction_error", handler, error)
-        self._ring({"type": "session.failed", "error": error.message[:500]})
-        self._ring({"type": "session.phase", "phase": "idle", "tokens": self.tokens})
+        self._send_notification({"type": "session.failed", "error": error.message[:500]})
+        self._send_notification({"type": "session.phase", "phase": "idle", "tokens": self.tokens})
 
-    def _ring(self, event: JSONObject) -> None:
+    def _send_notification(self, event: JSONObject) -> None:
         threshold = self.setup.compact_after_tokens
-        ring(group_of(self.agent.key), {**event, "session_id": self.session_id, "threshold": threshold})
+        send_notification(group_of(self.agent.key), {**event, "session_id": self.session_id, "threshold": threshold})

@@ -15,7 +15,7 @@ from chat.agent.think import Think
 from chat.core.context.titles import clean_title, is_decent, title_request
 from chat.core.durable_names import TITLE_FIBER
 from chat.core.model.language_model import Finish
-from chat.instances.notifications import ring_on_commit, user_group
+from chat.instances.notifications import notify_on_commit, user_group
 from chat.instances.rows import key_of
 from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
@@ -125,4 +125,4 @@ def _store(context: FiberContext, title: str, model_name: str, finish: Finish | 
 
 def tell_conversation(owner_id: Any, instance_id: str) -> None:
     """Tell the owner's open pages, once this is committed, that a conversation is called or described otherwise."""
-    ring_on_commit(user_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})
+    notify_on_commit(user_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})

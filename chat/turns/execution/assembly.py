@@ -19,11 +19,11 @@ from chat.core.model.language_model import ModelMessage
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
 from chat.turns.execution.context_window import TurnRoom
-from chat.turns.execution.model_input import NOTHING_SAID, gather, guarded_model, history_at, tool_specs
+from chat.turns.execution.model_input import NOTHING_SAID, build_model_input, guarded_model, history_at, tool_specs
 from chat.turns.execution.overrides import read_overrides
 from chat.turns.execution.persistence import TurnFacts
 from chat.turns.execution.prompting import Prompt
-from chat.user_code.calls import decide, decide_as, observe
+from chat.user_code.calls import call_hook, call_hook_typed, notify_hook
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -50,16 +50,16 @@ async def make_think(key: InstanceKey, make_agent: MakeAgent) -> Think:
     """Make the agent object of an instance and run its `on_start`."""
     agent = make_agent(key)
     assert isinstance(agent, Think), "admission refuses agents that do not chat"
-    await observe(agent, "on_start")
+    await notify_hook(agent, "on_start")
     return agent
 
 
-async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_shown: bool) -> Assembled:
+async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_output_shown: bool) -> Assembled:
     """Ask the agent for everything and build the plan.
 
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
     """
-    gathered = await gather(agent, facts)
+    gathered = await build_model_input(agent, facts)
     context = TurnContext(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
@@ -71,7 +71,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         body=facts.body,
         attempt=attempt,
     )
-    config = await decide_as(agent, "before_turn", TurnConfig, context) or TurnConfig()
+    config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
     seconds, toolset = config.stall_timeout_seconds, overrides.toolset
     chosen = gathered.choice if config.model is None else config.model
@@ -88,14 +88,14 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, cut_was_show
         tools=tool_specs(toolset),
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
-        max_steps=config.max_steps or int(await decide(agent, "get_max_steps")),
+        max_steps=config.max_steps or int(await call_hook(agent, "get_max_steps")),
         stop_when=overrides.stop_when,
         output=overrides.output,
         shared=config.shared,
         room=_room(agent, facts, prompt, gathered.compaction),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
-        cut_was_shown=cut_was_shown,
+        partial_output_shown=partial_output_shown,
     )
     return Assembled(
         agent=agent,

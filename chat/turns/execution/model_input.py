@@ -22,7 +22,7 @@ from chat.turns.execution.persistence import read_history
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
-from chat.user_code.calls import decide, developers_code, is_overridden
+from chat.user_code.calls import call_hook, is_overridden, user_code_boundary
 from chat.user_code.compaction_policy import policy_of
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
@@ -59,7 +59,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class ModelInput:
     """What a call consists of."""
 
     choice: ModelChoice
@@ -98,23 +98,23 @@ class Gathered:
         )
 
 
-async def gather(agent: Think, place: Place, *, keeps_prompt: bool = True) -> Gathered:
+async def build_model_input(agent: Think, place: Place, *, keeps_prompt: bool = True) -> ModelInput:
     """Ask the agent for what a call consists of. Calls no model.
 
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
     `TurnConfigInvalid` for a policy that is none.
     """
-    choice = await decide(agent, "get_model")
+    choice = await call_hook(agent, "get_model")
     model = guarded_model(agent, choice)
     history = await history_at(agent, place)
     context = await agent.host.open_context(agent, place.session_id)
     state = await context.state()
-    with developers_code("configure_session"):  # the blocks' providers are the agent's own
+    with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         system = await context.system_prompt(state, keeps=keeps_prompt)
     # A client's tool never takes the place of one of ours: the model would be told what we never said.
-    offered = Toolset(to_tools(place.client_tools), await decide(agent, "get_tools"), session_tools(context, state))
-    return Gathered(
+    offered = Toolset(to_tools(place.client_tools), await call_hook(agent, "get_tools"), session_tools(context, state))
+    return ModelInput(
         choice=choice,
         model=model,
         history=history,
@@ -148,7 +148,7 @@ async def history_at(agent: Think, place: Place) -> list[JSONObject]:
         history = await db(read_history, place.session_id, place.leaf_id)
     history = await _merged(place.session_id, history)
     if is_overridden(agent, "assemble_context"):
-        chosen: list[JSONObject] | None = await decide(agent, "assemble_context", history)
+        chosen: list[JSONObject] | None = await call_hook(agent, "assemble_context", history)
         return history if chosen is None else list(chosen)
     return history
 

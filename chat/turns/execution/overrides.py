@@ -9,7 +9,7 @@ from chat.core.model.language_model import ModelSettings
 from chat.core.model.output_schema import Output, output_of
 from chat.core.model.tool_choice import read_tool_choice
 from chat.errors import TurnConfigInvalid
-from chat.user_code.calls import developers_code
+from chat.user_code.calls import user_code_boundary
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -81,7 +81,7 @@ def _guarded(condition: StopCondition) -> StopCondition:
     """The developer's condition; what it raises ends the turn with its reason."""
 
     def guarded(steps: Sequence[StepRecord]) -> bool:
-        with developers_code("stop_when"):
+        with user_code_boundary("stop_when"):
             return bool(condition(steps))
 
     return guarded

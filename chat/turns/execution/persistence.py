@@ -15,21 +15,21 @@ from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
-from chat.core.context.compaction_setup import Fullness
+from chat.core.context.compaction_setup import ContextUsage
 from chat.core.durable_names import RESPONSE_FIBER
 from chat.core.loop.loop import TurnTotals
 from chat.errors import TurnNotFound
 from chat.files.attachments import bind
-from chat.instances.notifications import ring_fullness, ring_message_changed
+from chat.instances.notifications import notify_context_usage, notify_message_changed
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.continuation import continue_when_ready
-from chat.turns.admission.tool_answers import ANSWERABLE, answered_meanwhile, pass_by
+from chat.turns.admission.tool_answers import ANSWERABLE, answered_meanwhile, supersede_open_calls
 from chat.turns.background.costs import write_costs
 from chat.turns.background.summaries import start_summary
 from chat.turns.background.titles import needs_title, start_title
 from chat.turns.state.compaction_queue import start_compaction
-from chat.turns.state.deferred_input import end_unbegun, enter_messages
+from chat.turns.state.deferred_input import add_deferred_messages, end_not_started
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
@@ -54,9 +54,9 @@ FINAL = "final"
 _NOT_OVER: dict[str, Any] = {"finished_at": None, "error_text": "", "error_code": ""}
 
 
-def end_unrun(payload: JSONObject) -> None:
+def mark_never_started(payload: JSONObject) -> None:
     """Note the end of a turn that nobody began, in the transaction that stops it."""
-    end_unbegun(payload["turn_id"])
+    end_not_started(payload["turn_id"])
 
 
 def response_key(turn_id: str) -> str:
@@ -108,7 +108,7 @@ def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None)
         with context.fenced():
             is_over = not holds_generation(turn.instance_id, turn.pk) or _is_left(turn)
             if is_over:
-                end_unrun(context.payload)
+                mark_never_started(context.payload)
             else:
                 leaf_id, history = _place(turn)
                 Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now(), **_NOT_OVER)
@@ -165,8 +165,8 @@ def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
     runs_approved = turn.trigger == TurnTrigger.CONTINUE
     statuses = ANSWERABLE if runs_approved else OPEN
-    pass_by(turn.instance, TURN, session_id=turn.session_id, statuses=statuses)
-    enter_messages(turn)
+    supersede_open_calls(turn.instance, TURN, session_id=turn.session_id, statuses=statuses)
+    add_deferred_messages(turn)
     left_behind = _left_behind(turn)
     if left_behind:
         place_messages(turn.session_id, left_behind, after=Leaf.ACTIVE)
@@ -184,7 +184,7 @@ def _repaired(turn: Turn, leaf_id: str) -> list[JSONObject] | None:
     broken = repair_messages([message.to_ui() for message in history])
     for repaired in broken:
         update_message(turn.session_id, repaired["id"], partial(_replace_by, repaired))
-        ring_message_changed(key_of(turn.instance), turn.session_id, repaired["id"])
+        notify_message_changed(key_of(turn.instance), turn.session_id, repaired["id"])
     if broken:
         extra = {"action": "transcript_repaired", "turn_id": turn.pk, "message_ids": [item["id"] for item in broken]}
         logger.warning("calls without a result were settled", extra=extra)
@@ -231,7 +231,7 @@ class TurnEnd:
     original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
     output: JSONValue = None  # the structured answer
     pruned: Mapping[str, Sequence[str]] = field(default_factory=dict)  # calls by message whose outputs are let go
-    fullness: Fullness | None = None  # of the session, where it has a threshold
+    context_usage: ContextUsage | None = None  # of the session, where it has a threshold
     wants_title: bool = False  # its agent has titles written
     wants_summary: bool = False  # and summaries for people
 
@@ -257,9 +257,9 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
             start_title(facts.key, facts.session_id, facts.generation)
     if was_stored and end.wants_summary:
         start_summary(facts.key, facts.session_id)
-    if was_stored and end.fullness is not None:
-        ring_fullness(facts.key, facts.session_id, end.fullness.tokens, end.fullness.threshold)
-        if end.fullness.is_over:
+    if was_stored and end.context_usage is not None:
+        notify_context_usage(facts.key, facts.session_id, end.context_usage.tokens, end.context_usage.threshold)
+        if end.context_usage.is_over:
             start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
     if end.has_response_hook:
         start_response_hook(facts.turn_id, facts.key, end.outcome, end.error_text, end.output)

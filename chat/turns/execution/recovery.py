@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from chat.core.loop.loop import CALL_PREFIX, MODEL_PREFIX
-from chat.core.loop.turn_state import TurnFold
+from chat.core.loop.turn_state import TurnState
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.streams.reader import read
 from fibers.context import FiberContext
@@ -11,26 +11,26 @@ from thinkproject.kernel.jsonvalue import JSONObject, load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ResumePoint:
     """What former attempts left. A first attempt finds nothing."""
 
-    fold: TurnFold
-    cut_was_shown: bool = False  # content after the last recorded step: it is sealed, not repeated
+    fold: TurnState
+    partial_output_shown: bool = False  # content after the last recorded step: it is sealed, not repeated
     partial_parts: tuple[JSONObject, ...] = ()
 
 
-async def find_standing(context: FiberContext, turn_id: str, assistant_id: str) -> Standing:
+async def load_resume_point(context: FiberContext, turn_id: str, assistant_id: str) -> ResumePoint:
     """Fold what former attempts logged. Call it once the writer has the stream, so that nothing is added meanwhile."""
-    fold = TurnFold(assistant_id)
+    fold = TurnState(assistant_id)
     if context.attempt <= 1:
-        return Standing(fold=fold)
+        return ResumePoint(fold=fold)
     chunks: list[Chunk] = [load(record.text) for record in await read(turn_id, 0)]
     for chunk in chunks:
         fold.apply(chunk)
     settled = _settled_offset(context)
-    return Standing(
+    return ResumePoint(
         fold=fold,
-        cut_was_shown=any(is_shown(chunk) for chunk in chunks[settled:]),
+        partial_output_shown=any(is_shown(chunk) for chunk in chunks[settled:]),
         partial_parts=tuple(fold.message["parts"]),
     )
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from django.utils import timezone
 
 from chat.agent.think import USE_LOOP, Think
-from chat.core.context.compaction_setup import Fullness
+from chat.core.context.compaction_setup import ContextUsage
 from chat.core.loop.hooks import (
     ChatErrorContext,
     ChunkContext,
@@ -29,12 +29,12 @@ from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, cut_outputs, rec
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnConfigInvalid, TurnTimeout
-from chat.instances.notifications import ring
+from chat.instances.notifications import send_notification
 from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writer import StreamWriter
 from chat.turns.admission.oversized import fit_answer
-from chat.turns.background.compaction import fullness
+from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.background.titles import writes_titles
 from chat.turns.execution.approved import run_approved
@@ -51,12 +51,20 @@ from chat.turns.execution.persistence import (
     note_retry,
     read_history,
 )
-from chat.turns.execution.recovery import Standing, find_standing, partial_text, without_partial
+from chat.turns.execution.recovery import ResumePoint, load_resume_point, partial_text, without_partial
 from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
 from chat.turns.state import policies
 from chat.turns.state.input_reservation import wait_for_input
 from chat.turns.state.policies import StepsSoFar
-from chat.user_code.calls import decide, decide_as, developers_code, is_overridden, iterate, observe, reworded
+from chat.user_code.calls import (
+    call_hook,
+    call_hook_typed,
+    is_overridden,
+    iterate,
+    notify_hook,
+    user_code_boundary,
+    user_facing_error,
+)
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError, Parked
@@ -77,7 +85,7 @@ class TurnRun:
         self._make_agent = make_agent
         self._turn_id = str(context.payload["turn_id"])
         self._facts: TurnFacts
-        self._standing: Standing
+        self._standing: ResumePoint
         self._agent: Think | None = None
         self._assembled: Assembled | None = None
         self._totals = TurnTotals()
@@ -100,7 +108,7 @@ class TurnRun:
             ctx_fenced=self._context.fenced,
             on_progress=self._context.advance,
         ) as writer:
-            self._standing = await find_standing(self._context, self._turn_id, self._facts.assistant_id)
+            self._standing = await load_resume_point(self._context, self._turn_id, self._facts.assistant_id)
             return _settle_as(await self._attempt(writer))
 
     async def _attempt(self, writer: StreamWriter) -> JSONObject:
@@ -133,10 +141,10 @@ class TurnRun:
     async def _answer(self, writer: StreamWriter) -> None:
         self._agent = agent = await make_think(self._facts.key, self._make_agent)
         if self._is_recovering:
-            self._ring_recovering(True)
+            self._notify_recovering(True)
             await self._ask_recovery(agent)
         assembled = await assemble(
-            agent, self._facts, attempt=self._context.attempt, cut_was_shown=self._standing.cut_was_shown
+            agent, self._facts, attempt=self._context.attempt, partial_output_shown=self._standing.partial_output_shown
         )
         self._assembled = assembled
         limit = asyncio.timeout(assembled.timeout_seconds or None)
@@ -158,7 +166,7 @@ class TurnRun:
                 if chunk["type"] == STATUS:
                     await db(note_retry, self._turn_id, chunk["data"])
                 if watches:
-                    await observe(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
+                    await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
 
     async def _after_approved(
@@ -191,7 +199,7 @@ class TurnRun:
         """The answer of an agent that does its own inference; `None` when the loop answers."""
         if not is_overridden(assembled.agent, "on_chat_message"):
             return None
-        stream = await decide(assembled.agent, "on_chat_message", assembled.options)
+        stream = await call_hook(assembled.agent, "on_chat_message", assembled.options)
         return None if stream is USE_LOOP else self._own_chunks(stream)
 
     async def _own_chunks(self, stream: Any) -> AsyncGenerator[Chunk, None]:
@@ -199,7 +207,7 @@ class TurnRun:
         assert agent is not None
         if not fold.started:
             yield await self._begin(agent)
-        if self._standing.cut_was_shown:
+        if self._standing.partial_output_shown:
             # What was shown cannot be asked for again in the middle: it is kept, and the turn ends with it.
             self._gave_up = True
             raise ThinkError(agent.interrupted_text)
@@ -225,7 +233,7 @@ class TurnRun:
         context = RecoveryContext(
             request_id=self._facts.request_id,
             turn_id=self._turn_id,
-            kind="continue" if standing.cut_was_shown else "retry",
+            kind="continue" if standing.partial_output_shown else "retry",
             partial_text=partial_text(standing.partial_parts),
             partial_parts=standing.partial_parts,
             created_at=self._facts.accepted_at.isoformat(),
@@ -235,7 +243,7 @@ class TurnRun:
             messages=tuple(await self._asked_about(agent)),
             client_tools=self._facts.client_tools,
         )
-        decision = await decide_as(agent, "on_chat_recovery", RecoveryDecision, context) or decision
+        decision = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, context) or decision
         if not decision.continue_turn:
             self._keeps_partial, self._gave_up = decision.persist, True
             raise ThinkError("The assistant was interrupted.")
@@ -271,7 +279,7 @@ class TurnRun:
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
-            fullness=await self._fullness(message) if outcome == "completed" else None,
+            context_usage=await self._fullness(message) if outcome == "completed" else None,
             pruned=self._prunable(outcome),
         )
         await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
@@ -281,14 +289,14 @@ class TurnRun:
         """Outputs that models are not sent any more once this turn has ended well."""
         return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
 
-    async def _fullness(self, message: JSONObject) -> Fullness | None:
+    async def _fullness(self, message: JSONObject) -> ContextUsage | None:
         """How full the session is with this answer. A counter that fails has no opinion."""
         assembled = self._assembled
         if assembled is None or assembled.setup.compact_after_tokens is None:
             return None
-        with suppress(ThinkError), developers_code("token_counter"):
+        with suppress(ThinkError), user_code_boundary("token_counter"):
             history = [*assembled.history, message]
-            return await user_code(fullness, assembled.setup, assembled.plan.system, history)
+            return await user_code(context_usage, assembled.setup, assembled.plan.system, history)
         return None
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
@@ -299,29 +307,31 @@ class TurnRun:
             messages_persisted=has_content(self._standing.fold.message),
             code=error.code,
         )
-        return await self._finish(writer, "error", error, await reworded(self._agent, error, context))
+        return await self._finish(writer, "error", error, await user_facing_error(self._agent, error, context))
 
     @property
     def _is_recovering(self) -> bool:
         """Whether an attempt was lost before this one. A turn that waited and goes on has lost nothing."""
         return self._context.attempt > 1 and not self._context.is_resumed
 
-    def _ring_recovering(self, is_recovering: bool) -> None:
-        self._ring({"type": "turn.recovering", "recovering": is_recovering})
+    def _notify_recovering(self, is_recovering: bool) -> None:
+        self._send_notification({"type": "turn.recovering", "recovering": is_recovering})
 
-    def _ring(self, event: JSONObject) -> None:
+    def _send_notification(self, event: JSONObject) -> None:
         # An attempt that only repeats the end has not read the facts.
         known = self._context.metadata
-        ring(known["address"], {**event, "turn_id": self._turn_id, "request_id": known.get("request_id", "")})
+        send_notification(
+            known["address"], {**event, "turn_id": self._turn_id, "request_id": known.get("request_id", "")}
+        )
 
     async def _announce(self, status: FiberStatus) -> None:
-        """After the commit that ended this run: tell readers. A lost bell is covered by their own look-ups."""
+        """Notify readers after the commit that ended this run. Their own look-ups cover a lost notification."""
         if status in {FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED}:
             return
         await close_stream(self._turn_id)
         if self._is_recovering:
-            self._ring_recovering(False)
-        self._ring({"type": "turn.settled"})
+            self._notify_recovering(False)
+        self._send_notification({"type": "turn.settled"})
 
 
 def _settle_as(final: JSONObject) -> JSONObject:
@@ -351,7 +361,7 @@ class _StepHooks:
         await db(self._check_policies, context.step_number)
         if context.step_number == 0 and writes_summaries(self._agent):
             await db(start_summary, self._facts.key, self._facts.session_id)
-        return await decide_as(self._agent, "before_step", StepConfig, context)
+        return await call_hook_typed(self._agent, "before_step", StepConfig, context)
 
     def _check_policies(self, step_number: int) -> None:
         instance = find_instance(self._facts.key)
@@ -361,7 +371,7 @@ class _StepHooks:
 
     async def on_step_finish(self, record: StepRecord) -> None:
         """Tell the agent."""
-        await observe(self._agent, "on_step_finish", record)
+        await notify_hook(self._agent, "on_step_finish", record)
 
     async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:
         """Ask the agent. Errors: `TurnConfigInvalid` for what is no JSON object."""
@@ -378,7 +388,7 @@ class _StepHooks:
             input_tokens=totals.usage.input_tokens,
             output_tokens=totals.usage.output_tokens,
         )
-        metadata = await decide_as(self._agent, "get_message_metadata", dict, context)
+        metadata = await call_hook_typed(self._agent, "get_message_metadata", dict, context)
         try:
             return None if metadata is None else load(dump(metadata))
         except (TypeError, ValueError) as error:

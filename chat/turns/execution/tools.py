@@ -17,7 +17,7 @@ from chat.conf import chat_settings
 from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
 from chat.core.loop.loop import StepView
 from chat.turns.execution.persistence import TurnFacts
-from chat.user_code.calls import AgentCodeFailed, decide_as, developers_code, observe
+from chat.user_code.calls import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
 from fibers.errors import FiberError
 from fibers.waits import Wait, WaitEnd
@@ -67,7 +67,7 @@ class TurnTools:
                 yield item
             else:
                 result = item
-        await observe(
+        await notify_hook(
             self._agent,
             "after_tool_call",
             ToolOutcome(
@@ -147,7 +147,7 @@ class TurnTools:
             step_number=self.view.number,
             messages=self.view.messages,
         )
-        return await decide_as(self._agent, "before_tool_call", DECISIONS, context) or Allow()
+        return await call_hook_typed(self._agent, "before_tool_call", DECISIONS, context) or Allow()
 
     def _tool_context(self, call: ToolCall, attempt: int) -> ToolContext:
         return ToolContext(
@@ -176,7 +176,7 @@ async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
     if not callable(rule):
         return rule
     try:
-        with developers_code("needs_approval"):
+        with user_code_boundary("needs_approval"):
             async with asyncio.timeout(tool.timeout_seconds):
                 if inspect.iscoroutinefunction(rule):
                     return bool(await rule(call.input, context))

@@ -13,12 +13,12 @@ def lane_of(instance_id: str) -> str:
     return f"instance:{instance_id}"
 
 
-def fibers_under_way(instance_id: str) -> list[tuple[str, str, JSONValue]]:
+def active_fibers(instance_id: str) -> list[tuple[str, str, JSONValue]]:
     """Names, statuses and payloads of what waits or runs in an instance's lane, compactions too. One query."""
     return list(Fiber.objects.live_in(lane_of(instance_id)).values_list("name", "status", "payload"))
 
 
-def turns_under_way(instance_id: str) -> QuerySet[Turn]:
+def active_turns(instance_id: str) -> QuerySet[Turn]:
     """Turns that wait or run, in order, their fibers loaded. One query, which costs what it finds.
 
     `is_silent` tells of each whether its worker has missed heartbeats.
@@ -30,4 +30,4 @@ def turns_under_way(instance_id: str) -> QuerySet[Turn]:
 
 def turns_here(instance: AgentInstance) -> list[Turn]:
     """The same, of the instance's current session alone."""
-    return [turn for turn in turns_under_way(instance.pk) if turn.session_id == instance.session_id]
+    return [turn for turn in active_turns(instance.pk) if turn.session_id == instance.session_id]

@@ -58,7 +58,7 @@ def start_compaction(instance_id: str, session_id: str, trigger: CompactionTrigg
     return str(fiber.pk)
 
 
-def compactions_under_way(instance_id: str, session_id: str | None = None) -> list[str]:
+def active_compactions(instance_id: str, session_id: str | None = None) -> list[str]:
     """Ids of the fibers that wait for or do a compaction, of one session or of all. One query."""
     found = _under_way(instance_id).values_list("pk", "payload")
     return [str(pk) for pk, payload in found if session_id is None or _is_of(session_id, payload)]

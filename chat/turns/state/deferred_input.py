@@ -17,7 +17,7 @@ LATER: Final = "later"
 """Name of the messages in a turn's options."""
 
 
-def enter_messages(turn: Turn) -> None:
+def add_deferred_messages(turn: Turn) -> None:
     """Move what the turn keeps into the conversation, unplaced. Inside the transaction that begins the turn."""
     if LATER not in turn.options:
         return
@@ -27,7 +27,7 @@ def enter_messages(turn: Turn) -> None:
     turn.save(update_fields=["input_ids", "options"])
 
 
-def end_unbegun(turn_id: str) -> None:
+def end_not_started(turn_id: str) -> None:
     """Note the end of a turn that nobody began, in the transaction that stops it, and drop what it keeps."""
     change_options(turn_id, _without_later)
     Turn.objects.filter(pk=turn_id).update(finished_at=timezone.now())

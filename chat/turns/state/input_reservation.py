@@ -13,7 +13,7 @@ from typing import Final
 from chat.instances.notifications import notify_waiters, turn_group
 from chat.instances.waiting import wait_until
 from chat.models import Turn
-from chat.turns.state.deferred_input import LATER, change_options, end_unbegun
+from chat.turns.state.deferred_input import LATER, change_options, end_not_started
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL, FiberStatus, Interrupt
@@ -78,7 +78,7 @@ def _options(turn_id: str) -> JSONObject:
 
 def _end(context: FiberContext, turn_id: str) -> None:
     with context.fenced():
-        end_unbegun(turn_id)
+        end_not_started(turn_id)
 
 
 async def wait_for_place(turn_id: str) -> bool:

@@ -3,7 +3,7 @@
 from chat.agent.base import InstanceKey
 from chat.errors import CallNotFound
 from chat.instances.rows import find_instance
-from chat.turns.state.active import turns_under_way
+from chat.turns.state.active import active_turns
 from fibers import services
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.models import ToolCallRecord
@@ -16,7 +16,7 @@ def answer_wait(key: InstanceKey, call_id: str, value: JSONValue, *, wait: str) 
     answered or is over: the first answer wins. Errors: `CallNotFound` when no turn that is under way has this call.
     """
     instance = find_instance(key)
-    turns = {} if instance is None else {turn.pk: turn for turn in turns_under_way(instance.pk)}
+    turns = {} if instance is None else {turn.pk: turn for turn in active_turns(instance.pk)}
     row = ToolCallRecord.objects.filter(turn_id__in=turns, call_id=call_id).only("turn_id").first()
     if row is None:
         raise CallNotFound(f"No turn of this conversation that is under way has a call {call_id!r}.")

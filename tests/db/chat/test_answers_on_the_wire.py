@@ -15,7 +15,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.reads import snapshots
 from chat.realtime import commands
-from chat.realtime.frame_sender import Outbox
+from chat.realtime.frame_sender import FrameSender
 from fibers.testing import run_until_idle, worker
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
@@ -213,7 +213,7 @@ async def test_an_answer_between_the_last_chunk_and_the_end_is_told_again(connec
     async def take(text: str) -> None:
         told.append(json.loads(text))
 
-    observer = Outbox(take, key, int(row.instance.owner_id or 0))
+    observer = FrameSender(take, key, int(row.instance.owner_id or 0))
     turn = await db(snapshots.find_turn, key, request_id="r1")
     assert turn is not None
     if was_told:

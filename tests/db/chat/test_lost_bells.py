@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.instances.notifications import group_of, ring
+from chat.instances.notifications import group_of, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.realtime import monitor
@@ -87,7 +87,9 @@ def end(turn: Turn) -> None:
 
 
 def ring_for(instance: AgentInstance, turn: Turn) -> None:
-    ring(group_of(key_of(instance)), {"type": "turn.accepted", "turn_id": turn.pk, "origin": "somebody else"})
+    send_notification(
+        group_of(key_of(instance)), {"type": "turn.accepted", "turn_id": turn.pk, "origin": "somebody else"}
+    )
 
 
 async def told(socket: Any, *, dones: int) -> list[tuple[str, str]]:
@@ -293,7 +295,7 @@ async def test_a_change_whose_bell_was_heard_is_not_told_again(
     changed = {"type": "text", "text": "changed"}
     await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [changed]})
     rung = {"type": "message.changed", "session_id": instance.session_id, "message_id": "answer-r1"}
-    ring(group_of(key_of(instance)), rung)
+    send_notification(group_of(key_of(instance)), rung)
     assert (await frames_until(socket, "cf_agent_message_updated"))[-1]["message"]["parts"] == [changed]
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.1)
     assert await socket.receive_nothing(timeout=6)

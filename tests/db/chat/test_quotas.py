@@ -110,12 +110,12 @@ def test_imported_histories_are_limited_also_at_once(
     monkeypatch.setattr(sessions, "MAX_SESSIONS", 3)
     assert conversation.session_id is not None
     exported = "".join(export_lines(conversation.session_id)).encode()
-    made = at_once(lambda _: importing.bring_session(conversation, BytesIO(exported)))
+    made = at_once(lambda _: importing.import_history(conversation, BytesIO(exported)))
     assert Session.objects.filter(scope=conversation.pk).count() == 1 + made <= 3
     for _ in range(made, 2):  # of several at a time one is taken; the others may come again
-        importing.bring_session(conversation, BytesIO(exported))
+        importing.import_history(conversation, BytesIO(exported))
     with pytest.raises(QuotaExceeded, match="keeps 3 histories"):
-        importing.bring_session(conversation, BytesIO(exported))
+        importing.import_history(conversation, BytesIO(exported))
     assert Session.objects.filter(scope=conversation.pk).count() == 3
 
 
@@ -175,13 +175,13 @@ def test_an_import_counts_and_what_is_refused_leaves_nothing(
     assert conversation.session_id is not None
     exported = "".join(export_lines(conversation.session_id)).encode()
     settings.THINK_MESSAGES_PER_MINUTE = 2
-    importing.bring_session(conversation, BytesIO(exported))  # as large as it is: it fills the minute
+    importing.import_history(conversation, BytesIO(exported))  # as large as it is: it fills the minute
     with pytest.raises(QuotaExceeded, match="within a minute"):
-        importing.bring_session(conversation, BytesIO(exported))
+        importing.import_history(conversation, BytesIO(exported))
     settings.THINK_MESSAGES_PER_MINUTE = 0
     settings.THINK_MESSAGES_PER_USER = 5
     with pytest.raises(QuotaExceeded, match="no room"):
-        importing.bring_session(conversation, BytesIO(exported))
+        importing.import_history(conversation, BytesIO(exported))
     assert (Message.objects.count(), Session.objects.count()) == (4, 2)
 
 

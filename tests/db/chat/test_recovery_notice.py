@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.instances.notifications import group_of, ring
+from chat.instances.notifications import group_of, send_notification
 from chat.instances.rows import key_of
 from chat.models import Turn
 from chat.streams.log import get_log
@@ -98,5 +98,5 @@ async def test_what_the_worker_that_goes_on_announces_is_passed_on(socket: Any, 
     key = await sync_to_async(lambda: key_of(Turn.objects.select_related("instance").get(pk=running.pk).instance))()
     for is_recovering in (True, False):
         event = {"type": "turn.recovering", "recovering": is_recovering, "request_id": "r1", "turn_id": running.pk}
-        ring(group_of(key), event)
+        send_notification(group_of(key), event)
         assert (await frames_until(socket, KIND)) == [{"type": KIND, "recovering": is_recovering, "id": "r1"}]

@@ -12,7 +12,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
 
-from chat.instances.notifications import group_of, ring
+from chat.instances.notifications import group_of, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.reads import snapshots
@@ -155,10 +155,12 @@ async def test_turn_accepted_after_a_clear_outlives_a_late_bell_of_it(
         instance, status="pending", request_id="r2", assistant_id="a2", started_at=None
     )
     group = group_of(await sync_to_async(key_of)(instance))
-    await sync_to_async(ring)(group, {"type": "turn.accepted", "turn_id": later.pk, "origin": "somebody else"})
+    await sync_to_async(send_notification)(
+        group, {"type": "turn.accepted", "turn_id": later.pk, "origin": "somebody else"}
+    )
     await frames_until(socket, "cf_agent_chat_messages")
     cleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
-    await sync_to_async(ring)(group, cleared)
+    await sync_to_async(send_notification)(group, cleared)
     assert [frame["id"] for frame in await frames_until(socket, "done") if frame.get("done")] == ["r1"]
     await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="cancelled")
     await sync_to_async(write_segments)(later.id, [Record(offset, text) for offset, text in enumerate(CHUNKS)])

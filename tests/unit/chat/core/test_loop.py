@@ -10,7 +10,7 @@ from chat.core.context.prompt import GO_ON_TEXT, to_model_messages
 from chat.core.loop.context_window import RoomMaker
 from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord
 from chat.core.loop.loop import MAX_SEALS, TurnLoop, TurnPlan, TurnTotals
-from chat.core.loop.turn_state import TurnFold
+from chat.core.loop.turn_state import TurnState
 from chat.core.model.language_model import (
     Finish,
     FinishReason,
@@ -134,7 +134,7 @@ class World:
         self.loop: TurnLoop
 
     async def run(self, *, crash_after: int | None = None) -> JSONObject:
-        fold = TurnFold("a1")
+        fold = TurnState("a1")
         for chunk in self.log:
             fold.apply(chunk)
         plan = TurnPlan(
@@ -146,7 +146,7 @@ class World:
             prompt=self.prompt,
             room=self.room,
             max_steps=self.max_steps,
-            cut_was_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
+            partial_output_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
         )
         self.loop = TurnLoop(plan, fold, journal=self.journal, tools=self.tools, hooks=self.hooks)
         async with aclosing(self.loop.run()) as chunks:
