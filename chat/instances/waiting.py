@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 FIRST_SILENCE_SECONDS = 0.25
 LONGEST_SILENCE_SECONDS = 5.0
 _LAYER_SECONDS = 2.0
-_LOST = (OSError, TimeoutError, redis.RedisError)
 
 
 async def wait_until(
@@ -49,45 +48,58 @@ async def wait_until(
 
 @asynccontextmanager
 async def _notifications(group: str) -> AsyncIterator[asyncio.Event]:
-    """Listen to a group; the event is set by each message. Without a channel layer it is never set."""
-    notified = asyncio.Event()
+    """Listen to a group; the event is set by each message. Without a channel layer it is never set.
+
+    Operations of the layer run in a task that is never cancelled: one that is cut in the middle can leave the layer's
+    connection locked for all. So a waiter that is cancelled, or given up on, leaves at once and the task cleans up.
+    """
     layer = get_channel_layer()
-    channel = None if layer is None else await _join(layer, group)
-    if channel is None:
-        yield notified
-        return
-    # A receive that is cancelled gives up its channel, so one task receives until the end.
-    listener = asyncio.create_task(_listen(layer, channel, notified))
+    listener = _Listener()
     try:
-        yield notified
+        if layer is not None:
+            task = asyncio.create_task(listener.run(layer, group))
+            _listening.add(task)
+            task.add_done_callback(_listening.discard)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAYER_SECONDS):
+                    await listener.is_ready.wait()
+        yield listener.notified
     finally:
-        await _leave(layer, group, channel)
-        listener.cancel()
-        await asyncio.wait({listener})
+        listener.is_over.set()
 
 
-async def _join(layer: Any, group: str) -> str | None:
-    try:
-        async with asyncio.timeout(_LAYER_SECONDS):
+_listening: set[asyncio.Task[None]] = set()
+
+
+class _Listener:
+    """One waiter's membership in a group."""
+
+    def __init__(self) -> None:
+        self.notified = asyncio.Event()
+        self.is_ready = asyncio.Event()  # it listens, or cannot
+        self.is_over = asyncio.Event()
+
+    async def run(self, layer: Any, group: str) -> None:
+        """Listen until it is over."""
+        try:
             channel: str = await layer.new_channel()
             await layer.group_add(group, channel)
-            return channel
-    except _LOST as error:
-        logger.warning("waits without notifications", extra={"action": "wait_unnotified", "error": repr(error)})
-        return None
-
-
-async def _leave(layer: Any, group: str, channel: str) -> None:
-    with suppress(*_LOST):
-        async with asyncio.timeout(_LAYER_SECONDS):
+            self.is_ready.set()
+            await self._receive(layer, channel)
             await layer.group_discard(group, channel)
+        except (OSError, redis.RedisError) as error:
+            logger.warning("waits without notifications", extra={"action": "wait_unnotified", "error": repr(error)})
+        finally:
+            self.is_ready.set()
 
-
-async def _listen(layer: Any, channel: str, notified: asyncio.Event) -> None:
-    while True:
-        try:
-            await layer.receive(channel)
-        except _LOST as error:
-            logger.warning("notifications lost", extra={"action": "wait_unnotified", "error": repr(error)})
-            return
-        notified.set()
+    async def _receive(self, layer: Any, channel: str) -> None:
+        ending = asyncio.create_task(self.is_over.wait())
+        while not ending.done():
+            receiving = asyncio.create_task(layer.receive(channel))
+            await asyncio.wait({receiving, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if not receiving.done():
+                receiving.cancel()  # gives up the channel
+                await asyncio.wait({receiving})
+                return
+            receiving.result()
+            self.notified.set()

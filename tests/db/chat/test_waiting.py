@@ -99,3 +99,21 @@ async def test_a_layer_that_cannot_be_reached_leaves_the_looks(settings: Any, mo
     flag.holds = True
     async with asyncio.timeout(20):
         assert await waiter
+
+
+async def test_waiters_that_are_cancelled_at_any_moment_leave_the_layer_usable() -> None:
+    waiters = [asyncio.create_task(wait_until(Flag(), group=GROUP)) for _ in range(40)]
+    for number, waiter in enumerate(waiters):
+        for _ in range(number % 8):  # in another step of joining each
+            await asyncio.sleep(0)
+        waiter.cancel()
+    await asyncio.gather(*waiters, return_exceptions=True)
+    async with asyncio.timeout(20):
+        await until(lambda: not waiting._listening)
+    flag = Flag()
+    last = asyncio.create_task(wait_until(flag, group=GROUP))
+    await until(lambda: flag.asked == 2)
+    flag.holds = True
+    await get_channel_layer().group_send(GROUP, {"type": "turn.stepped"})
+    async with asyncio.timeout(20):
+        assert await last
