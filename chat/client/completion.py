@@ -42,10 +42,13 @@ class Endings:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _finish(self, turn: Turn, outcome: str) -> None:
-        """Fetch what a turn said meanwhile, then end it. Without the chunks the answer is at least the stored one."""
+        """Fetch what a turn said meanwhile, then end it. Without the chunks the answer is at least the stored one.
+
+        The transcript that has the answer may still be on its way over the new connection.
+        """
         assert self.room is not None
         found = await self._rest(turn)
-        if found is None:
+        if found is None or not self.room.lists(turn.message_id):
             with suppress(ClientError):
                 self.room.messages = await self._web.messages()
         self.room.finish(turn, found or outcome)

@@ -189,6 +189,10 @@ class Room:
             self.register.end(turn)
             self._fetch_rest(turn, outcome)
 
+    def lists(self, message_id: str) -> bool:
+        """Whether the messages have this one."""
+        return any(message.get("id") == message_id for message in self.messages)
+
     def take_rest(self, turn: Turn, bodies: Iterable[str]) -> None:
         """Take the chunks that follow the last one taken."""
         for body in bodies:

@@ -1,9 +1,9 @@
 """What sockets read: the transcript window, the turns that are under way, how a turn ended."""
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from django.db.models import Q
+from django.db.models import F, Q
 
 from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
@@ -37,6 +37,7 @@ class TurnRef:
     assistant_id: str
     error_text: str
     is_follow_up: bool = False  # goes on by itself from answers to calls
+    was_cleared: bool = False  # the conversation was cleared since; known where one turn is read by itself
 
     @property
     def is_final(self) -> bool:
@@ -130,9 +131,10 @@ def find_turn(key: InstanceKey, *, request_id: str = "", turn_id: str = "") -> T
             **lookup_of(key, "instance__"),
         )
         .select_related("fiber")
+        .annotate(current_generation=F("instance__generation"))
         .first()
     )
-    return None if turn is None else turn_ref(turn)
+    return None if turn is None else replace(turn_ref(turn), was_cleared=turn.generation < turn.current_generation)
 
 
 def turns_after(key: InstanceKey, position: int) -> list[TurnRef]:

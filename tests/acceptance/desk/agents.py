@@ -88,8 +88,12 @@ class Desk(Think):
 
 @tool(reruns=False)
 async def ask_person(context: ToolContext) -> str:
-    """Wait for a person, for an hour."""
-    return str((await context.wait("window", label="the deployment window", seconds=3600)).answer)
+    """Wait for a person, for an hour; count how often it went on."""
+    end = await context.wait("window", label="the deployment window", seconds=3600)
+    counted = f"resumed.{context.turn_id}"
+    await asyncio.to_thread(cache.add, counted, 0, timeout=3600)
+    await asyncio.to_thread(cache.incr, counted)
+    return str(end.answer)
 
 
 class Waiter(Think):

@@ -16,7 +16,13 @@ def standing(room: str) -> dict[str, object]:
     fiber = turn.fiber
     calls = ToolCallRecord.objects.filter(turn_id=turn.pk).count()
     heard = cache.get(f"recovered.{room}")
-    return {"status": fiber.status, "recoveries": fiber.recoveries, "calls": calls, "recovery_heard": heard}
+    return {
+        "status": fiber.status,
+        "recoveries": fiber.recoveries,
+        "calls": calls,
+        "resumed": cache.get(f"resumed.{turn.pk}", 0),
+        "recovery_heard": heard,
+    }
 
 
 def answer(room: str, value: str) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import OperationalError
 
@@ -17,7 +16,7 @@ from chat.reads import snapshots
 from chat.realtime import commands
 from chat.realtime.frame_sender import FrameSender
 from fibers.testing import run_until_idle, worker
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_sockets_at_the_end import frames_until
 from tests.db.chat.turns.agents import MODELS
 from tests.db.chat.turns.answering import GATE, Banker
@@ -34,19 +33,8 @@ PENDING, RESUMING, NONE = (f"cf_agent_stream_{word}" for word in ("pending", "re
 @pytest.fixture
 async def connect(alice: User) -> AsyncIterator[Connect]:
     MODELS["current"] = ScriptedModel()
-    opened: list[Any] = []
-    cookie = await sync_to_async(cookie_of)(alice)
-
-    async def go() -> Any:
-        made = connection(f"/agents/{Banker.route_name()}/room", cookie=cookie)
-        await made.connect(timeout=5)
-        opened.append(made)
-        await frames_until(made, "cf_agent_mcp_servers")
-        return made
-
-    yield go
-    for made in opened:
-        await made.disconnect()
+    async with opening_sockets() as open_socket:
+        yield lambda: open_socket(alice, f"{Banker.route_name()}/room")
 
 
 async def send(socket: Any, kind: str, **values: Any) -> None:

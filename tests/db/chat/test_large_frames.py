@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat.core.wire import frames
 from chat.realtime import inbound
 from tests.db.chat.conftest import text_message
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_sockets_at_the_end import frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,19 +29,8 @@ def _fresh_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
-    opened: list[Any] = []
-
-    async def go(user: User) -> Any:
-        made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(user))
-        connected, _ = await made.connect(timeout=5)
-        assert connected
-        opened.append(made)
-        await frames_until(made, "cf_agent_mcp_servers")
-        return made
-
-    yield go
-    for made in opened:
-        await made.disconnect()
+    async with opening_sockets() as open_socket:
+        yield lambda user: open_socket(user, "assistant/talk")
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
@@ -16,7 +15,7 @@ from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from tests.db.chat.conftest import text_message
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_sockets_at_the_end import frames_until
 from tests.db.chat.turns.agents import MODELS, SEEN
 from tests.db.chat.turns.gated import gate, reached
@@ -36,19 +35,8 @@ def _model() -> None:
 
 @pytest.fixture
 async def connect(alice: User) -> AsyncIterator[Connect]:
-    opened: list[Any] = []
-    cookie = await sync_to_async(cookie_of)(alice)
-
-    async def go(agent: str) -> Any:
-        made = connection(f"/agents/{agent}/one", cookie=cookie)
-        await made.connect(timeout=5)
-        opened.append(made)
-        await frames_until(made, "cf_agent_mcp_servers")
-        return made
-
-    yield go
-    for made in opened:
-        await made.disconnect()
+    async with opening_sockets() as open_socket:
+        yield lambda agent: open_socket(alice, f"{agent}/one")
 
 
 async def submit(socket: Any, request_id: str, message_id: str, *, trigger: str = "submit-message") -> None:

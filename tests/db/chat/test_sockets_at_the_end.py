@@ -16,6 +16,7 @@ from chat.instances.notifications import group_of, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.reads import snapshots
+from chat.realtime import turn_feed
 from chat.streams.database_log import write_segments
 from chat.streams.log import get_log
 from chat.streams.records import Append, Record
@@ -139,6 +140,32 @@ async def test_nothing_of_a_cleared_turn_follows_the_clear(socket: Any, running:
     assert [frame for frame in found if "seq" in frame] == []
     writing.cancel()
     assert await socket.receive_nothing(timeout=0.5)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_a_turn_that_a_clear_ended_is_ended_by_the_clear(
+    socket: Any, running: Turn, settings: Any, monkeypatch: pytest.MonkeyPatch, *, is_lost: bool
+) -> None:
+    """The worker may be quicker than the notice of the clear; a client would show the answer again after its end."""
+    settings.THINK_STREAM_IDLE_SECONDS = 0.1
+    monkeypatch.setattr(turn_feed, "POLL_SECONDS", 1.0)
+    await frames_until(socket, "cf_agent_mcp_servers")
+    await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+    await chunks_until(socket, CHUNKS[-1])
+    assert json.loads(await socket.receive_from(timeout=5))["replayComplete"]
+    instance = await AgentInstance.objects.aget(pk=running.instance_id)
+    instance.generation += 1
+    await instance.asave(update_fields=["generation"])
+    await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="cancelled")
+    if is_lost:
+        assert (await frames_until(socket, "done"))[-1]["id"] == "r1"
+        return
+    assert await socket.receive_nothing(timeout=0.5)
+    cleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
+    await sync_to_async(send_notification)(group_of(await sync_to_async(key_of)(instance)), cleared)
+    found = await frames_until(socket, "done")
+    assert [frame["type"] for frame in found] == ["cf_agent_chat_clear", "cf_agent_use_chat_response"]
+    assert await socket.receive_nothing(timeout=1.5)
 
 
 async def test_turn_accepted_after_a_clear_outlives_a_late_bell_of_it(

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
@@ -13,7 +12,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.realtime import monitor
 from chat.runtime.handle import AgentHandle
 from chat.testing import worker
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_overlap_sockets import submit
 from tests.db.chat.test_sockets_at_the_end import frames_until
 from tests.db.chat.turns.agents import MODELS, SEEN
@@ -39,19 +38,8 @@ def handle(alice: User) -> AgentHandle:
 
 @pytest.fixture
 async def connect(alice: User) -> AsyncIterator[Connect]:
-    opened: list[Any] = []
-    cookie = await sync_to_async(cookie_of)(alice)
-
-    async def go() -> Any:
-        made = connection("/agents/several/one", cookie=cookie)
-        await made.connect(timeout=5)
-        opened.append(made)
-        await frames_until(made, "cf_agent_mcp_servers")
-        return made
-
-    yield go
-    for made in opened:
-        await made.disconnect()
+    async with opening_sockets() as open_socket:
+        yield lambda: open_socket(alice, "several/one")
 
 
 async def next_list(socket: Any) -> list[str]:

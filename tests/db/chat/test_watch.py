@@ -13,7 +13,7 @@ from django.db.models import F
 from chat.models import AgentInstance
 from chat.realtime import monitor
 from chat.realtime.consumer import AgentConsumer
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_sockets_at_the_end import frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,20 +25,13 @@ async def connect(
     alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Connect]:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
-    opened: list[Any] = []
-    cookie = await sync_to_async(cookie_of)(alice)
+    async with opening_sockets() as open_socket:
 
-    async def go(name: str) -> Any:
-        await sync_to_async(make_instance)(alice, name)
-        made = connection(f"/agents/assistant/{name}", cookie=cookie)
-        await made.connect(timeout=5)
-        opened.append(made)
-        await frames_until(made, "cf_agent_mcp_servers")
-        return made
+        async def go(name: str) -> Any:
+            await sync_to_async(make_instance)(alice, name)
+            return await open_socket(alice, f"assistant/{name}")
 
-    yield go
-    for made in opened:
-        await made.disconnect()
+        yield go
 
 
 async def change_states(number: int) -> None:

@@ -6,15 +6,20 @@ from contextlib import contextmanager
 
 from chat.core.model.language_model import ModelEvent, ModelRequest, TextDelta, ToolCallDelta
 from chat.llm.scripted import ScriptedModel
+from chat.models import Turn
+from chat.streams.reader import read
 from fibers.context import current_fiber
 from fibers.testing import die
+from thinkproject.kernel.jsonvalue import load
 
 from .agents import MODELS
 from .conftest import Room
 
+SECONDS = 10.0
+
 
 class Mortal(ScriptedModel):
-    """Its worker dies after so many pieces of text or arguments, once per entry; 0 is before anything."""
+    """Its worker dies when so many pieces of text or arguments are stored, once per entry; 0 is before anything."""
 
     def __init__(self, *deaths: int) -> None:
         super().__init__()
@@ -22,15 +27,30 @@ class Mortal(ScriptedModel):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         left = self.deaths.pop(0) if self.deaths else None
+        if left is None:
+            async for event in super().stream(request):
+                yield event
+            return
+        fiber = current_fiber()
+        assert fiber is not None
+        due = await stored_length(fiber.fiber_id)
         async for event in super().stream(request):
             if left == 0:
-                await asyncio.sleep(0.06)  # what was shown reaches the log
-                fiber = current_fiber()
-                assert fiber is not None
+                async with asyncio.timeout(SECONDS):
+                    while await stored_length(fiber.fiber_id) < due:  # noqa: ASYNC110 - rows ring no bells
+                        await asyncio.sleep(0.01)
                 die(fiber)
             yield event
-            if left is not None and isinstance(event, TextDelta | ToolCallDelta):
+            if isinstance(event, TextDelta | ToolCallDelta):
                 left -= 1
+                due += len(event.text)
+
+
+async def stored_length(fiber_id: str) -> int:
+    """How many characters of text and arguments the log of a fiber's turn has."""
+    turn_id = await Turn.objects.values_list("pk", flat=True).aget(fiber_id=fiber_id)
+    chunks = [load(record.text) for record in await read(turn_id, 0)]
+    return sum(len(chunk.get("delta", "")) + len(chunk.get("inputTextDelta", "")) for chunk in chunks)
 
 
 @contextmanager

@@ -6,11 +6,18 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
+from chat.core.wire.server_frames import parse_server
 
+from chat.client.completion import Endings
 from chat.client.errors import ClientError, ConnectionFailed
 from chat.client.http import Web
+from chat.client.inbox import Gate
+from chat.client.options import Options
+from chat.core.wire import frames
 
 CHUNK = 'id: 2\ndata: {"type":"start-step"}\n\n'
+START = 'id: 2\ndata: {"type":"start","messageId":"a1"}\n\n'
+STORED = [{"id": name, "role": role, "parts": []} for name, role in (("q1", "user"), ("a1", "assistant"))]
 END = 'event: end\ndata: {"outcome":"completed"}\n\n'
 
 
@@ -21,6 +28,8 @@ async def serving(stream: str) -> AsyncIterator[Web]:
         "/api/v1/instances": json.dumps({"id": "agt_1"}),
         "/api/v1/instances/agt_1/turns?limit=200": json.dumps({"items": [{"id": "trn_1", "request_id": "r1"}]}),
         "/api/v1/turns/trn_1/stream?offset=2": stream,
+        "/api/v1/turns/trn_1/stream?offset=0": stream,
+        "/agents/assistant/room/get-messages": json.dumps(STORED),
     }
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -57,3 +66,20 @@ async def test_a_stream_that_begins_anew_is_no_rest() -> None:
         with pytest.raises(ClientError) as caught:
             await web.rest("r1", 2)
     assert not caught.value.retryable
+
+
+async def test_a_turn_that_ended_while_the_client_was_away_is_in_its_messages() -> None:
+    """The end is told before the transcript that lists the answer."""
+    async with serving(START + END) as web:
+        endings = Endings(web, Options())
+        room = endings.room = Room(Gate(), fetch_rest=endings.fetch_rest, on_ended=lambda turn: None)
+        turn = room.register.begin("r1")
+        turn.is_accepted = True
+        room.messages = STORED[:1]
+        room.connected(2)
+        end = parse_server(frames.done("r1", "completed", replay=True))
+        assert end is not None
+        room.take(end)
+        assert await turn.message() == STORED[1]
+        assert room.messages == STORED
+        await endings.close()
