@@ -279,7 +279,7 @@ class TurnFeed:
     async def _finish(self, turn: TurnRef) -> None:
         ended = await self.outbox.find_turn(turn.turn_id)
         if ended is not None and ended.was_cleared:
-            await self._wait_for_clear(turn)
+            await _wait_for_clear(turn, self._ended, self._restart)
         if ended is None or turn.turn_id in self._ended:
             return  # the conversation was deleted or cleared under our feet
         self._forget(turn)  # from here on a clear does not end it a second time
@@ -287,16 +287,17 @@ class TurnFeed:
         view = (await self.outbox.snapshot()).view()
         await self.outbox.actions(self._handshake.settled(turn.request_id, view))
 
-    async def _wait_for_clear(self, turn: TurnRef) -> None:
-        """Let the clear that has ended this turn end it here too; no longer than a lost notice may cost.
 
-        A client that gets the `done` frame before the notice shows the answer again, below an empty list.
-        """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(POLL_SECONDS):
-                while turn.turn_id not in self._ended:
-                    self._restart.clear()
-                    await self._restart.wait()
+async def _wait_for_clear(turn: TurnRef, ended: RecentSet[str], restart: asyncio.Event) -> None:
+    """Let the clear that has ended this turn end it for the client too; no longer than a lost notice may cost.
+
+    A client that gets the `done` frame before the notice shows the answer again, below an empty list.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(POLL_SECONDS):
+            while turn.turn_id not in ended:
+                restart.clear()
+                await restart.wait()
 
 
 async def _wait(is_over: Callable[[], Awaitable[bool]], changed: asyncio.Event) -> None:
