@@ -6,14 +6,15 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
-from chat.core.wire.server_frames import parse_server
 
 from chat.client.completion import Endings
+from chat.client.conversation_state import Room
 from chat.client.errors import ClientError, ConnectionFailed
 from chat.client.http import Web
 from chat.client.inbox import Gate
 from chat.client.options import Options
 from chat.core.wire import frames
+from chat.core.wire.server_frames import parse_server
 
 CHUNK = 'id: 2\ndata: {"type":"start-step"}\n\n'
 START = 'id: 2\ndata: {"type":"start","messageId":"a1"}\n\n'
