@@ -13,8 +13,9 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from chat.agent.base import Agent, Connection, InstanceKey
+from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
+from chat.agent.connection import ClientConnection
 from chat.agent.ports import KeptSession, SavedTurn, Submission
 from chat.agent.think import USE_LOOP, Think
 from chat.core.context.compaction_policy import CompactionPolicy
@@ -77,10 +78,10 @@ __all__ = [
     "ChatOptions",
     "ChatResponse",
     "ChunkContext",
+    "ClientConnection",
     "CompactionBounds",
     "CompactionPolicy",
     "CompactionResult",
-    "Connection",
     "ContextBlock",
     "ContextPolicy",
     "InstanceKey",

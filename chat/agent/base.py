@@ -5,11 +5,12 @@ must outlive it goes to the state, the session or a model of the developer's own
 its `host`, the same protocol in web processes and in workers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat.agent import declared
+from chat.agent.connection import ClientConnection
 from chat.agent.ports import HasPorts
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -80,28 +81,6 @@ class ChatHost(Host, HasPorts, Protocol):
         ...
 
 
-class Connection(Protocol):
-    """One client's socket, as `on_connect` and `on_message` get it."""
-
-    @property
-    def id(self) -> str:
-        """Label of the connection; never a credential."""
-        ...
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """What the client wrote into its address, less its token and label. Anybody may write anything there."""
-        ...
-
-    async def send(self, text: str) -> None:
-        """Send one text frame."""
-        ...
-
-    async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close the socket."""
-        ...
-
-
 class Agent:
     """Base of everything that is served at `/agents/{route name}/{instance name}`.
 
@@ -162,13 +141,13 @@ class Agent:
     def on_start(self) -> Any:
         """Run when an object of this class was made, before anything else. Must not fail; errors are logged."""
 
-    def on_connect(self, connection: Connection) -> Any:
+    def on_connect(self, connection: ClientConnection) -> Any:
         """Run in a web process after a client connected and got its first frames."""
 
-    def on_message(self, connection: Connection, message: str) -> Any:
+    def on_message(self, connection: ClientConnection, message: str) -> Any:
         """Run in a web process for a text that is not a frame of the protocol."""
 
-    def on_close(self, connection: Connection, code: int) -> Any:
+    def on_close(self, connection: ClientConnection, code: int) -> Any:
         """Run in a web process after a client left."""
 
     def on_before_sub_agent(self, agent: str, name: str) -> Any:
@@ -177,7 +156,7 @@ class Agent:
         Runs in a web process whenever a client connects below this instance. `False` or raising a `ThinkError` refuses.
         """
 
-    def is_read_only(self, connection: Connection) -> Any:
+    def is_read_only(self, connection: ClientConnection) -> Any:
         """Decide whether this client may see the state and not set it. Asked for each change, calls included."""
         del connection
         return False

@@ -1,8 +1,8 @@
 """Notifications: small control messages to every connection of an instance.
 
-They travel through the channel layer, which may lose them; whoever hears one reads the database or the log, and whoever
-waits for one looks again by itself. Content never travels here. Ringing works from any thread and never raises: sending
-runs on one loop of its own per process.
+They travel through the channel layer, which may lose them. A receiver reads the database or the log, and code that
+waits asks again by itself, so a lost notification costs time and nothing else. Content never travels here. Sending
+works from any thread and never raises: it runs on one loop of its own per process.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Coroutine
 from functools import cache, partial
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 from channels.layers import get_channel_layer
 from django.db import transaction
@@ -22,8 +22,122 @@ from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 logger = logging.getLogger(__name__)
 
 
+class TurnAccepted(TypedDict):
+    """A turn was admitted. `origin`: the connection that asked for it."""
+
+    type: Literal["turn.accepted"]
+    turn_id: str
+    origin: str
+
+
+class TurnSettled(TypedDict):
+    """A turn has ended."""
+
+    type: Literal["turn.settled"]
+    turn_id: str
+
+
+class TurnRecovering(TypedDict):
+    """A turn goes on after a crash, or has ended the attempt that did."""
+
+    type: Literal["turn.recovering"]
+    request_id: str
+    recovering: bool
+
+
+class TurnStepped(TypedDict):
+    """A turn has reached a step that code may wait for."""
+
+    type: Literal["turn.stepped"]
+
+
+class ChatCleared(TypedDict):
+    """The conversation was cleared. `origin`: the connection that cleared it."""
+
+    type: Literal["chat.cleared"]
+    origin: str
+    generation: int
+
+
+class TranscriptChanged(TypedDict):
+    """The active path changed outside of a turn."""
+
+    type: Literal["transcript.changed"]
+
+
+class SessionSwitched(TypedDict):
+    """Another session of the instance is the current one."""
+
+    type: Literal["session.switched"]
+
+
+class SessionPhaseChanged(TypedDict):
+    """A compaction has begun or is over, or the number of tokens was counted again."""
+
+    type: Literal["session.phase"]
+    session_id: str
+    phase: Literal["idle", "compacting"]
+    tokens: int
+    threshold: int | None
+    compacted: NotRequired[JSONObject]
+
+
+class SessionFailed(TypedDict):
+    """A compaction failed; nothing has changed."""
+
+    type: Literal["session.failed"]
+    session_id: str
+    error: str
+
+
+class MessageChanged(TypedDict):
+    """A stored message was changed in its place."""
+
+    type: Literal["message.changed"]
+    session_id: str
+    message_id: str
+
+
+class StateChanged(TypedDict):
+    """The synced state has a new version. `origin`: the connection that set it."""
+
+    type: Literal["state.changed"]
+    version: int
+    origin: str
+
+
+class ConversationChanged(TypedDict):
+    """A conversation of a user has another title."""
+
+    type: Literal["conversation.changed"]
+    instance_id: str
+
+
+class AuthorityChanged(TypedDict):
+    """What a user may do has changed, or may have."""
+
+    type: Literal["authority.changed"]
+
+
+Notification = (
+    TurnAccepted
+    | TurnSettled
+    | TurnRecovering
+    | TurnStepped
+    | ChatCleared
+    | TranscriptChanged
+    | SessionSwitched
+    | SessionPhaseChanged
+    | SessionFailed
+    | MessageChanged
+    | StateChanged
+    | ConversationChanged
+    | AuthorityChanged
+)
+
+
 def group_of(key: InstanceKey) -> str:
-    """Name of an instance's group. It exists before the row does and cannot be guessed into somebody else's."""
+    """Name of an instance's group. It exists before the row does, and nobody can guess the name of another's."""
     owner_id: int | str | None = key.owner_id
     if owner_id is not None and not isinstance(owner_id, int):
         owner_id = str(owner_id)  # a user model whose key is a UUID
@@ -42,28 +156,34 @@ def turn_group(turn_id: str) -> str:
 
 
 def notify_waiters(turn_id: str) -> None:
-    """Wake code that waits for a step of this turn, once the present transaction is committed."""
+    """Wake code that waits for a step of this turn, after the present transaction."""
     notify_on_commit(turn_group(turn_id), {"type": "turn.stepped"})
 
 
-def notify_on_commit(group: str, event: JSONObject) -> None:
-    """Ring once the present transaction is committed; at once when there is none."""
+def notify_on_commit(group: str, event: Notification) -> None:
+    """Send a notification when the present transaction is committed; at once when there is none."""
     transaction.on_commit(partial(send_notification, group, event), robust=True)
 
 
 def notify_message_changed(key: InstanceKey, session_id: str, message_id: str) -> None:
-    """Ring once the present transaction is committed: a stored message has changed in its place."""
+    """Notify of a stored message that was changed in its place, after the present transaction."""
     notify_on_commit(group_of(key), {"type": "message.changed", "session_id": session_id, "message_id": message_id})
 
 
 def notify_context_usage(key: InstanceKey, session_id: str, tokens: int, threshold: int | None) -> None:
-    """Ring once the present transaction is committed: a session has so many tokens now, and nothing compacts it."""
-    event = {"type": "session.phase", "phase": "idle", "tokens": tokens, "threshold": threshold}
-    notify_on_commit(group_of(key), {**event, "session_id": session_id})
+    """Notify of a session's number of tokens when nothing compacts it, after the present transaction."""
+    event: SessionPhaseChanged = {
+        "type": "session.phase",
+        "session_id": session_id,
+        "phase": "idle",
+        "tokens": tokens,
+        "threshold": threshold,
+    }
+    notify_on_commit(group_of(key), event)
 
 
-def send_notification(group: str, event: JSONObject) -> None:
-    """Ring now, from any thread, without waiting."""
+def send_notification(group: str, event: Notification) -> None:
+    """Send a notification now, from any thread, without waiting."""
     layer = get_channel_layer()
     if layer is not None:
         asyncio.run_coroutine_threadsafe(_send(layer.group_send(group, event)), _loop())

@@ -1,29 +1,32 @@
-"""What a connection does with the requests of its client: submit, stop, clear, answer a call.
+"""What a client asks for over its socket, as one connection carries it out.
 
-Each calls one service and says what came of it; how turns are told is the delivery's.
+Each command calls one service and sends its outcome. How turns are sent is the business of the connection's feed.
 """
 
 import logging
+from dataclasses import replace
 
 from django.db import DatabaseError
 
-from chat.agent.base import Agent, InstanceKey
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
-from chat.errors import TurnDropped
+from chat.errors import StateRefused, TurnDropped
 from chat.reads import snapshots
-from chat.reads.snapshots import TurnRef
-from chat.realtime.turn_feed import TurnFeed
+from chat.realtime.connection import Connection
+from chat.realtime.rpc import Calls
+from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_state
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.intake import ClientArray
+from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.turns.admission.wire_replies import reply_of, tools_of
 from chat.turns.state.status import TurnStatus
-from chat.user_code.calls import user_facing_error
+from chat.user_code.calls import is_overridden, notify_hook, user_facing_error
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
@@ -31,110 +34,172 @@ logger = logging.getLogger(__name__)
 BUSY = "The server is very busy at the moment. Please try again."
 
 
-class ClientRequests:
-    """Mixin of the consumer, which supplies what the requests need."""
+class ClientCommands:
+    """Carries out what one client asks for, one command after another; calls of methods run beside them."""
 
-    key: InstanceKey
-    user_id: int
-    channel_name: str
-    delivery: TurnFeed | None
-    agent: Agent | None
-    expects_turn = False
-    """This client answered a call last and waits for the turn that follows."""
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._calls = Calls(connection.key, connection.client, connection.send, connection.send_state)
+        self._expects_turn = False  # the client answered a call last and waits for the turn that follows
 
-    async def send_text(self, text: str) -> None:
-        """Send one frame."""
-        raise NotImplementedError
+    async def close(self) -> None:
+        """Cancel the calls that run."""
+        await self._calls.close()
 
-    async def send_transcript(self, *, connect: bool = False) -> None:
-        """Send the window of messages."""
-        raise NotImplementedError
+    async def handle(self, frame: frames.ClientFrame | frames.Foreign) -> None:
+        """Carry out one frame."""
+        match frame:
+            case frames.ChatRequest():
+                await self._submit(frame)
+            case frames.Cancel(id=request_id):
+                await self._cancel(request_id)
+            case frames.Clear():
+                await self._clear()
+            case frames.ResumeRequest(probe_id=probe_id):
+                await self._resume(probe_id)
+            case frames.ResumeAck(id=request_id):
+                await self._acknowledge(request_id)
+            case frames.ToolResult() | frames.ToolApproval():
+                await self._answer_call(frame)
+            case frames.StateUpdate(state=value):
+                await self._change_state(value)
+            case frames.Rpc():
+                await self._calls.start(frame)
+            case frames.Foreign(text=text):
+                await self._foreign(text)
+            case _:
+                logger.debug("frame ignored", extra={"action": "frame_ignored", "kind": type(frame).__name__})
 
-    async def follows(self, turn: TurnRef) -> bool:
-        """Whether a turn is of the session that this connection follows."""
-        raise NotImplementedError
-
-    async def hear_before(self, position: int) -> None:
-        """Hear of the turns before this one."""
-        raise NotImplementedError
-
-    async def cancel(self, request_id: str) -> None:
-        """Stop a turn. One that is unknown or over is left alone."""
-        turn = await db(snapshots.find_turn, self.key, request_id=request_id)
-        if turn is not None and self.delivery is not None:
-            is_over = not await db(cancel_turn, turn.turn_id)
-            await self.delivery.outbox.stopped(turn, is_over=is_over)
-
-    async def chat(self, frame: frames.ChatRequest) -> None:
-        """Accept a request, or end it with an error."""
+    async def _submit(self, frame: frames.ChatRequest) -> None:
+        """Admit a request, or end it with an error."""
+        connection = self._connection
         request = TurnRequest(
             intake=ClientArray(messages=frame.messages, is_regenerate=frame.trigger == REGENERATE),
             request_id=frame.id,
             body=frame.body,
-            origin=self.channel_name,
+            origin=connection.client.id,
             via="socket",
             client_tools=tools_of(frame),
         )
         try:
-            admission = await db(admit, self.key, request)
+            admission = await db(admit, connection.key, request)
         except TurnDropped:
-            await self.send_transcript()  # takes back what the client shows already
-            await self.send_text(frames.done(frame.id, TurnStatus.SKIPPED))
+            await connection.send_transcript()  # takes back what the client shows already
+            await connection.send(frames.done(frame.id, TurnStatus.SKIPPED))
             return
         except ThinkError as error:
-            told = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
-            await self.send_text(frames.error(frame.id, await user_facing_error(self.agent, error, told)))
-            await self.send_transcript()
+            context = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
+            await connection.send(frames.error(frame.id, await user_facing_error(connection.agent, error, context)))
+            await connection.send_transcript()
             return
-        except DatabaseError:  # one refused request, and no reason to lose the socket
-            logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": self.key.agent})
-            await self.send_text(frames.error(frame.id, BUSY))
+        except DatabaseError:  # one refused request is no reason to lose the socket
+            logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": connection.key.agent})
+            await connection.send(frames.error(frame.id, BUSY))
             return
         turn = snapshots.turn_ref(admission.turn)
-        assert self.delivery is not None
         if not admission.is_new:
-            # Sent again over a new line, which may not have heard of it: the old one had it admitted just now. Where
-            # its delivery is still to come or at work, that ends it, and once.
-            if await self.follows(turn):
-                await self.hear_before(turn.position + 1)
-            if turn.is_final and not self.delivery.is_delivering(turn):
-                await self.send_text(frames.done(frame.id, turn.status, message_ids=turn.message_ids))
-            return
-        if await self.follows(turn):
-            await self.hear_before(turn.position)
-            await self.delivery.accepted(turn, listed=[message["id"] for message in frame.messages])
-        else:  # another session became current right after: it is answered there, and not to this client
-            await self.send_text(frames.done(frame.id, TurnStatus.SKIPPED))
+            await self._sent_again(frame.id, turn)
+        elif await connection.follows(turn):
+            await connection.catch_up_to(turn.position)
+            await connection.feed.request_accepted(turn, listed=[message["id"] for message in frame.messages])
+        else:  # another session became current meanwhile: the turn is answered there, and not to this client
+            await connection.send(frames.done(frame.id, TurnStatus.SKIPPED))
 
-    async def answer_call(self, frame: frames.ToolResult | frames.ToolApproval) -> None:
-        """Take an answer to a call. A late, second or strange one changes nothing; its sender is told what holds."""
+    async def _sent_again(self, request_id: str, turn: snapshots.TurnRef) -> None:
+        """End a request that was admitted before, exactly once.
+
+        The client sends it again over a new connection. The notification of its admission may not have come here yet,
+        and where the feed has the turn, it sends the end.
+        """
+        connection = self._connection
+        if await connection.follows(turn):
+            await connection.catch_up_to(turn.position + 1)
+        if turn.is_final and not connection.feed.is_delivering(turn):
+            await connection.send(frames.done(request_id, turn.status, message_ids=turn.message_ids))
+
+    async def _cancel(self, request_id: str) -> None:
+        """Stop a turn. One that is unknown or over is left alone."""
+        turn = await db(snapshots.find_turn, self._connection.key, request_id=request_id)
+        if turn is not None:
+            is_over = not await db(cancel_turn, turn.turn_id)
+            await self._connection.sender.stopped(turn, is_over=is_over)
+
+    async def _clear(self) -> None:
+        """Empty the conversation."""
+        generation = await db(clear_instance, self._connection.key, origin=self._connection.client.id)
+        await self._connection.feed.clear(generation, is_own=True)
+
+    async def _resume(self, probe_id: str | None) -> None:
+        """Say whether there is a stream to resume."""
+        connection = self._connection
+        view = (await connection.snapshot()).view()
+        pending = connection.feed.pending
+        if view.is_idle and pending:
+            # The turn is over and nothing of it was sent yet: if the client takes the offer, the feed sends all of it.
+            view = replace(view, active=pending[min(pending)].request_id)
+        if self._expects_turn and view.is_idle and await db(has_pending_interaction, connection.key):
+            await connection.carry_out(connection.handshake.wait_for_answers(probe_id))
+        else:
+            await connection.carry_out(connection.handshake.resume_requested(probe_id, view))
+
+    async def _acknowledge(self, request_id: str) -> None:
+        """Send the stream that the client agreed to resume."""
+        connection = self._connection
+        snapshot = await connection.snapshot()
+        turn = await db(snapshots.find_turn, connection.key, request_id=request_id)
+        actions = connection.handshake.acked(request_id, snapshot.view(turn))
+        if turn is not None and turn.is_final:
+            # A probe may have found the turn before its notification, which would enqueue it after the end sent here.
+            await connection.catch_up_to(turn.position + 1)
+            if connection.feed.is_delivering(turn):
+                # It ended between the offer and this frame. The feed sends everything, the end included, once.
+                connection.feed.acknowledged(turn)
+                return
+        await connection.carry_out(actions, turn)
+
+    async def _answer_call(self, frame: frames.ToolResult | frames.ToolApproval) -> None:
+        """Store the answer to a call. A late or second one changes nothing, and its sender gets what is stored."""
+        connection = self._connection
         reply, tools = reply_of(frame), tools_of(frame)
-        actor = Actor(user_id=self.user_id, via="socket")
+        actor, origin = Actor(user_id=connection.user_id, via="socket"), connection.client.id
         try:
-            replied = await db(reply_to_call, self.key, reply, actor, origin=self.channel_name, client_tools=tools)
+            replied = await db(reply_to_call, connection.key, reply, actor, origin=origin, client_tools=tools)
         except ThinkError as error:
             logger.info("answer refused", extra={"action": "answer_refused", "reason": error.message})
-            await self.send_transcript()
+            await connection.send_transcript()
             return
         except DatabaseError:  # nothing is stored, so the client must not go on showing it as if it were
-            logger.exception("answer not stored", extra={"action": "answer_not_stored", "agent": self.key.agent})
-            await self.send_transcript()
+            logger.exception("answer not stored", extra={"action": "answer_not_stored", "agent": connection.key.agent})
+            await connection.send_transcript()
             return
-        self.expects_turn = reply.continues and replied.is_new
-        assert self.delivery is not None
+        self._expects_turn = reply.continues and replied.is_new
         if replied.late_for is not None:  # this client shows its own answer, which does not count
             late = replied.late_for
-            await self.delivery.outbox.message_updated(late.session_id, late.assistant_id)
+            await connection.sender.message_updated(late.session_id, late.assistant_id)
         if replied.turn is not None:
             turn = snapshots.turn_ref(replied.turn)
-            if await self.follows(turn):
-                await self.hear_before(turn.position)
-                self.delivery.tell(turn)  # not a request of its own: it asks for this one by a probe
+            if await connection.follows(turn):
+                await connection.catch_up_to(turn.position)
+                connection.feed.enqueue(turn)  # not a request of the client's own: it asks for this turn by a probe
         elif replied.refusal:
-            await self.send_text(frames.error(new_id("req"), replied.refusal, continuation=True))
+            await connection.send(frames.error(new_id("req"), replied.refusal, continuation=True))
 
-    async def clear(self) -> None:
-        """Empty the conversation."""
-        generation = await db(clear_instance, self.key, origin=self.channel_name)
-        assert self.delivery is not None
-        await self.delivery.clear(generation, is_own=True)
+    async def _change_state(self, value: JSONValue) -> None:
+        connection = self._connection
+        try:
+            if connection.agent is None:
+                raise StateRefused(READ_ONLY)
+            with acting_for_client(connection.key, connection.client):
+                await change_state(connection.agent, value, "client", origin=connection.client.id)
+        except ThinkError as error:
+            text = error.message if isinstance(error, StateRefused) else REJECTED
+            await connection.send(frames.state_error(text))
+
+    async def _foreign(self, text: str) -> None:
+        """Give the agent a frame that is none of the protocol's."""
+        connection = self._connection
+        if connection.agent is not None and is_overridden(connection.agent, "on_message"):
+            with acting_for_client(connection.key, connection.client):
+                await notify_hook(connection.agent, "on_message", connection.client, text)
+        else:
+            logger.info("unknown frame", extra={"action": "frame_unknown", "agent": connection.key.agent})

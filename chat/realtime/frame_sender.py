@@ -42,7 +42,7 @@ class FrameSender:
         self._send = send
         self._key = key
         self._user_id = user_id
-        self._told = ResumeMemory(key, user_id, label)
+        self._memory = ResumeMemory(key, user_id, label)
         self._reads_pages = reads_pages
         self._has_path_to = RecentSet[str]()  # requests whose question this client has in its place
         self._stopped = RecentSet[str]()  # requests that this connection stopped
@@ -94,7 +94,7 @@ class FrameSender:
                 await self._send(_shared_frames.frame(turn.turn_id, record, _live_frame(turn.request_id)))
                 if record.offset == 0 and self._sent_read == self._reads:
                     self._shown_since.add(turn.assistant_id)
-        await self._told.note(turn.request_id)
+        await self._memory.note(turn.request_id)
 
     async def replay(self, turn: TurnRef) -> None:
         """Send the log of a turn that is over from its beginning."""
@@ -134,13 +134,13 @@ class FrameSender:
             self._has_path_to.add(turn.request_id)
             await self.transcript(connect=True)
 
-    async def end_what_was_left(self, snapshot: Snapshot) -> None:
+    async def end_interrupted_answer(self, snapshot: Snapshot) -> None:
         """Tell the end of the answer that this client was being told when its line was cut, if it has ended.
 
         A failure that the user has not seen is told by the handshake, with its text; what the snapshot finds running,
         by its delivery, also when it ends meanwhile.
         """
-        request_id = await self._told.last()
+        request_id = await self._memory.last()
         self._has_path_to.add(request_id)
         turn = await db(snapshots.find_turn, self._key, request_id=request_id) if request_id else None
         told_elsewhere = {each.turn_id for each in (*snapshot.turns, snapshot.failed) if each is not None}

@@ -32,7 +32,7 @@ class Monitored(Protocol):
     key: InstanceKey
     session_id: str | None
     state_version: int
-    delivery: TurnFeed | None
+    feed: TurnFeed
 
     async def check_authority(self) -> bool:
         """Close the connection when its user may not use it any more."""
@@ -42,12 +42,12 @@ class Monitored(Protocol):
         """Switch to the instance's current session."""
         ...
 
-    async def look(self, turn_count: int) -> None:
-        """Read what the connection has not been told of."""
+    async def catch_up_to(self, position: int) -> None:
+        """Enqueue the turns before this position that the connection has not seen."""
         ...
 
-    async def tell_state(self) -> None:
-        """Send the state if it is newer than what was sent."""
+    async def send_state(self) -> None:
+        """Send the state if it is newer than the one that was sent."""
         ...
 
 
@@ -76,16 +76,16 @@ class Connections:
     def __len__(self) -> int:
         return len(self._live)
 
-    def add(self, consumer: Monitored) -> None:
+    def add(self, connection: Monitored) -> None:
         """A socket came in."""
-        self._live[consumer] = time.monotonic()
+        self._live[connection] = time.monotonic()
         if self._task is None or self._task.done():
             self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
             self._task = asyncio.get_running_loop().create_task(self._watch())
 
-    def discard(self, consumer: Monitored) -> None:
+    def discard(self, connection: Monitored) -> None:
         """A socket left. Safe to call twice."""
-        self._live.pop(consumer, None)
+        self._live.pop(connection, None)
 
     async def _watch(self) -> None:
         while self._live:
@@ -96,38 +96,38 @@ class Connections:
 
     async def _look(self) -> None:
         by_key: dict[InstanceKey, list[Monitored]] = {}
-        for consumer in self._live:
-            by_key.setdefault(consumer.key, []).append(consumer)
+        for connection in self._live:
+            by_key.setdefault(connection.key, []).append(connection)
         keys = list(by_key)
         for begin in range(0, len(keys), _BATCH):
             for key, counts in await db(_counts, keys[begin : begin + _BATCH]):
-                for consumer in by_key.get(key, ()):
-                    if _needs(consumer, counts):
-                        self._start("look", consumer, _tell(consumer, counts))
+                for connection in by_key.get(key, ()):
+                    if _needs(connection, counts):
+                        self._start("missed", connection, _catch_up(connection, counts))
 
     def _check_authority(self) -> None:
         due = time.monotonic() - chat_settings.authority_seconds
-        for consumer, checked_at in list(self._live.items()):
+        for connection, checked_at in list(self._live.items()):
             if checked_at < due:
-                self._live[consumer] = time.monotonic()
-                self._start("authority", consumer, self._check(consumer))
+                self._live[connection] = time.monotonic()
+                self._start("authority", connection, self._check(connection))
 
-    async def _check(self, consumer: Monitored) -> None:
+    async def _check(self, connection: Monitored) -> None:
         async with self._authority_checks:
-            if consumer in self._live:
-                await consumer.check_authority()
+            if connection in self._live:
+                await connection.check_authority()
 
-    def _start(self, what: str, consumer: Monitored, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, what: str, connection: Monitored, work: Coroutine[Any, Any, None]) -> None:
         """Check one socket, unless the same check of it has not ended yet."""
-        if (what, consumer) in self._checking:
+        if (what, connection) in self._checking:
             work.close()
             return
         task = asyncio.get_running_loop().create_task(work)
-        self._checking[what, consumer] = task
-        task.add_done_callback(lambda done: self._checked(what, consumer, done))
+        self._checking[what, connection] = task
+        task.add_done_callback(lambda done: self._checked(what, connection, done))
 
-    def _checked(self, what: str, consumer: Monitored, task: "asyncio.Task[None]") -> None:
-        self._checking.pop((what, consumer), None)
+    def _checked(self, what: str, connection: Monitored, task: "asyncio.Task[None]") -> None:
+        self._checking.pop((what, connection), None)
         if not task.cancelled():
             _log_failures([task.exception()])
 
@@ -138,35 +138,33 @@ def _log_failures(outcomes: Sequence[BaseException | None]) -> None:
             logger.error("watch failed", extra={"action": "watch_failed"}, exc_info=error)
 
 
-def _needs(consumer: Monitored, counts: Counts) -> bool:
+def _needs(connection: Monitored, counts: Counts) -> bool:
     """Whether a connection may have missed something."""
-    delivery = consumer.delivery
-    if delivery is None:
-        return False
-    is_elsewhere = consumer.session_id is not None and consumer.session_id != counts.session_id
-    is_late = delivery.heard.up_to < counts.turns or consumer.state_version < counts.states
-    return is_elsewhere or is_late or (delivery.is_idle and _is_behind(delivery.outbox.version, counts))
+    feed = connection.feed
+    is_elsewhere = connection.session_id is not None and connection.session_id != counts.session_id
+    is_late = feed.seen.up_to < counts.turns or connection.state_version < counts.states
+    return is_elsewhere or is_late or (feed.is_idle and _is_behind(feed.sender.version, counts))
 
 
-async def _tell(consumer: Monitored, counts: Counts) -> None:
-    """Tell one connection what it has not heard of."""
-    delivery = consumer.delivery
-    if delivery is not None and consumer.session_id is not None and consumer.session_id != counts.session_id:
-        await consumer.follow_current()
-    if delivery is not None and delivery.heard.up_to < counts.turns:
-        await consumer.look(counts.turns)
-    if consumer.state_version < counts.states:
-        await consumer.tell_state()
+async def _catch_up(connection: Monitored, counts: Counts) -> None:
+    """Send one connection what it has missed."""
+    feed = connection.feed
+    if connection.session_id is not None and connection.session_id != counts.session_id:
+        await connection.follow_current()
+    if feed.seen.up_to < counts.turns:
+        await connection.catch_up_to(counts.turns + 1)
+    if connection.state_version < counts.states:
+        await connection.send_state()
     # Turns send the transcript by themselves. A change without a turn that was not sent is a lost notification.
-    if delivery is not None and delivery.is_idle and _is_behind(delivery.outbox.version, counts):
-        delivery.path.note()
+    if feed.is_idle and _is_behind(feed.sender.version, counts):
+        feed.path.note()
 
 
-def _is_behind(told: tuple[str, int] | None, counts: Counts) -> bool:
-    """Whether a client that was told a transcript has not been told a change of the session."""
-    if told is None or counts.session_id is None or counts.change_seq is None:
+def _is_behind(sent: tuple[str, int] | None, counts: Counts) -> bool:
+    """Whether the session has changed since a transcript was sent. `sent`: session and change that were sent."""
+    if sent is None or counts.session_id is None or counts.change_seq is None:
         return False
-    return told[0] != counts.session_id or told[1] < counts.change_seq
+    return sent[0] != counts.session_id or sent[1] < counts.change_seq
 
 
 def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, Counts]]:

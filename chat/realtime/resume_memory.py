@@ -64,7 +64,7 @@ def client_query(scope: dict[str, Any]) -> Mapping[str, str]:
     return {name: value for name, value in _query(scope).items() if name not in _OURS}
 
 
-def follows_list(scope: dict[str, Any]) -> bool:
+def shows_list(scope: dict[str, Any]) -> bool:
     """Whether a client shows the list of conversations and wants to be told of its changes (`_list=1`)."""
     return _query(scope).get("_list") == "1"
 

@@ -3,14 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from chat.agent.base import Connection, InstanceKey
+from chat.agent.base import InstanceKey
 from chat.agent.callables import CallableInfo, StreamResult, find_callable
+from chat.agent.connection import ClientConnection
 from chat.agent.invocation import call, stream
 from chat.agent.registry import get_agent_class
 from chat.core.wire import frames
 from chat.errors import AgentNotFound, CallRefused
 from chat.runtime.agent_factory import make_agent
-from chat.runtime.state import asked_by
+from chat.runtime.state import acting_for_client
 from chat.user_code.calls import user_code_boundary
 from thinkproject.kernel.errors import ThinkError
 
@@ -24,14 +25,14 @@ class Calls:
     def __init__(
         self,
         key: InstanceKey,
-        connection: Connection,
+        connection: ClientConnection,
         send: Callable[[str], Awaitable[None]],
-        tell_state: Callable[[], Awaitable[None]],
+        send_state: Callable[[], Awaitable[None]],
     ) -> None:
         self._key = key
         self._connection = connection
         self._send = send
-        self._tell_state = tell_state
+        self._send_state = send_state
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, frame: frames.Rpc) -> None:
@@ -55,14 +56,14 @@ class Calls:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, frame: frames.Rpc, info: CallableInfo) -> None:
-        with asked_by(self._key, self._connection) as asking:
+        with acting_for_client(self._key, self._connection) as asking:
             try:
                 with user_code_boundary(info.attribute):
                     answer = await self._answer(frame, info)
             except ThinkError as error:  # of the developer's own, clients learn that it failed
                 answer = frames.rpc_error(frame.id, error.message)
         if asking.has_set_state:  # the caller sees the new state before the result, however late the notification is
-            await self._tell_state()
+            await self._send_state()
         await self._send(answer)
 
     async def _answer(self, frame: frames.Rpc, info: CallableInfo) -> str:

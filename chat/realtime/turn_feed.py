@@ -30,7 +30,7 @@ POLL_SECONDS = 2.0
 """How often a waiting feed reads the row by itself. A lost notification costs no more than this."""
 
 
-class Heard:
+class SeenPositions:
     """Which turns of an instance a connection knows of, by position: everything up to one, and some above it."""
 
     def __init__(self) -> None:
@@ -53,14 +53,16 @@ class Heard:
 
 
 class TurnFeed:
-    """The turns of one connection. `tell` and `settle` are cheap and may be called twice for the same turn."""
+    """The turns of one connection. `enqueue` and `turn_finished` may be called twice for the same turn."""
 
-    def __init__(self, outbox: FrameSender, handshake: Handshake, *, give_up: Callable[[], Awaitable[None]]) -> None:
-        self.outbox = outbox
-        self.heard = Heard()
+    def __init__(self, sender: FrameSender, handshake: Handshake, *, give_up: Callable[[], Awaitable[None]]) -> None:
+        self.sender = sender
+        self.seen = SeenPositions()
         self._give_up = give_up
         self._handshake = handshake
-        self.untold: dict[int, TurnRef] = {}  # by position: those whose end is still to come, some of them over already
+        self.pending: dict[
+            int, TurnRef
+        ] = {}  # by position: those whose end is still to come, some of them over already
         self._own = RecentSet[str]()  # requests that this connection sent
         self._ended = RecentSet[str]()
         self._ending: set[str] = set()  # of those, the ones whose end is being sent out of turn
@@ -77,15 +79,15 @@ class TurnFeed:
         with suppress(asyncio.CancelledError):
             await self._task
 
-    def tell(self, turn: TurnRef) -> None:
+    def enqueue(self, turn: TurnRef) -> None:
         """A turn was accepted: deliver it when its time comes."""
-        self.heard.add(turn.position)
-        if turn.turn_id in self._ended or turn.position in self.untold:
+        self.seen.add(turn.position)
+        if turn.turn_id in self._ended or turn.position in self.pending:
             return
-        self.untold[turn.position] = turn
+        self.pending[turn.position] = turn
         self._changed.set()
 
-    async def accepted(self, turn: TurnRef, *, listed: Iterable[str]) -> None:
+    async def request_accepted(self, turn: TurnRef, *, listed: Iterable[str]) -> None:
         """This connection's own request was accepted; it listed these messages.
 
         A transcript that crossed the request on its way has wiped the new message from the client's list, or will, and
@@ -93,39 +95,39 @@ class TurnFeed:
         request shows that nothing was under way. An edit has an id of ours which the client does not know.
         """
         self._own.add(turn.request_id)
-        has_crossed = turn.trigger is TurnTrigger.SUBMIT and self.outbox.may_have_crossed(listed)
+        has_crossed = turn.trigger is TurnTrigger.SUBMIT and self.sender.may_have_crossed(listed)
         if has_crossed or turn.trigger is TurnTrigger.EDIT:
-            await self.outbox.transcript()
-        self.tell(turn)
+            await self.sender.transcript()
+        self.enqueue(turn)
 
     @property
     def is_idle(self) -> bool:
         """Whether no turn is told or waits to be."""
-        return self._current is None and not self.untold
+        return self._current is None and not self.pending
 
     def is_delivering(self, turn: TurnRef) -> bool:
         """Whether the end of this turn is still to be sent, or being sent."""
         current = self._current
         is_current = current is not None and current.turn_id == turn.turn_id
-        return is_current or turn.position in self.untold or turn.turn_id in self._ending
+        return is_current or turn.position in self.pending or turn.turn_id in self._ending
 
     def acknowledged(self, turn: TurnRef) -> None:
         """The client wants the replay of a turn that runs: once more from the beginning, then live."""
-        self.tell(turn)
+        self.enqueue(turn)
         self._acknowledged.add(turn.request_id)
         if self._current is not None and self._current.turn_id == turn.turn_id:
             self._restart.set()  # another one goes on: it must not be said twice
 
-    async def settle(self, turn_id: str) -> None:
+    async def turn_finished(self, turn_id: str) -> None:
         """A turn ended. One that waits behind another is ended here; the current one by its own delivery."""
         self._changed.set()
-        waiting = next((t for t in self.untold.values() if t.turn_id == turn_id), None)
+        waiting = next((t for t in self.pending.values() if t.turn_id == turn_id), None)
         if waiting is not None and waiting is not self._current:
-            ended = await self.outbox.find_turn(turn_id)
+            ended = await self.sender.find_turn(turn_id)
             if ended is not None and ended.is_final and not ended.has_begun:
                 self._forget(waiting)
                 self._ending.add(turn_id)
-                await self.outbox.end(ended)
+                await self.sender.end(ended)
                 self._ending.discard(turn_id)
 
     async def clear(self, generation: int, *, is_own: bool = False) -> None:
@@ -134,22 +136,22 @@ class TurnFeed:
         Nothing of them may follow but their `done` frames. A client that clears in mid-stream gets the empty transcript
         too: chunks that were under way to it then have brought the message back.
         """
-        gone = (turn for turn in self.untold.values() if turn.generation < generation)
+        gone = (turn for turn in self.pending.values() if turn.generation < generation)
         turns = sorted(gone, key=lambda turn: turn.position)
         current = self._current
-        self.outbox.clear(turns)
+        self.sender.clear(turns)
         for turn in turns:
             self._forget(turn)  # before anything is awaited: each of them ends here and nowhere else
         self._restart.set()
         released = self._handshake.cleared(turn.request_id for turn in turns)
         if not is_own:
-            await self.outbox.cleared()
-        await self.outbox.actions(released)
+            await self.sender.cleared()
+        await self.sender.actions(released)
         for turn in turns:
-            has_begun = turn is current and await self.outbox.has_begun(turn)
-            await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
+            has_begun = turn is current and await self.sender.has_begun(turn)
+            await self.sender.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
         if is_own and turns:
-            await self.outbox.transcript()
+            await self.sender.transcript()
 
     async def follow(self, turns: Sequence[TurnRef], *, last_position: int) -> None:
         """Another session is the current one: end here what was told of the former, show the path, tell its turns.
@@ -158,24 +160,24 @@ class TurnFeed:
         beginning.
         """
         kept = {turn.turn_id for turn in turns}
-        left = sorted((t for t in self.untold.values() if t.turn_id not in kept), key=lambda turn: turn.position)
+        left = sorted((t for t in self.pending.values() if t.turn_id not in kept), key=lambda turn: turn.position)
         current = self._current
-        self.outbox.clear(left, back=turns)
+        self.sender.clear(left, back=turns)
         for turn in left:
             self._forget(turn)
         self._restart.set()
         self._ended.discard(*kept)
-        self.heard.add_up_to(last_position)
-        await self.outbox.actions(self._handshake.left(turn.request_id for turn in left))
+        self.seen.add_up_to(last_position)
+        await self.sender.actions(self._handshake.left(turn.request_id for turn in left))
         for turn in left:
-            has_begun = turn is current and await self.outbox.has_begun(turn)
-            await self.outbox.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
-        await self.outbox.transcript()
+            has_begun = turn is current and await self.sender.has_begun(turn)
+            await self.sender.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
+        await self.sender.transcript()
         for turn in turns:
-            self.tell(turn)
+            self.enqueue(turn)
 
     def _forget(self, turn: TurnRef) -> None:
-        self.untold.pop(turn.position, None)
+        self.pending.pop(turn.position, None)
         self._ended.add(turn.turn_id)
 
     async def _serve_or_give_up(self) -> None:
@@ -186,13 +188,13 @@ class TurnFeed:
     async def _serve(self) -> NoReturn:
         while True:
             self._changed.clear()
-            if not self.untold:
+            if not self.pending:
                 if self.path.take():
-                    await self.outbox.transcript(unless_known=True)
+                    await self.sender.transcript(unless_known=True)
                 else:
                     await self.path.wait()
                 continue
-            turn = self.untold[min(self.untold)]
+            turn = self.pending[min(self.pending)]
             self._current = turn
             try:
                 await self._serve_turn(turn)
@@ -228,7 +230,7 @@ class TurnFeed:
                         break
         if turn.turn_id in self._ended:
             return
-        await self.outbox.actions(self._handshake.stream_started(turn.request_id))
+        await self.sender.actions(self._handshake.stream_started(turn.request_id))
         await self._refresh_path(turn)
 
     async def _refresh_path(self, turn: TurnRef) -> None:
@@ -238,7 +240,7 @@ class TurnFeed:
         """
         changes_path = turn.trigger in {TurnTrigger.EDIT, TurnTrigger.PROGRAM, TurnTrigger.REGENERATE}
         if changes_path and self._handshake.may_get_live(turn.request_id):
-            await self.outbox.transcript()
+            await self.sender.transcript()
 
     async def _serve_content(self, turn: TurnRef) -> None:
         if not self._handshake.may_get_live(turn.request_id):
@@ -246,14 +248,14 @@ class TurnFeed:
             return
         is_replay = turn.request_id in self._acknowledged
         if is_replay:
-            await self.outbox.path_to(turn)
+            await self.sender.path_to(turn)
         async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
             async for event in events:
-                if self.outbox.is_cleared(turn.turn_id):
+                if self.sender.is_cleared(turn.turn_id):
                     return
                 if isinstance(event, list):
                     is_held = partial(self._is_held, turn)
-                    await self.outbox.chunks(turn, event, is_replay=is_replay, is_held=is_held)
+                    await self.sender.chunks(turn, event, is_replay=is_replay, is_held=is_held)
                     if is_held():
                         await _wait(self._is_over(turn), self._changed)
                         return
@@ -261,7 +263,7 @@ class TurnFeed:
                     is_replay = True  # from the beginning: a client begins a replayed message afresh
                 elif is_replay:
                     is_replay = False
-                    await self.outbox.replay_complete(turn)
+                    await self.sender.replay_complete(turn)
 
     def _is_held(self, turn: TurnRef) -> bool:
         """Whether a stream that goes out live was offered since: what is live now would come before its beginning.
@@ -277,15 +279,15 @@ class TurnFeed:
         return is_over
 
     async def _finish(self, turn: TurnRef) -> None:
-        ended = await self.outbox.find_turn(turn.turn_id)
+        ended = await self.sender.find_turn(turn.turn_id)
         if ended is not None and ended.was_cleared:
             await _wait_for_clear(turn, self._ended, self._restart)
         if ended is None or turn.turn_id in self._ended:
             return  # the conversation was deleted or cleared under our feet
         self._forget(turn)  # from here on a clear does not end it a second time
-        await self.outbox.end(ended)
-        view = (await self.outbox.snapshot()).view()
-        await self.outbox.actions(self._handshake.settled(turn.request_id, view))
+        await self.sender.end(ended)
+        view = (await self.sender.snapshot()).view()
+        await self.sender.actions(self._handshake.settled(turn.request_id, view))
 
 
 async def _wait_for_clear(turn: TurnRef, ended: RecentSet[str], restart: asyncio.Event) -> None:

@@ -26,7 +26,6 @@ from thinkproject.kernel.aio import db
 MAX_LISTED = 200
 MAX_SESSIONS = 1_000
 MAX_HISTORY = 10_000
-SWITCHED = "session.switched"
 
 
 def keeps_sessions(agent: str) -> bool:
@@ -124,7 +123,7 @@ def choose(instance: AgentInstance, session_id: str | None) -> None:
     """Make a session of the instance current, or none, and tell. Inside a transaction that holds the row."""
     AgentInstance.objects.filter(pk=instance.pk).update(session_id=session_id)
     instance.session_id = session_id
-    notify_on_commit(group_of(key_of(instance)), {"type": SWITCHED})
+    notify_on_commit(group_of(key_of(instance)), {"type": "session.switched"})
 
 
 def to_kept(info: SessionInfo, current_id: str | None) -> KeptSession:

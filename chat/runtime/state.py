@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import F
 
-from chat.agent.base import Agent, Connection, InstanceKey, StateSource
+from chat.agent.base import Agent, InstanceKey, StateSource
+from chat.agent.connection import ClientConnection
 from chat.conf import chat_settings
 from chat.errors import StateRefused
-from chat.instances.notifications import group_of, notify_on_commit
+from chat.instances.notifications import StateChanged, group_of, notify_on_commit
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance
 from chat.user_code.calls import call_hook, notify_hook
@@ -31,21 +32,21 @@ READ_ONLY = "Connection is readonly"
 
 
 @dataclass(slots=True, kw_only=True)
-class Asking:
+class ClientScope:
     """A client for which code runs, and whether that code has set the client's instance's state."""
 
     key: InstanceKey
-    connection: Connection
+    connection: ClientConnection
     has_set_state: bool = False
 
 
-_asking: ContextVar[Asking | None] = ContextVar("think_asking", default=None)
+_asking: ContextVar[ClientScope | None] = ContextVar("think_asking", default=None)
 
 
 @contextmanager
-def asked_by(key: InstanceKey, connection: Connection) -> Iterator[Asking]:
+def acting_for_client(key: InstanceKey, connection: ClientConnection) -> Iterator[ClientScope]:
     """What is done inside is done for this client: where it may not set its instance's state, nothing inside may."""
-    asking = Asking(key=key, connection=connection)
+    asking = ClientScope(key=key, connection=connection)
     token = _asking.set(asking)
     try:
         yield asking
@@ -98,5 +99,5 @@ def _store(key: InstanceKey, value: JSONValue, origin: str) -> None:
     instance = ensure_instance(key)
     AgentInstance.objects.filter(pk=instance.pk).update(state=value, state_version=F("state_version") + 1)
     instance.refresh_from_db(fields=["state_version"])
-    changed = {"type": "state.changed", "version": instance.state_version, "origin": origin}
+    changed: StateChanged = {"type": "state.changed", "version": instance.state_version, "origin": origin}
     notify_on_commit(group_of(key), changed)

@@ -18,7 +18,7 @@ from chat.agent.think import Think
 from chat.core.durable_names import TURN_FIBER
 from chat.errors import InputInvalid, TurnConflict
 from chat.files import attachments
-from chat.instances.notifications import group_of, notify_on_commit, notify_waiters
+from chat.instances.notifications import ChatCleared, group_of, notify_on_commit, notify_waiters
 from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import ensure_instance, ensure_session, key_of, lock_instance
 from chat.models import AgentInstance, Turn, new_turn_id
@@ -151,9 +151,6 @@ def _accept(
         {
             "type": "turn.accepted",
             "turn_id": turn.id,
-            "request_id": turn.request_id,
-            "position": turn.position,
-            "trigger": turn.trigger,
             "origin": request.origin,
         },
     )
@@ -292,7 +289,7 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
             actor = Actor(user_id=key.owner_id, via="clear")
             supersede_open_calls(instance, actor, session_id=instance.session_id, statuses=OPEN)
             clear_session(instance.session_id)
-        cleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
+        cleared: ChatCleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         notify_on_commit(group_of(key), cleared)
     return instance.generation
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, aclosing, contextmanager, nullcon
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from chat.agent.think import Think
 from chat.conf import chat_settings
@@ -31,7 +31,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.errors import ContextOverflow
-from chat.instances.notifications import group_of, send_notification
+from chat.instances.notifications import SessionFailed, SessionPhaseChanged, group_of, send_notification
 from chat.llm.registry import guarded, limits_of, resolve_model
 from chat.turns.background.costs import price_calls
 from chat.turns.state.policies import check_call
@@ -210,7 +210,7 @@ class CompactionJob:
         with _failing():
             with user_code_boundary("token_counter"):
                 self.tokens = await user_code(estimate_messages, history, self.counter)
-            self._send_notification({"type": "session.phase", "phase": "compacting", "tokens": self.tokens})
+            self._notify_phase("compacting", self.tokens)
             limit = asyncio.timeout(chat_settings.compaction_seconds or None)
             try:
                 async with limit:
@@ -301,17 +301,13 @@ class CompactionJob:
 
     def tell_end(self, done: CompactionDone | None) -> None:
         """It is over, and this is how full the session is now."""
-        event: JSONObject = {
-            "type": "session.phase",
-            "phase": "idle",
-            "tokens": done.tokens_after if done else self.tokens,
-        }
+        compacted: JSONObject | None = None
         if done is not None:
-            event["compacted"] = {"tokensBefore": done.tokens_before, "compactionId": done.compaction_id}
+            compacted = {"tokensBefore": done.tokens_before, "compactionId": done.compaction_id}
             if not done.helped:
                 extra = {"action": "compaction_did_not_help", "session_id": self.session_id}
                 logger.warning("a compaction made the history no shorter", extra=extra)
-        self._send_notification(event)
+        self._notify_phase("idle", done.tokens_after if done else self.tokens, compacted)
 
     async def tell_failure(self, error: CompactionFailed) -> None:
         """Tell the session's handler and the clients. Never raises for what the handler does."""
@@ -321,9 +317,24 @@ class CompactionJob:
         if handler is not None:
             with suppress(ThinkError):  # logged where it was raised
                 await _developers("on_compaction_error", handler, error)
-        self._send_notification({"type": "session.failed", "error": error.message[:500]})
-        self._send_notification({"type": "session.phase", "phase": "idle", "tokens": self.tokens})
+        failed: SessionFailed = {
+            "type": "session.failed",
+            "session_id": self.session_id,
+            "error": error.message[:500],
+        }
+        send_notification(group_of(self.agent.key), failed)
+        self._notify_phase("idle", self.tokens)
 
-    def _send_notification(self, event: JSONObject) -> None:
-        threshold = self.setup.compact_after_tokens
-        send_notification(group_of(self.agent.key), {**event, "session_id": self.session_id, "threshold": threshold})
+    def _notify_phase(
+        self, phase: Literal["idle", "compacting"], tokens: int, compacted: JSONObject | None = None
+    ) -> None:
+        event: SessionPhaseChanged = {
+            "type": "session.phase",
+            "session_id": self.session_id,
+            "phase": phase,
+            "tokens": tokens,
+            "threshold": self.setup.compact_after_tokens,
+        }
+        if compacted is not None:
+            event["compacted"] = compacted
+        send_notification(group_of(self.agent.key), event)

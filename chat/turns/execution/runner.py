@@ -315,13 +315,15 @@ class TurnRun:
         return self._context.attempt > 1 and not self._context.is_resumed
 
     def _notify_recovering(self, is_recovering: bool) -> None:
-        self._send_notification({"type": "turn.recovering", "recovering": is_recovering})
-
-    def _send_notification(self, event: JSONObject) -> None:
-        # An attempt that only repeats the end has not read the facts.
+        # An attempt that only repeats the end has not read the facts: the fiber's metadata has what is needed.
         known = self._context.metadata
         send_notification(
-            known["address"], {**event, "turn_id": self._turn_id, "request_id": known.get("request_id", "")}
+            known["address"],
+            {
+                "type": "turn.recovering",
+                "request_id": known.get("request_id", ""),
+                "recovering": is_recovering,
+            },
         )
 
     async def _announce(self, status: FiberStatus) -> None:
@@ -331,7 +333,7 @@ class TurnRun:
         await close_stream(self._turn_id)
         if self._is_recovering:
             self._notify_recovering(False)
-        self._send_notification({"type": "turn.settled"})
+        send_notification(self._context.metadata["address"], {"type": "turn.settled", "turn_id": self._turn_id})
 
 
 def _settle_as(final: JSONObject) -> JSONObject:

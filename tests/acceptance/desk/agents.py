@@ -19,7 +19,7 @@ from chat.errors import CallRefused
 from chat.think import (
     USE_LOOP,
     ChatOptions,
-    Connection,
+    ClientConnection,
     RecoveryContext,
     SessionSetup,
     StoredSkills,
@@ -190,7 +190,7 @@ class Board(Think):
         """Answer with the scripted provider."""
         return "default"
 
-    def is_read_only(self, connection: Connection) -> bool:
+    def is_read_only(self, connection: ClientConnection) -> bool:
         """Let viewers only look."""
         return connection.query.get("mode") == "view"
 
@@ -300,7 +300,7 @@ def _started(run_id: str, order: int) -> side.RunStarted:
 class Crier(Desk):
     """Says what later packages will say, when it is asked to; answers with what the request's body had."""
 
-    async def on_message(self, connection: Connection, message: str) -> None:
+    async def on_message(self, connection: ClientConnection, message: str) -> None:
         """Send the frames that the client asks for."""
         told = {
             "mcp": [side.mcp_servers(side.McpState.model_validate(MCP))],

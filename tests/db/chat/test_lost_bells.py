@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.instances.notifications import group_of, send_notification
+from chat.instances.notifications import group_of, notify_message_changed, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.realtime import monitor
@@ -294,8 +294,7 @@ async def test_a_change_whose_bell_was_heard_is_not_told_again(
     await told(socket, dones=1)
     changed = {"type": "text", "text": "changed"}
     await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [changed]})
-    rung = {"type": "message.changed", "session_id": instance.session_id, "message_id": "answer-r1"}
-    send_notification(group_of(key_of(instance)), rung)
+    await sync_to_async(notify_message_changed)(key_of(instance), instance.session_id, "answer-r1")
     assert (await frames_until(socket, "cf_agent_message_updated"))[-1]["message"]["parts"] == [changed]
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.1)
     assert await socket.receive_nothing(timeout=6)

@@ -97,6 +97,5 @@ async def test_what_the_worker_that_goes_on_announces_is_passed_on(socket: Any, 
     await frames_until(socket, KIND)
     key = await sync_to_async(lambda: key_of(Turn.objects.select_related("instance").get(pk=running.pk).instance))()
     for is_recovering in (True, False):
-        event = {"type": "turn.recovering", "recovering": is_recovering, "request_id": "r1", "turn_id": running.pk}
-        send_notification(group_of(key), event)
+        send_notification(group_of(key), {"type": "turn.recovering", "recovering": is_recovering, "request_id": "r1"})
         assert (await frames_until(socket, KIND)) == [{"type": KIND, "recovering": is_recovering, "id": "r1"}]

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from chat.core.wire.extension_frames import SessionError, SessionPhase
 from chat.core.wire.server_frames import parse_server
-from chat.instances.notifications import group_of, send_notification
+from chat.instances.notifications import SessionPhaseChanged, group_of, notify_context_usage, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from tests.db.chat.test_access_sockets import connection, cookie_of
@@ -31,12 +31,18 @@ async def socket(alice: User, talk: AgentInstance) -> AsyncIterator[Any]:
 async def test_clients_are_told_of_a_compaction(socket: Any, talk: AgentInstance) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
     group = group_of(key_of(talk))
-    event = {"type": "session.phase", "session_id": talk.session_id, "threshold": None}
-    send_notification(group, {**event, "phase": "compacting", "tokens": 90})
+    assert talk.session_id is not None
+    begins: SessionPhaseChanged = {
+        "type": "session.phase",
+        "session_id": talk.session_id,
+        "threshold": None,
+        "phase": "compacting",
+        "tokens": 90,
+    }
+    send_notification(group, begins)
     send_notification(group, {"type": "session.failed", "session_id": talk.session_id, "error": "No summary."})
-    send_notification(
-        group, {**event, "phase": "idle", "tokens": 40, "compacted": {"tokensBefore": 90, "compactionId": "cmp_1"}}
-    )
+    compacted = {"tokensBefore": 90, "compactionId": "cmp_1"}
+    send_notification(group, {**begins, "phase": "idle", "tokens": 40, "compacted": compacted})
     begun = (await frames_until(socket, "cf_agent_session"))[-1]
     failed = (await frames_until(socket, "cf_agent_session_error"))[-1]
     over = (await frames_until(socket, "cf_agent_session"))[-1]
@@ -55,10 +61,10 @@ async def test_clients_are_told_of_a_compaction(socket: Any, talk: AgentInstance
 async def test_clients_are_not_told_of_a_session_that_they_do_not_show(socket: Any, talk: AgentInstance) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
     group = group_of(key_of(talk))
+    assert talk.session_id is not None
     for session_id, tokens in (("ses_another", 1), (talk.session_id, 2)):
-        told = {"session_id": session_id, "error": str(tokens), "tokens": tokens, "threshold": None, "phase": "idle"}
-        send_notification(group, {"type": "session.failed", **told})
-        send_notification(group, {"type": "session.phase", **told})
+        send_notification(group, {"type": "session.failed", "session_id": session_id, "error": str(tokens)})
+        await sync_to_async(notify_context_usage)(key_of(talk), session_id, tokens, None)
     heard = await frames_until(socket, "cf_agent_session")
     assert [frame["error"] for frame in heard if frame["type"] == "cf_agent_session_error"] == ["2"]
     assert [frame["tokenEstimate"] for frame in heard if frame["type"] == "cf_agent_session"] == [2]

@@ -12,7 +12,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
 
-from chat.instances.notifications import group_of, send_notification
+from chat.instances.notifications import ChatCleared, group_of, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.reads import snapshots
@@ -161,7 +161,7 @@ async def test_a_turn_that_a_clear_ended_is_ended_by_the_clear(
         assert (await frames_until(socket, "done"))[-1]["id"] == "r1"
         return
     assert await socket.receive_nothing(timeout=0.5)
-    cleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
+    cleared: ChatCleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
     await sync_to_async(send_notification)(group_of(await sync_to_async(key_of)(instance)), cleared)
     found = await frames_until(socket, "done")
     assert [frame["type"] for frame in found] == ["cf_agent_chat_clear", "cf_agent_use_chat_response"]
@@ -186,7 +186,7 @@ async def test_turn_accepted_after_a_clear_outlives_a_late_bell_of_it(
         group, {"type": "turn.accepted", "turn_id": later.pk, "origin": "somebody else"}
     )
     await frames_until(socket, "cf_agent_chat_messages")
-    cleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
+    cleared: ChatCleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
     await sync_to_async(send_notification)(group, cleared)
     assert [frame["id"] for frame in await frames_until(socket, "done") if frame.get("done")] == ["r1"]
     await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="cancelled")

@@ -10,13 +10,14 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat.agent import declared
-from chat.agent.base import Connection, InstanceKey, StateSource
+from chat.agent.base import InstanceKey, StateSource
 from chat.agent.callables import StreamResult, client_callable
+from chat.agent.connection import ClientConnection
 from chat.errors import CallRefused, StateRefused
 from chat.models import AgentInstance
 from chat.realtime import monitor
 from chat.realtime import rpc as realtime_rpc
-from chat.realtime.consumer import AgentConsumer
+from chat.realtime.connection import Connection
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think
 from tests.db.chat.test_access_sockets import connection, cookie_of
@@ -39,10 +40,10 @@ class BoardBase(Think, abstract=True):
         if state == {"todos": ["fail"]}:
             raise RuntimeError("too late")
 
-    def is_read_only(self, connection: Connection) -> bool:
+    def is_read_only(self, connection: ClientConnection) -> bool:
         return self.key.name == "locked" or connection.query.get("mode") == "view"
 
-    async def on_message(self, connection: Connection, message: str) -> None:
+    async def on_message(self, connection: ClientConnection, message: str) -> None:
         await self.set_state({"todos": [message]})
 
     @client_callable(name="addTodo")
@@ -274,13 +275,13 @@ async def test_a_look_at_the_rows_while_somebody_comes_in_tells_the_state_once(
     await sync_to_async(AgentInstance.objects.create)(
         owner=alice, agent="board-under-test", name="one", state={"todos": ["here"]}, state_version=3
     )
-    send = AgentConsumer.send_transcript
+    send = Connection.send_transcript
 
-    async def slowly(consumer: AgentConsumer, *, connect: bool = False) -> None:
+    async def slowly(connection: Connection, *, connect: bool = False) -> None:
         await monitor.connections._look()
-        await send(consumer, connect=connect)
+        await send(connection, connect=connect)
 
-    monkeypatch.setattr(AgentConsumer, "send_transcript", slowly)
+    monkeypatch.setattr(Connection, "send_transcript", slowly)
     socket = await connect(is_ready=False)
     found = await frames_until(socket, "cf_agent_mcp_servers")
     assert [frame["state"] for frame in found if frame["type"] == "cf_agent_state"] == [{"todos": ["here"]}]

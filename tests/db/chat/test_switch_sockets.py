@@ -8,8 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
+from chat.instances.notifications import SessionSwitched
 from chat.llm.scripted import ScriptedModel
 from chat.realtime import monitor
+from chat.realtime.events import InstanceEvents
 from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from tests.db.chat.sockets import opening_sockets
@@ -119,7 +121,11 @@ async def test_a_lost_bell_is_noticed(connect: Connect, handle: AgentHandle, mon
     await add_message(handle)
     await handle.create_session("two")
     socket = await connect()
-    monkeypatch.setattr("chat.runtime.sessions.SWITCHED", "authority.changed")  # a bell that says something else
+
+    async def lose(_events: InstanceEvents, _event: SessionSwitched) -> None:
+        pass
+
+    monkeypatch.setattr(InstanceEvents, "session_switched", lose)
     await handle.switch_session(first)
     async with asyncio.timeout(10):
         assert await next_list(socket) == ["u1"]

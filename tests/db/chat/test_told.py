@@ -15,7 +15,7 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from chat.models import AgentInstance, Turn
 from chat.reads.snapshots import Snapshot
-from chat.realtime.consumer import AgentConsumer
+from chat.realtime.connection import Connection
 from chat.realtime.monitor import connections
 from chat.realtime.resume_memory import MAX_LABEL, client_label, client_query
 from fibers.models import Fiber
@@ -134,13 +134,13 @@ async def test_a_look_at_the_rows_while_somebody_comes_in_does_not_tell_the_hist
 ) -> None:
     instance = await sync_to_async(make_instance)(alice, "talk")
     await sync_to_async(say)(instance, "Hello?", "Hello.", request_id="r0")
-    read = AgentConsumer.snapshot
+    read = Connection.snapshot
 
-    async def slowly(consumer: AgentConsumer) -> Snapshot:
+    async def slowly(connection: Connection) -> Snapshot:
         await connections._look()
-        return await read(consumer)
+        return await read(connection)
 
-    monkeypatch.setattr(AgentConsumer, "snapshot", slowly)
+    monkeypatch.setattr(Connection, "snapshot", slowly)
     socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
     await socket.connect(timeout=5)
     kinds = [frame["type"] for frame in await frames_until(socket, "cf_agent_mcp_servers")]
@@ -156,14 +156,14 @@ async def test_one_that_ends_while_its_client_comes_back_is_ended_once(
     """The look at the rows finds it running; a moment later, when its end is looked for, it is over."""
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
     await connect("mine", acknowledges=True)
-    look = AgentConsumer.snapshot
+    look = Connection.snapshot
 
-    async def look_and_end(consumer: AgentConsumer) -> Snapshot:
-        found = await look(consumer)
+    async def look_and_end(connection: Connection) -> Snapshot:
+        found = await look(connection)
         await sync_to_async(end)(running)
         return found
 
-    monkeypatch.setattr(AgentConsumer, "snapshot", look_and_end)
+    monkeypatch.setattr(Connection, "snapshot", look_and_end)
     socket = connection("/agents/assistant/talk?_pk=mine", cookie=await sync_to_async(cookie_of)(alice))
     await socket.connect(timeout=5)
     found = await frames_until(socket, "cf_agent_mcp_servers")

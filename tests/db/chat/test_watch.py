@@ -12,7 +12,7 @@ from django.db.models import F
 
 from chat.models import AgentInstance
 from chat.realtime import monitor
-from chat.realtime.consumer import AgentConsumer
+from chat.realtime.connection import Connection
 from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_sockets_at_the_end import frames_until
 
@@ -41,12 +41,12 @@ async def change_states(number: int) -> None:
 
 def broken(monkeypatch: pytest.MonkeyPatch, method: str, outcome: Callable[[], Awaitable[Any]]) -> None:
     """Have a method of the first conversation's socket come to something else."""
-    own = getattr(AgentConsumer, method)
+    own = getattr(Connection, method)
 
-    async def instead(self: AgentConsumer, *arguments: Any) -> Any:
+    async def instead(self: Connection, *arguments: Any) -> Any:
         return await (outcome() if self.key.name == "first" else own(self, *arguments))
 
-    monkeypatch.setattr(AgentConsumer, method, instead)
+    monkeypatch.setattr(Connection, method, instead)
 
 
 async def fail() -> None:
@@ -58,7 +58,7 @@ async def hang() -> None:
 
 
 @pytest.mark.parametrize("outcome", [fail, hang], ids=["fails", "hangs"])
-@pytest.mark.parametrize("method", ["tell_state", "check_authority"])
+@pytest.mark.parametrize("method", ["send_state", "check_authority"])
 async def test_other_sockets_are_looked_at(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any, method: str, outcome: Any
 ) -> None:

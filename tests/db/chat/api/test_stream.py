@@ -168,11 +168,11 @@ async def test_a_stream_asks_the_database_only_on_the_bounded_executor(
     client: AsyncClient, turn: Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A query on the request's own thread would keep that thread's connection open as long as the stream.
-    asked_by: set[str] = set()
+    acting_for_client: set[str] = set()
     execute = CursorWrapper.execute
 
     def noted(self: CursorWrapper, *args: Any, **kwargs: Any) -> Any:
-        asked_by.add(threading.current_thread().name)
+        acting_for_client.add(threading.current_thread().name)
         return execute(self, *args, **kwargs)
 
     with monkeypatch.context() as patch:
@@ -183,8 +183,8 @@ async def test_a_stream_asks_the_database_only_on_the_bounded_executor(
     await finish(turn)
     async with asyncio.timeout(15):
         await asyncio.gather(*readings)
-    assert asked_by
-    assert [name for name in asked_by if not name.startswith("think-db")] == []
+    assert acting_for_client
+    assert [name for name in acting_for_client if not name.startswith("think-db")] == []
 
 
 @pytest.mark.parametrize(

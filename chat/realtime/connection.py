@@ -1,0 +1,190 @@
+"""One client at one instance: the session that it follows, the turns that it is sent, the state that it has.
+
+The consumer is the socket. `ClientCommands` carries out what the client asks for, and `InstanceEvents` what the
+instance notifies of; both act on a `Connection`.
+"""
+
+import time
+
+from chat.access.auth import Credential, recheck
+from chat.agent.base import Agent, InstanceKey
+from chat.agent.connection import ClientConnection
+from chat.agent.registry import get_agent_class, is_served
+from chat.agent.think import Think
+from chat.core.wire import extension_frames, frames
+from chat.core.wire.handshake import Action, Handshake, MarkSeen, Replay, SendRecovering, SendTranscript, to_frame
+from chat.models import TurnTrigger
+from chat.reads import snapshots
+from chat.reads.snapshots import Snapshot, TurnRef
+from chat.realtime.frame_sender import FrameSender
+from chat.realtime.monitor import connections
+from chat.realtime.turn_feed import TurnFeed
+from chat.runtime.agent_factory import make_agent
+from chat.user_code.calls import notify_hook
+from thinkproject.kernel.aio import db
+
+UNAUTHENTICATED, FORBIDDEN, UNKNOWN = 4401, 4403, 4404
+FAILED = 1011  # clients reconnect after it
+
+
+class Connection:
+    """A connection that was let in. `open` has to be called once the socket receives the instance's notifications."""
+
+    def __init__(
+        self, credential: Credential, key: InstanceKey, client: ClientConnection, *, label: str, shows_list: bool
+    ) -> None:
+        """`label`: the client's own, kept over its reconnects. `shows_list`: it shows the list of conversations."""
+        self.key = key
+        self.client = client
+        self.user_id = credential.user_id
+        self.shows_list = shows_list
+        self.session_id: str | None = None
+        self.state_version = 0
+        self.agent: Agent | None = None
+        self.handshake = Handshake()
+        self.sender = FrameSender(self.send, key, credential.user_id, label=label, reads_pages=shows_list)
+        self.feed = TurnFeed(self.sender, self.handshake, give_up=self._give_up)
+        self._credential = credential
+        self._checked_at = time.monotonic()
+        self._has_conversation = _has_conversation(key.agent)
+
+    async def open(self) -> None:
+        """Send the client what there is, and from now on what comes."""
+        snapshot = await self.snapshot()
+        await self.sender.end_interrupted_answer(snapshot)
+        self.feed.seen.add_up_to(snapshot.last_position)
+        self.state_version = snapshot.state_version
+        self.session_id = snapshot.session_id
+        for turn in snapshot.turns:
+            self.feed.enqueue(turn)
+        connections.add(self)  # not before the snapshot: the monitor would take the whole history for missed turns
+        await self.carry_out(self.handshake.connected(snapshot.view()))
+        if is_served(self.key.agent):  # an instance whose class is gone can be read, and has no code to run
+            self.agent = make_agent(self.key)
+        await self._introduce(snapshot)
+        if self.agent is not None:
+            await notify_hook(self.agent, "on_connect", self.client)
+
+    async def _introduce(self, snapshot: Snapshot) -> None:
+        initial = None if self.agent is None else self.agent.initial_state
+        state = snapshot.state if snapshot.state_version else initial
+        has_state = snapshot.state_version > 0 or initial is not None
+        await self.send(frames.identity(self.key.name, self.key.agent, state_follows=has_state))
+        if has_state:
+            await self.send(frames.state(state))
+        await self.send(extension_frames.mcp_servers())
+
+    async def leave(self, code: int) -> None:
+        """Stop sending. Turns belong to the server and go on."""
+        connections.discard(self)
+        await self.feed.close()
+        if self.agent is not None:
+            await notify_hook(self.agent, "on_close", self.client, code)
+
+    async def _give_up(self) -> None:
+        """The feed failed. The client reconnects and resumes; an open socket that stays silent would prevent that."""
+        await self.client.close(FAILED, "Please connect again.")
+
+    async def check_authority(self, *, max_age_seconds: float = 0.0) -> bool:
+        """Check that the user may still be here and close the socket when not.
+
+        `max_age_seconds`: how old the last check may be to count.
+        """
+        now = time.monotonic()
+        if now - self._checked_at <= max_age_seconds:
+            return True
+        self._checked_at = now
+        if await db(recheck, self._credential):
+            return True
+        await self.client.close(UNAUTHENTICATED, "Your session has ended.")
+        return False
+
+    # Sending
+
+    async def send(self, text: str) -> None:
+        """Send one frame."""
+        await self.client.send(text)
+
+    async def send_transcript(self, *, connect: bool = False) -> None:
+        """Send the window of messages; nothing for an agent that has no conversation."""
+        if self._has_conversation:
+            await self.sender.transcript(connect=connect)
+
+    async def send_state(self) -> None:
+        """Send the state if it is newer than the one that was sent.
+
+        Changes in quick succession share one frame with the newest value: the state is a value, not a log of changes,
+        and a slow reader must not fall behind.
+        """
+        snapshot = await self.snapshot()
+        if snapshot.state_version > self.state_version:
+            self.state_version = snapshot.state_version
+            await self.send(frames.state(snapshot.state))
+
+    async def carry_out(self, actions: list[Action], turn: TurnRef | None = None) -> None:
+        """Do what the handshake decided. `turn`: the one that the client asked about."""
+        for action in actions:
+            match action:
+                case SendTranscript():
+                    await self.send_transcript(connect=True)
+                case Replay(then_live=True) if turn is not None:
+                    self.feed.acknowledged(turn)
+                case Replay() if turn is not None:
+                    await self.sender.replay(turn)
+                case SendRecovering(request_id=request_id):
+                    if turn is None:
+                        await self.sender.recovery.begin(request_id)
+                    else:
+                        self.sender.recovery.begin_after_replay(request_id)
+                case MarkSeen() if turn is not None:
+                    await db(snapshots.mark_seen, turn.turn_id, self.user_id)
+                case _:
+                    text = to_frame(action)
+                    if text is not None:
+                        await self.send(text)
+
+    async def snapshot(self) -> Snapshot:
+        """Read the instance as it is now."""
+        return await db(snapshots.snapshot, self.key, self.user_id)
+
+    # Which turns it is sent
+
+    async def follows(self, turn: TurnRef) -> bool:
+        """Whether a turn that was just accepted is of the followed session; another may be current by now."""
+        if self.session_id is None:
+            self.session_id = turn.session_id  # the first session: there is nothing to take back
+        elif self.session_id != turn.session_id:
+            await self.follow_current()
+        if self.session_id != turn.session_id:
+            self.feed.seen.add(turn.position)
+        return self.session_id == turn.session_id
+
+    async def follow_current(self) -> None:
+        """Follow the instance's current session. If it is another one, send its messages and running turns."""
+        snapshot = await self.snapshot()
+        if snapshot.session_id != self.session_id:
+            self.session_id = snapshot.session_id
+            await self.feed.follow(snapshot.turns, last_position=snapshot.last_position)
+
+    async def catch_up_to(self, position: int) -> None:
+        """Enqueue the turns before this position whose notifications are late or lost: they are answered first."""
+        if self.feed.seen.up_to < position - 1:
+            for turn in await db(snapshots.turns_after, self.key, self.feed.seen.up_to):
+                if self.session_id is None:  # there was no session when this client connected
+                    self.session_id = turn.session_id
+                if turn.position < position and turn.session_id == self.session_id:
+                    await self.show(turn)
+            self.feed.seen.add_up_to(position - 1)
+
+    async def show(self, turn: TurnRef) -> None:
+        """Send the question and enqueue the answer, also when the turn ended before its notification came."""
+        if turn.position in self.feed.seen:
+            return  # or it had ended before this client connected, and the first transcript has it
+        if turn.trigger is not TurnTrigger.REGENERATE:
+            await self.send_transcript()
+        self.feed.enqueue(turn)
+
+
+def _has_conversation(agent: str) -> bool:
+    """Whether instances of a class hold messages; those of a class that is gone may."""
+    return not is_served(agent) or issubclass(get_agent_class(agent), Think)
