@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from thinkproject.kernel.aio import tool_code
+from thinkproject.kernel.aio import call_tool_code
 from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.execution import to_json
 from tools_app.core.tool import Tool, ToolContext
@@ -61,8 +61,5 @@ async def _run(tool: Tool, call: ToolCall, context: ToolContext) -> AsyncIterato
     if inspect.isasyncgenfunction(function):
         async for item in function(**arguments):
             yield item
-    elif inspect.iscoroutinefunction(function):
-        yield await function(**arguments)
     else:
-        value = await tool_code(function, **arguments)
-        yield await value if inspect.isawaitable(value) else value
+        yield await call_tool_code(function, **arguments)

@@ -9,6 +9,7 @@ from chat.client.errors import TurnFailed
 from chat.client.inbox import Gate, Inbox
 from chat.core.wire.accumulator import Accumulator, tool_name
 from chat.core.wire.chunks import Chunk, merge
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 
 FAILED: Final = "error"
@@ -74,12 +75,12 @@ class Turn:
     @property
     def open_calls(self) -> list[Call]:
         """Calls of the answer that wait for a client to run them."""
-        return self._calls("input-available")
+        return self._calls(ToolState.INPUT_AVAILABLE)
 
     @property
     def approvals(self) -> list[Call]:
         """Calls of the answer that wait for a person's decision: `chat.approve(call_id)` or `chat.deny(call_id)`."""
-        return self._calls("approval-requested")
+        return self._calls(ToolState.APPROVAL_REQUESTED)
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
         if self._inbox.was_let_go:

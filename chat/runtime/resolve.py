@@ -4,7 +4,6 @@ Denies by default: a class says with `sub_agents` which classes may be opened be
 them, and whatever is unknown or refused is the same `AgentNotFound`. Asked when somebody connects, not for each frame.
 """
 
-import inspect
 import logging
 
 from chat.agent.base import Agent, InstanceKey
@@ -13,7 +12,7 @@ from chat.errors import AgentNotFound, AgentUnavailable
 from chat.instances.addresses import Address, is_name
 from chat.runtime.agent_factory import make_agent
 from chat.user_code.calls import AgentCodeFailed, call_hook, user_code_boundary
-from thinkproject.kernel.aio import user_code
+from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.errors import ThinkError
 
 logger = logging.getLogger(__name__)
@@ -43,12 +42,8 @@ async def _named(agent: str, name: str, user_id: int) -> str:
         return name
     resolving = get_agent_class(agent).resolve_name
     with user_code_boundary("resolve_name"):
-        if inspect.iscoroutinefunction(resolving):
-            found = await resolving(name, user_id)
-        elif getattr(resolving, "__func__", None) is _DEFAULT:
-            found = name
-        else:
-            found = await user_code(resolving, name, user_id)
+        is_default = getattr(resolving, "__func__", None) is _DEFAULT
+        found = name if is_default else await call_user_code(resolving, name, user_id)
         if not isinstance(found, str) or not is_name(found):
             raise TypeError(f"resolve_name of {agent!r} must return a name, not {found!r}")
     return found

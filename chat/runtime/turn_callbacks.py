@@ -1,7 +1,6 @@
 """Following a turn from server code: its chunks to a callback, a signal that stops it, its end. For who waits."""
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ from chat.streams.reader import follow
 from chat.streams.records import Reset
 from chat.turns.admission.admission import cancel_turn
 from fibers.context import current_fiber
-from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.aio import call_user_code, db
 
 Callback: TypeAlias = Callable[..., Any] | None
 
@@ -76,9 +75,7 @@ async def call_back(callback: Any, name: str, *args: Any) -> None:
     method: Callback = getattr(callback, name, None)
     if method is None:
         return
-    answer = method(*args) if inspect.iscoroutinefunction(method) else await user_code(method, *args)
-    if inspect.isawaitable(answer):
-        await answer
+    await call_user_code(method, *args)
 
 
 async def _stop_on(signal: asyncio.Event, turn_id: str) -> None:

@@ -1,7 +1,6 @@
 """Turns that code starts, on the database: the port behind the verbs of agents and handles."""
 
 import asyncio
-import inspect
 import logging
 from typing import Any
 
@@ -22,7 +21,7 @@ from chat.turns.state.compaction_queue import request_compaction
 from chat.turns.state.status import TurnStatus
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
-from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -83,7 +82,7 @@ class DatabaseTurns:
             await db(input_reservation.announce, turn.pk)
             now = await db(_messages, turn.session_id)
             async with asyncio.timeout(input_reservation.FUNCTION_SECONDS):
-                said = await _called(function, now)
+                said = await call_user_code(function, now)
             await db(give_input, self.key, turn, to_messages(said))
             is_given = True
         finally:
@@ -131,13 +130,6 @@ class DatabaseTurns:
 
 def _compact(key: InstanceKey, instructions: str) -> str:
     return request_compaction(ensure_instance(key), instructions=instructions)
-
-
-async def _called(function: MessageFunction, messages: list[JSONObject]) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await function(messages)
-    said = await user_code(function, messages)
-    return await said if inspect.isawaitable(said) else said
 
 
 def _messages(session_id: str) -> list[JSONObject]:

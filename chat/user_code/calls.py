@@ -1,6 +1,5 @@
 """Call a developer's method, sync or async, and know whether it is theirs."""
 
-import inspect
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from chat.agent.think import Think
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire.chunks import Chunk, validate
 from chat.errors import ChatError, TurnConfigInvalid
-from thinkproject.kernel.aio import user_code
+from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.errors import ThinkError
 
 logger = logging.getLogger(__name__)
@@ -50,10 +49,7 @@ async def call_hook(agent: Agent, name: str, *args: Any) -> Any:
     with user_code_boundary(name):
         if not is_overridden(agent, name):
             return method(*args)
-        if inspect.iscoroutinefunction(method):
-            return await method(*args)
-        value = await user_code(method, *args)
-        return await value if inspect.isawaitable(value) else value
+        return await call_user_code(method, *args)
 
 
 async def call_hook_typed(agent: Agent, name: str, kind: type[Answer], *args: Any) -> Answer | None:

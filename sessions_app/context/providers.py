@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sessions_app.core.context.context_blocks import Declaration
-from thinkproject.kernel.aio import user_code
+from thinkproject.kernel.aio import call_user_code
 
 
 class Providers:
@@ -24,14 +24,10 @@ class Providers:
 
 
 async def _call(function: Callable[..., Any], *args: Any) -> Any:
-    taken = args[: _room(function)]
-    if inspect.iscoroutinefunction(function):
-        return await function(*taken)
-    value = await user_code(function, *taken)
-    return await value if inspect.isawaitable(value) else value
+    return await call_user_code(function, *args[: _arity(function)])
 
 
-def _room(function: Callable[..., Any]) -> int | None:
+def _arity(function: Callable[..., Any]) -> int | None:
     """How many positional arguments a function takes; nothing for as many as there are."""
     try:
         parameters = inspect.signature(function).parameters.values()

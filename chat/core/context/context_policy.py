@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from chat.core.model.language_model import ModelMessage, ToolMessage, UserMessage
-from chat.core.wire.accumulator import SETTLED
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.compaction.pruning import Prune
 from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shortening import shorten
+from sessions_app.core.messages.tool_states import SETTLED
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 

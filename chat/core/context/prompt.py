@@ -22,6 +22,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.core.wire.accumulator import to_input_object, tool_name
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
@@ -229,14 +230,14 @@ def _result(part: JSONObject) -> tuple[JSONValue, bool]:
     approval = part.get("approval")
     is_denied = isinstance(approval, dict) and approval.get("approved") is False
     match part["state"]:
-        case "output-available":
+        case ToolState.OUTPUT_AVAILABLE:
             output = part.get("output")
             return (clean_text(output) if isinstance(output, str) else output), False
-        case "output-error":
+        case ToolState.OUTPUT_ERROR:
             return clean_text(str(part.get("errorText") or INTERRUPTED_TEXT)), True
-        case "output-denied":
+        case ToolState.OUTPUT_DENIED:
             return _denial(approval), True
-        case "approval-responded":
+        case ToolState.APPROVAL_RESPONDED:
             return (_denial(approval) if is_denied else NOT_RUN_TEXT), True
         case _:
             return INTERRUPTED_TEXT, True

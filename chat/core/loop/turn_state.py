@@ -22,13 +22,14 @@ from chat.core.model.language_model import (
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.calls import ToolCall
 from tools_app.core.execution import CheckedCall
 
 BROKEN_CALL = "The tool call was interrupted before its arguments were complete."
-_PENDING_STATES = {"input-available"}
-_OPEN_STATES = {*_PENDING_STATES, "approval-requested"}
+_PENDING_STATES = {ToolState.INPUT_AVAILABLE}
+_OPEN_STATES = {*_PENDING_STATES, ToolState.APPROVAL_REQUESTED}
 
 
 class TurnState:
@@ -125,7 +126,7 @@ class TurnState:
         sealing.extend(
             chunks.tool_input_error(part["toolCallId"], _tool_name(part), part.get("input") or {}, BROKEN_CALL)
             for part in self._step_parts()
-            if part.get("state") == "input-streaming"
+            if part.get("state") == ToolState.INPUT_STREAMING
         )
         if self.open_text_id is not None and self.last_step_called_tools:
             sealing.append(chunks.text_end(self.open_text_id))
@@ -162,10 +163,10 @@ class TurnState:
                 "toolCallId": part["toolCallId"],
                 "toolName": _tool_name(part),
                 "output": part.get("output", part.get("errorText")),
-                "isError": part["state"] == "output-error",
+                "isError": part["state"] == ToolState.OUTPUT_ERROR,
             }
             for part in self._step_parts(index)
-            if part.get("state") in {"output-available", "output-error"}
+            if part.get("state") in {ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR}
         )
 
 

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from chat.core.wire.chunks import DATA_PREFIX, Chunk, is_shown
+from sessions_app.core.messages.tool_states import SETTLED, ToolState, states_before
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
-
-SETTLED: Final = ("output-available", "output-error", "output-denied")
-"""States of a tool part that hold a result."""
 
 _STEP_START: Final = "step-start"
 _TEXTS: Final = ("text", "reasoning")
@@ -121,11 +119,11 @@ class Accumulator:
 
     def accepts(self, chunk: Chunk) -> bool:
         """Whether the chunk does something; others (a provider repeating a settled call) are not to be forwarded."""
-        blocked = _BLOCKED.get(chunk["type"])
-        if blocked is None:
+        accepted = _ACCEPTED_IN.get(chunk["type"])
+        if accepted is None:
             return True
         part = self._draft.call(chunk)
-        return part is None or not blocked(str(part.get("state", "")))
+        return part is None or part.get("state") in accepted
 
     def apply(self, chunk: Chunk) -> None:
         """Fold one chunk; its cost does not depend on what was folded before. Never raises on a valid chunk."""
@@ -196,7 +194,7 @@ class _Draft:
             name = chunk["toolName"]
             kind = "dynamic-tool" if chunk.get("dynamic") else f"tool-{name}"
             part = self.append({"type": kind, "toolCallId": chunk["toolCallId"], "toolName": name})
-            part["state"] = "input-streaming"
+            part["state"] = ToolState.INPUT_STREAMING.value
         _merge_metadata(part, "callProviderMetadata", chunk)
         _take(part, chunk, "title", "toolMetadata", "inputEncoding")
         if chunk.get("providerExecuted"):
@@ -301,14 +299,14 @@ def _input_delta(draft: _Draft, chunk: Chunk) -> None:
 def _input_available(draft: _Draft, chunk: Chunk) -> None:
     part = draft.open_call(chunk)
     part["input"] = to_input_object(chunk["input"])
-    if part.get("state") == "input-streaming":
-        part["state"] = "input-available"
+    if part.get("state") == ToolState.INPUT_STREAMING:
+        part["state"] = ToolState.INPUT_AVAILABLE.value
     draft.settle_input(part)
 
 
 def _input_error(draft: _Draft, chunk: Chunk) -> None:
     part = draft.open_call(chunk)
-    part["state"] = "output-error"
+    part["state"] = ToolState.OUTPUT_ERROR.value
     if chunk["input"] is not None:
         part["input"] = chunk["input"]
     part["errorText"] = chunk["errorText"]
@@ -319,7 +317,7 @@ def _approval_request(draft: _Draft, chunk: Chunk) -> None:
     part = draft.call(chunk)
     if part is not None:
         draft.settle_input(part)
-        part["state"] = "approval-requested"
+        part["state"] = ToolState.APPROVAL_REQUESTED.value
         part["approval"] = {"id": chunk["approvalId"]}
         part["approval"].update((to, chunk[key]) for key, to in _APPROVAL_FIELDS.items() if key in chunk)
 
@@ -328,8 +326,8 @@ def _approval_response(draft: _Draft, chunk: Chunk) -> None:
     for index in draft.calls.values():
         part = draft.parts[index]
         approval = part.get("approval")
-        if part.get("state") == "approval-requested" and approval and approval.get("id") == chunk["approvalId"]:
-            part["state"] = "approval-responded"
+        if part.get("state") == ToolState.APPROVAL_REQUESTED and approval and approval.get("id") == chunk["approvalId"]:
+            part["state"] = ToolState.APPROVAL_RESPONDED.value
             part["approval"] = {**approval, "approved": chunk["approved"]}
             _take(part["approval"], chunk, "reason")
 
@@ -342,12 +340,12 @@ def _output(draft: _Draft, chunk: Chunk) -> None:
     for key in ("output", "errorText", "preliminary"):
         part.pop(key, None)
     if chunk["type"] == "tool-output-available":
-        part["state"] = "output-available"
+        part["state"] = ToolState.OUTPUT_AVAILABLE.value
         part["output"] = chunk["output"]
         if chunk.get("preliminary"):
             part["preliminary"] = True
     else:
-        part["state"] = "output-error"
+        part["state"] = ToolState.OUTPUT_ERROR.value
         part["errorText"] = chunk["errorText"]
     _merge_metadata(part, "resultProviderMetadata", chunk)
     _take(part, chunk, "toolMetadata")
@@ -359,7 +357,7 @@ def _denied(draft: _Draft, chunk: Chunk) -> None:
     part = draft.call(chunk)
     if part is not None:
         draft.settle_input(part)
-        part["state"] = "output-denied"
+        part["state"] = ToolState.OUTPUT_DENIED.value
         part["approval"] = {"id": part["toolCallId"], **(part.get("approval") or {}), "approved": False}
 
 
@@ -379,15 +377,15 @@ def _take(target: JSONObject, chunk: Chunk, *keys: str) -> None:
             target[key] = chunk[key]
 
 
-_BLOCKED: Final[Mapping[str, Callable[[str], bool]]] = {
-    "tool-input-start": lambda _state: True,
-    "tool-input-delta": lambda state: state != "input-streaming",
-    "tool-input-available": lambda state: state not in ("input-streaming", "approval-requested"),
-    "tool-input-error": lambda state: state in SETTLED,
-    "tool-approval-request": lambda state: state in SETTLED or state == "approval-responded",
-    "tool-output-denied": lambda state: state in SETTLED or state == "approval-responded",
+_ACCEPTED_IN: Final[Mapping[str, frozenset[ToolState]]] = {
+    "tool-input-start": frozenset(),
+    "tool-input-delta": frozenset({ToolState.INPUT_STREAMING}),
+    "tool-input-available": frozenset({ToolState.INPUT_STREAMING, ToolState.APPROVAL_REQUESTED}),
+    "tool-input-error": states_before(ToolState.OUTPUT_ERROR),
+    "tool-approval-request": states_before(ToolState.APPROVAL_REQUESTED) | {ToolState.APPROVAL_REQUESTED},
+    "tool-output-denied": states_before(ToolState.OUTPUT_DENIED) - {ToolState.APPROVAL_RESPONDED},
 }
-"""States of a known call in which a chunk is dropped: the first write wins."""
+"""States of a known call in which a chunk counts. In others it is dropped: the first write wins."""
 
 _HANDLERS: Final[Mapping[str, Callable[[_Draft, Chunk], None]]] = {
     "start": _start,

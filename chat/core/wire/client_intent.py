@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from chat.core.wire.accumulator import tool_name
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 
 REGENERATE: Final = "regenerate-message"
@@ -150,7 +151,7 @@ def call_answers(messages: Sequence[JSONObject], known: Mapping[str, Known]) -> 
         for message_id, entry in known.items()
         if not entry.is_elsewhere
         for part in _tool_parts(entry.message)
-        if part.get("state") in ("input-available", "approval-requested")
+        if part.get("state") in (ToolState.INPUT_AVAILABLE, ToolState.APPROVAL_REQUESTED)
     }
     answers: dict[str, CallAnswer] = {}
     for message in messages:
@@ -173,11 +174,15 @@ def _answer(message_id: str, stored: JSONObject, sent: JSONObject) -> CallAnswer
         return None
     call_id: str = stored["toolCallId"]
     state = sent.get("state")
-    if stored["state"] == "approval-requested":
-        return _decision(message_id, call_id, sent) if state in ("approval-responded", "output-denied") else None
-    if state == "output-available":
+    if stored["state"] == ToolState.APPROVAL_REQUESTED:
+        return (
+            _decision(message_id, call_id, sent)
+            if state in (ToolState.APPROVAL_RESPONDED, ToolState.OUTPUT_DENIED)
+            else None
+        )
+    if state == ToolState.OUTPUT_AVAILABLE:
         return CallAnswer(message_id=message_id, call_id=call_id, output=sent.get("output"))
-    if state == "output-error":
+    if state == ToolState.OUTPUT_ERROR:
         return CallAnswer(message_id=message_id, call_id=call_id, error_text=str(sent.get("errorText") or ""))
     return None
 

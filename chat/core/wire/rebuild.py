@@ -10,6 +10,7 @@ from typing import Final
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import tool_name
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 _KEPT_AS_THEY_ARE: Final = frozenset({"file", "reasoning-file", "source-url", "source-document", "custom"})
@@ -26,12 +27,12 @@ def settlement(part: JSONObject) -> Chunk | None:
     """The chunk that settles this tool part where it is pending; nothing when the part is pending itself."""
     call_id, dynamic = part["toolCallId"], part["type"] == "dynamic-tool"
     match part.get("state"):
-        case "output-available":
+        case ToolState.OUTPUT_AVAILABLE:
             preliminary = bool(part.get("preliminary"))
             return chunks.tool_output_available(call_id, part.get("output"), preliminary=preliminary, dynamic=dynamic)
-        case "output-error":
+        case ToolState.OUTPUT_ERROR:
             return chunks.tool_output_error(call_id, str(part.get("errorText") or ""), dynamic=dynamic)
-        case "output-denied":
+        case ToolState.OUTPUT_DENIED:
             return chunks.tool_output_denied(call_id)
     return None
 
@@ -57,7 +58,7 @@ def _part(part: JSONObject, part_id: str) -> Iterator[Chunk]:
 def _call(part: JSONObject) -> Iterator[Chunk]:
     call_id, name, dynamic = part["toolCallId"], tool_name(part), part["type"] == "dynamic-tool"
     tool_input, approval = part.get("input"), part.get("approval")
-    if part.get("state") == "input-available" and not approval:
+    if part.get("state") == ToolState.INPUT_AVAILABLE and not approval:
         yield chunks.tool_input_available(call_id, name, tool_input, dynamic=dynamic, title=part.get("title"))
         return
     yield chunks.tool_input_start(call_id, name, dynamic=dynamic, title=part.get("title"))

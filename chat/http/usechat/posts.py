@@ -22,6 +22,7 @@ from chat.turns.admission.intake import ClientArray, Intake, Regenerate
 from chat.turns.admission.wire_replies import tools_of
 from chat.turns.state.active import turns_here
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.tool_states import SETTLED
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 
@@ -186,8 +187,7 @@ def _extended(session_id: str, post: ChatPost, intake: Intake) -> Extended | Non
 
 
 def _pending_calls(message: JSONObject) -> list[str]:
-    settled = {"output-available", "output-error", "output-denied"}
-    calls = [part for part in message["parts"] if tool_name(part) and part.get("state") not in settled]
+    calls = [part for part in message["parts"] if tool_name(part) and part.get("state") not in SETTLED]
     return [part["toolCallId"] for part in calls if isinstance(part.get("toolCallId"), str)]
 
 

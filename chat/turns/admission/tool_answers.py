@@ -24,6 +24,7 @@ from chat.turns.state.active import active_turns
 from fibers.core.states import FiberStatus
 from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
+from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
 from sessions_app.messages.services import update_message
@@ -217,7 +218,7 @@ def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:
             "type": f"tool-{row.tool_name}",
             "toolCallId": row.call_id,
             "input": row.input,
-            "state": "approval-requested" if row.status == CallStatus.ASKED else "input-available",
+            "state": ToolState.APPROVAL_REQUESTED if row.status == CallStatus.ASKED else ToolState.INPUT_AVAILABLE,
         }
         for row in rows
     ]

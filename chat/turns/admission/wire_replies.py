@@ -4,9 +4,10 @@ from typing import Final
 
 from chat.core.wire import frames
 from chat.turns.admission.tool_answers import Reply
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 
-_ERROR: Final = "output-error"
+_ERROR: Final = ToolState.OUTPUT_ERROR
 
 
 def reply_of(frame: frames.ToolResult | frames.ToolApproval) -> Reply:

@@ -5,7 +5,6 @@ Whatever goes wrong leaves the conversation as it was. Clients are told with the
 """
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext, suppress
@@ -47,7 +46,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import CompactionFailed
 from sessions_app.messages.usage import SessionUsage, add_usage
 from sessions_app.models import CompactionTrigger
-from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.aio import call_user_code, db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -151,10 +150,7 @@ def _failing() -> Iterator[None]:
 
 async def _developers(name: str, function: Callable[..., Any], *args: Any) -> Any:
     with user_code_boundary(name):
-        if inspect.iscoroutinefunction(function):
-            return await function(*args)
-        value = await user_code(function, *args)
-        return await value if inspect.isawaitable(value) else value
+        return await call_user_code(function, *args)
 
 
 def _checked(value: Any) -> CompactionResult | None:

@@ -7,6 +7,7 @@ from chat.core.loop.turn_state import TurnState
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.streams.reader import read
 from fibers.context import FiberContext
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 
@@ -46,7 +47,9 @@ def _settled_offset(context: FiberContext) -> int:
 
 def without_partial(message: JSONObject) -> JSONObject:
     """What is kept of an answer whose partial is unwanted: its settled tool calls, whose effects have happened."""
-    settled = [part for part in message["parts"] if part.get("state") in {"output-available", "output-error"}]
+    settled = [
+        part for part in message["parts"] if part.get("state") in {ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR}
+    ]
     return {**message, "parts": settled}
 
 

@@ -7,7 +7,6 @@ the approval.
 
 import asyncio
 import functools
-import inspect
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -21,7 +20,7 @@ from chat.user_code.calls import AgentCodeFailed, call_hook_typed, notify_hook, 
 from fibers.context import FiberContext
 from fibers.errors import FiberError
 from fibers.waits import Wait, WaitEnd
-from thinkproject.kernel.aio import db, user_code
+from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
@@ -178,10 +177,7 @@ async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
     try:
         with user_code_boundary("needs_approval"):
             async with asyncio.timeout(tool.timeout_seconds):
-                if inspect.iscoroutinefunction(rule):
-                    return bool(await rule(call.input, context))
-                answer = await user_code(rule, call.input, context)
-                return bool(await answer if inspect.isawaitable(answer) else answer)
+                return bool(await call_user_code(rule, call.input, context))
     except AgentCodeFailed:
         return True
 

@@ -6,6 +6,7 @@ A document that was unloaded, or that a later call loaded again, is replaced by 
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 
 LOAD_TOOL: Final = "load_context"
@@ -57,7 +58,11 @@ def _document(part: JSONObject) -> tuple[str, str, bool] | None:
     kind = part.get("type")
     tool = part.get("toolName") if kind == "dynamic-tool" else str(kind).removeprefix("tool-")
     given = part.get("input")
-    if tool not in {LOAD_TOOL, UNLOAD_TOOL} or part.get("state") != "output-available" or not isinstance(given, dict):
+    if (
+        tool not in {LOAD_TOOL, UNLOAD_TOOL}
+        or part.get("state") != ToolState.OUTPUT_AVAILABLE
+        or not isinstance(given, dict)
+    ):
         return None
     label, key = given.get("label"), given.get("key")
     if not isinstance(label, str) or not isinstance(key, str):

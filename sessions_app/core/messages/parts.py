@@ -1,4 +1,4 @@
-"""Parts of a message: their shapes, and the states of a tool part with the only table of its allowed moves.
+"""Parts of a message: their shapes, and what an answer to a call makes of a tool part.
 
 `apply_result` and `apply_approval` give a new message, or the *same object* when nothing applies: the first answer to
 a call wins, and a settled part never changes again. Nothing here changes its argument.
@@ -6,44 +6,15 @@ a call wins, and a settled part never changes again. Nothing here changes its ar
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from sessions_app.core.messages.tool_states import ACCEPTS_APPROVAL, ACCEPTS_RESULT, SETTLED, ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 DENIED_TEXT: Final = "Tool execution denied by user"
 TOOL_PREFIX: Final = "tool-"
 DATA_PREFIX: Final = "data-"
 
-
-class ToolState(StrEnum):
-    """Where a tool part stands. The values are those on the wire."""
-
-    INPUT_STREAMING = "input-streaming"
-    INPUT_AVAILABLE = "input-available"
-    APPROVAL_REQUESTED = "approval-requested"
-    APPROVAL_RESPONDED = "approval-responded"
-    OUTPUT_AVAILABLE = "output-available"
-    OUTPUT_ERROR = "output-error"
-    OUTPUT_DENIED = "output-denied"
-
-
-SETTLED: Final = frozenset({ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR, ToolState.OUTPUT_DENIED})
-
-MOVES: Final[dict[ToolState, frozenset[ToolState]]] = {
-    ToolState.INPUT_STREAMING: frozenset({ToolState.INPUT_AVAILABLE, ToolState.OUTPUT_ERROR}),
-    ToolState.INPUT_AVAILABLE: SETTLED | {ToolState.APPROVAL_REQUESTED, ToolState.APPROVAL_RESPONDED},
-    ToolState.APPROVAL_REQUESTED: SETTLED | {ToolState.APPROVAL_RESPONDED},
-    ToolState.APPROVAL_RESPONDED: SETTLED,
-    ToolState.OUTPUT_AVAILABLE: frozenset(),
-    ToolState.OUTPUT_ERROR: frozenset(),
-    ToolState.OUTPUT_DENIED: frozenset(),
-}
-
-ACCEPTS_RESULT: Final = frozenset(
-    {ToolState.INPUT_AVAILABLE, ToolState.APPROVAL_REQUESTED, ToolState.APPROVAL_RESPONDED}
-)
-ACCEPTS_APPROVAL: Final = frozenset({ToolState.INPUT_AVAILABLE, ToolState.APPROVAL_REQUESTED})
 
 _STATES: Final = frozenset(state.value for state in ToolState)
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from chat.http.health import WORKER_KEY, note_worker
 from thinkproject.kernel import threads
-from thinkproject.kernel.aio import tool_code
+from thinkproject.kernel.aio import call_tool_code
 
 
 def test_live_looks_at_nothing(settings: Any) -> None:
@@ -43,7 +43,7 @@ async def test_a_worker_without_free_threads_is_busy_and_ready(settings: Any, re
         started.set()
         return gate.wait(30)
 
-    hanging = asyncio.create_task(tool_code(hang))
+    hanging = asyncio.create_task(call_tool_code(hang))
     try:
         await asyncio.to_thread(started.wait, 10)
         assert threads.tools.is_saturated

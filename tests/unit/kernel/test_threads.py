@@ -9,7 +9,7 @@ import pytest
 
 from tests.inprocess.quiet_loop import QuietLoop
 from thinkproject.kernel import threads
-from thinkproject.kernel.aio import tool_code, user_code
+from thinkproject.kernel.aio import call_tool_code, user_code
 from thinkproject.kernel.errors import Saturated
 from thinkproject.kernel.threads import ThreadPool, acting_for
 
@@ -38,7 +38,7 @@ async def hang(gate: threading.Event, count: int) -> list["asyncio.Task[bool]"]:
         started.release()
         return gate.wait(30)
 
-    tasks = [asyncio.create_task(tool_code(tool)) for _ in range(count)]
+    tasks = [asyncio.create_task(call_tool_code(tool)) for _ in range(count)]
     for _ in tasks:
         await asyncio.to_thread(started.acquire, timeout=10)
     return tasks
@@ -55,7 +55,7 @@ async def test_hanging_tools_leave_threads_to_hooks(gate: threading.Event) -> No
 async def test_a_call_without_a_thread_in_time_fails_and_says_so(gate: threading.Event) -> None:
     await hang(gate, 3)
     with pytest.raises(Saturated, match="No thread for tools") as caught:
-        await tool_code(lambda: None)
+        await call_tool_code(lambda: None)
     assert caught.value.retryable
     assert caught.value.data == {"kind": "tool", "threads": 3}
 
@@ -67,13 +67,13 @@ async def test_a_call_that_was_given_up_keeps_its_thread_until_it_ends(gate: thr
             await task
     assert threads.tools.is_saturated
     gate.set()
-    assert await tool_code(lambda: "free again") == "free again"
+    assert await call_tool_code(lambda: "free again") == "free again"
 
 
 async def test_a_waiting_call_runs_as_soon_as_a_thread_is_free(gate: threading.Event, settings: Any) -> None:
     settings.THINK_THREAD_WAIT_SECONDS = 30
     await hang(gate, 3)
-    waiting = asyncio.create_task(tool_code(lambda: "ran"))
+    waiting = asyncio.create_task(call_tool_code(lambda: "ran"))
     await asyncio.sleep(0)
     gate.set()
     assert await waiting == "ran"
@@ -83,12 +83,12 @@ async def test_one_user_leaves_threads_to_others(gate: threading.Event) -> None:
     with acting_for("alice"):
         await hang(gate, 2)
         with pytest.raises(Saturated):
-            await tool_code(lambda: None)
+            await call_tool_code(lambda: None)
     with acting_for("bob"):
-        assert await tool_code(lambda: "bob's") == "bob's"
+        assert await call_tool_code(lambda: "bob's") == "bob's"
     gate.set()
     with acting_for("alice"):
-        assert await tool_code(lambda: "alice's") == "alice's"
+        assert await call_tool_code(lambda: "alice's") == "alice's"
 
 
 async def test_what_a_function_raises_frees_its_thread() -> None:
