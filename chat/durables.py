@@ -33,19 +33,13 @@ from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import write_costs
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
+from chat.turns.execution.after_turn import start_response_hook
+from chat.turns.execution.begin import BEGIN, mark_never_started
 from chat.turns.execution.context_window import auto_compaction_is_on
-from chat.turns.execution.persistence import (
-    BEGIN,
-    FINAL,
-    TurnFacts,
-    facts_of,
-    has_content,
-    mark_never_started,
-    start_response_hook,
-    store_answer,
-)
+from chat.turns.execution.finish import FINAL, store_answer
 from chat.turns.execution.runner import TurnRun
 from chat.turns.execution.tools import INTERRUPTED, close_cut
+from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.calls import call_hook, is_overridden, notify_hook, user_facing_error
 from fibers.context import FiberContext

@@ -19,7 +19,7 @@ from chat.agent.registry import is_served
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.files import attachments
 from chat.instances.notifications import group_of, notify_on_commit
-from chat.instances.rows import ensure_instance, key_of, path_of
+from chat.instances.rows import descendants, ensure_instance, key_of, path_of
 from chat.models import AgentInstance, Turn
 from chat.runtime.sessions import keeps_sessions
 from chat.turns.admission.admission import cancel_all, stopping
@@ -142,7 +142,7 @@ def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | No
 
 
 def _remove(instance: AgentInstance) -> None:
-    family = _family(instance.pk)
+    family = [instance.pk, *descendants(instance.pk)]
     for begin in range(0, len(family), BATCH):
         _empty(family[begin : begin + BATCH], root_id=instance.pk)
     AgentInstance.objects.filter(pk=instance.pk).delete()
@@ -268,18 +268,6 @@ def _origin(row: AgentInstance) -> Origin | None:
         message_id=str(getattr(row, "origin_message_id", "")),
         title=str(getattr(row, "origin_title", "")),
     )
-
-
-def _family(instance_id: str) -> list[str]:
-    family, edge = [instance_id], [instance_id]
-    while edge:
-        below = [
-            AgentInstance.objects.filter(parent_id__in=edge[begin : begin + BATCH]).values_list("id", flat=True)
-            for begin in range(0, len(edge), BATCH)
-        ]
-        edge = [child_id for children in below for child_id in children]
-        family += edge
-    return family
 
 
 def _clean_title(title: str) -> str:

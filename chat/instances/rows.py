@@ -10,9 +10,13 @@ from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.errors import InstanceNotFound
+from chat.instances.addresses import MAX_HOPS
 from chat.instances.quota import check_instance_quota
 from chat.models import AgentInstance
 from sessions_app.messages.services import create_session
+
+BATCH = 200
+"""How many rows one query is given the keys of."""
 
 
 def key_of(instance: AgentInstance) -> InstanceKey:
@@ -128,3 +132,17 @@ def lock_instance(instance: AgentInstance) -> AgentInstance:
         raise InstanceNotFound()
     instance.refresh_from_db()
     return instance
+
+
+def descendants(instance_id: str) -> list[str]:
+    """The sub-agents of an instance and theirs, level by level: a query for each level and batch."""
+    found: list[str] = []
+    edge = [instance_id]
+    for _ in range(MAX_HOPS):
+        below = AgentInstance.objects.order_by().values_list("pk", flat=True)
+        parts = [edge[begin : begin + BATCH] for begin in range(0, len(edge), BATCH)]
+        edge = [child for part in parts for child in below.filter(parent_id__in=part)]
+        if not edge:
+            break
+        found += edge
+    return found

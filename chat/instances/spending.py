@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from chat.instances.addresses import MAX_HOPS
+from chat.instances.rows import descendants
 from chat.models import AgentInstance
 from sessions_app.messages.usage import UsageSum, usage_of
 from sessions_app.models import Session
@@ -28,7 +28,7 @@ class Spending:
 
 def spending(instance: AgentInstance) -> Spending:
     """What a conversation and its sub-agents used. Turns that run are not in it before they end."""
-    below = _below(instance.pk)
+    below = descendants(instance.pk)
     own = usage_of([instance.pk])
     children = usage_of(below) if below else UsageSum()
     total = UsageSum(
@@ -50,18 +50,6 @@ def session_spending(instance: AgentInstance, session_id: str) -> SessionSpendin
     session = Session.objects.only("cost", "max_cost").filter(pk=session_id).first()
     if session is None or session.max_cost is None:
         return SessionSpending(cost=Decimal(0) if session is None else session.cost, max_cost=None)
-    below = _below(instance.pk)
+    below = descendants(instance.pk)
     children = usage_of(below).cost if below else Decimal(0)
     return SessionSpending(cost=session.cost + children, max_cost=session.max_cost)
-
-
-def _below(instance_id: str) -> list[str]:
-    """The sub-agents of an instance and theirs: a query for each level."""
-    found: list[str] = []
-    edge = [instance_id]
-    for _ in range(MAX_HOPS):
-        edge = list(AgentInstance.objects.filter(parent_id__in=edge).values_list("pk", flat=True))
-        if not edge:
-            break
-        found += edge
-    return found

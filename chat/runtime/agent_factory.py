@@ -54,9 +54,7 @@ def context_of(key: InstanceKey) -> ContextVerbs:
     """Give the context verbs of an instance to server code."""
 
     async def opened() -> SessionContext:
-        host = ChatDatabaseHost(key)
-        agent = get_agent_class(key.agent)(host, key)
-        await notify_hook(agent, "on_start")
+        agent, host = await started_agent(key)
         return await host.open_context(agent)
 
     return ContextVerbs(opened)
@@ -66,6 +64,14 @@ def _current_session(key: InstanceKey) -> str:
     session_id = ensure_instance(key).session_id
     assert session_id is not None
     return session_id
+
+
+async def started_agent(key: InstanceKey) -> tuple[Agent, ChatDatabaseHost]:
+    """Make a fresh object of the instance's class and run its `on_start`. Errors: `AgentNotFound`."""
+    host = ChatDatabaseHost(key)
+    agent = get_agent_class(key.agent)(host, key)
+    await notify_hook(agent, "on_start")
+    return agent, host
 
 
 def make_agent(key: InstanceKey) -> Agent:

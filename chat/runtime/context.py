@@ -11,8 +11,8 @@ from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
-from chat.runtime.agent_factory import ChatDatabaseHost, make_agent
-from chat.user_code.calls import notify_hook, user_code_boundary
+from chat.runtime.agent_factory import started_agent
+from chat.user_code.calls import user_code_boundary
 from chat.user_code.session_setup import configured_session
 from sessions_app.context import store
 from sessions_app.context.history import By, Holder
@@ -42,18 +42,16 @@ async def open_session_context(key: InstanceKey, session_id: str) -> SessionCont
     """Open the context of one of an instance's sessions for people. Errors: `AgentCodeFailed`."""
     if not is_served(key.agent):
         return SessionContext(session_id, ContextSetup())
-    host = ChatDatabaseHost(key)
-    agent = get_agent_class(key.agent)(host, key)
-    await notify_hook(agent, "on_start")
+    agent, host = await started_agent(key)
     return await host.open_context(agent, session_id)
 
 
 async def block_policy(key: InstanceKey) -> BlockPolicy:
     """What may be written into the blocks that an instance's class declares. Errors: `AgentCodeFailed`."""
-    agent = make_agent(key) if is_served(key.agent) else None
-    if not isinstance(agent, Think):
+    if not is_served(key.agent) or not issubclass(get_agent_class(key.agent), Think):
         return BlockPolicy({})
-    await notify_hook(agent, "on_start")
+    agent, _host = await started_agent(key)
+    assert isinstance(agent, Think)
     setup = await configured_session(agent)
     return BlockPolicy(setup.blocks, setup.token_counter or counter_named(chat_settings.token_counter))
 

@@ -23,10 +23,10 @@ from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from chat.reads import snapshots
 from chat.runtime.agent_factory import ChatDatabaseHost, context_of
-from chat.runtime.turn_callbacks import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
-from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.runtime.turn_callbacks import report_end, run_turn
+from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
 from chat.turns.admission.intake import Program
-from chat.turns.execution.persistence import response_key
+from chat.turns.execution.after_turn import response_key
 from chat.turns.state.parking import answer_wait
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL
@@ -97,29 +97,24 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
         Errors: `NestedTurn` from inside a turn of the same instance; `TurnFailed` when the turn fails and the callback
         has no `on_error`.
         """
-        refuse_nesting(self.key)
-        request_id = new_id("req")
+        is_stopped = signal is not None and signal.is_set()
         request = TurnRequest(
-            intake=Program(messages=[to_message(message)]),
-            request_id=request_id,
-            is_stopped=signal is not None and signal.is_set(),
+            intake=Program(messages=[to_message(message)]), request_id=new_id("req"), is_stopped=is_stopped
         )
-        turn_id = (await db(admit, self.key, request)).turn.pk
-        await call_back(callback, "on_start", request_id)
-        async with stopping_on(signal, turn_id):
-            await deliver(turn_id, callback)
-        ended = await how_it_ended(self.key, turn_id)
+        ended = await run_turn(self.key, request, callback=callback, signal=signal)
         if waits_for_hook:
-            await _wait_for_hook(turn_id)
-        result = ChatResult(
-            request_id=request_id,
-            turn_id=turn_id,
+            await _wait_for_hook(ended.turn_id)
+        answer = await db(snapshots.answer_of, ended.turn_id)
+        if ended.status is TurnStatus.ERROR and not hasattr(callback, "on_error"):
+            raise TurnFailed(ended.error_text)
+        await report_end(callback, ended)
+        return ChatResult(
+            request_id=ended.request_id,
+            turn_id=ended.turn_id,
             status=ended.status,
-            message=await self._answer(turn_id),
+            message=answer,
             error=ended.error_text or None,
         )
-        await self._settle(callback, result)
-        return result
 
     async def cancel_chat(self, request_id: str) -> bool:
         """Stop a turn by its request id; `False` when there is none that runs."""
@@ -149,17 +144,6 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
     async def messages(self) -> list[JSONObject]:
         """Read the shown path, queued messages last."""
         return await db(snapshots.current_transcript, self.key)
-
-    async def _answer(self, turn_id: str) -> JSONObject | None:
-        return await db(snapshots.answer_of, turn_id)
-
-    async def _settle(self, callback: Any, result: ChatResult) -> None:
-        if result.status is TurnStatus.COMPLETED:
-            await call_back(callback, "on_done")
-        elif result.status is TurnStatus.ERROR:
-            if not hasattr(callback, "on_error"):
-                raise TurnFailed(result.error or "")
-            await call_back(callback, "on_error", result.error)
 
 
 async def _wait_for_hook(turn_id: str) -> None:

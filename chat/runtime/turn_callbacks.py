@@ -1,7 +1,7 @@
-"""Following a turn from server code: its chunks to a callback, a signal that stops it, its end. For who waits."""
+"""Start a turn from server code and wait for its end: its chunks to a callback, a signal that stops it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypeAlias
 
@@ -9,11 +9,13 @@ from chat.agent.base import InstanceKey
 from chat.core.durable_names import TURN_FIBER
 from chat.errors import NestedTurn, TurnNotFound
 from chat.instances.notifications import group_of
+from chat.models import Turn
 from chat.reads import snapshots
 from chat.reads.snapshots import TurnRef
 from chat.streams.reader import follow
 from chat.streams.records import Reset
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
+from chat.turns.state.status import TurnStatus
 from fibers.context import current_fiber
 from thinkproject.kernel.aio import call_user_code, db
 
@@ -32,7 +34,41 @@ def refuse_nesting(key: InstanceKey) -> None:
         raise NestedTurn
 
 
-async def deliver(turn_id: str, callback: Any) -> None:
+async def run_turn(
+    key: InstanceKey,
+    request: TurnRequest,
+    *,
+    callback: Any,
+    signal: asyncio.Event | None,
+    supply_input: Callable[[Turn], Awaitable[None]] | None = None,
+) -> TurnRef:
+    """Admit a turn and wait for its end; the chunks go to the callback as they come. Setting `signal` stops the turn.
+
+    `supply_input` is awaited for a turn whose input is not known yet. Errors: those of admission and of `supply_input`;
+    `NestedTurn` from inside a turn of the same conversation; `TurnNotFound` when the conversation is deleted meanwhile.
+    """
+    refuse_nesting(key)
+    turn = (await db(admit, key, request)).turn
+    await call_back(callback, "on_start", turn.request_id)
+    async with _stopping_on(signal, turn.pk):
+        if supply_input is not None:
+            await supply_input(turn)
+        await _deliver(turn.pk, callback)
+    ended = await db(snapshots.find_turn, key, turn_id=turn.pk)
+    if ended is None:
+        raise TurnNotFound("The conversation was deleted while the turn ran.")
+    return ended
+
+
+async def report_end(callback: Any, ended: TurnRef) -> None:
+    """Give the end of a turn to a callback: `on_done`, or `on_error` with the text; nothing after a stop."""
+    if ended.status is TurnStatus.COMPLETED:
+        await call_back(callback, "on_done")
+    elif ended.status is TurnStatus.ERROR:
+        await call_back(callback, "on_error", ended.error_text)
+
+
+async def _deliver(turn_id: str, callback: Any) -> None:
     """Give the chunks of a turn to a callback as they come; returns when the turn is over."""
 
     async def is_over() -> bool:
@@ -47,16 +83,8 @@ async def deliver(turn_id: str, callback: Any) -> None:
                 await call_back(callback, "on_reset")
 
 
-async def how_it_ended(key: InstanceKey, turn_id: str) -> TurnRef:
-    """Read the end of a turn. Errors: `TurnNotFound` when the conversation is gone."""
-    ended = await db(snapshots.find_turn, key, turn_id=turn_id)
-    if ended is None:
-        raise TurnNotFound("The conversation was deleted while the turn ran.")
-    return ended
-
-
 @asynccontextmanager
-async def stopping_on(signal: asyncio.Event | None, turn_id: str) -> AsyncIterator[None]:
+async def _stopping_on(signal: asyncio.Event | None, turn_id: str) -> AsyncIterator[None]:
     """Stop the turn when the signal is set, until the end of the block."""
     if signal is None:
         yield

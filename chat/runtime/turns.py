@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 from chat.agent.base import InstanceKey
@@ -10,9 +11,10 @@ from chat.agent.verbs import to_messages
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until
+from chat.models import Turn
 from chat.runtime.add_messages import add_messages
-from chat.runtime.turn_callbacks import call_back, deliver, how_it_ended, refuse_nesting, stopping_on
-from chat.turns.admission.admission import Admission, TurnRequest, admit, cancel_turn, give_input
+from chat.runtime.turn_callbacks import refuse_nesting, report_end, run_turn
+from chat.turns.admission.admission import TurnRequest, cancel_turn, give_input
 from chat.turns.admission.intake import Continue, Program
 from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.turns.state import input_reservation
@@ -43,20 +45,16 @@ class DatabaseTurns:
         signal: asyncio.Event | None = None,
     ) -> SavedTurn:
         """Run a turn and wait for its end. Errors: `NestedTurn`."""
-        refuse_nesting(self.key)
         is_stopped = signal is not None and signal.is_set()
         if is_stopped and callable(words):
             return SavedTurn(request_id="", status=TurnStatus.ABORTED)
         request = await self._request(words, body, is_stopped=is_stopped)
         if request is None:
             return SKIPPED
-        admission = await db(admit, self.key, request)
-        await call_back(callback, "on_start", request.request_id)
-        async with stopping_on(signal, admission.turn.pk):
-            if callable(words):
-                await self._say(admission, words)
-            await deliver(admission.turn.pk, callback)
-        return await self._end(admission, callback)
+        supply = partial(self._supply, words) if callable(words) else None
+        ended = await run_turn(self.key, request, callback=callback, signal=signal, supply_input=supply)
+        await report_end(callback, ended)
+        return SavedTurn(request_id=ended.request_id, status=ended.status, error=ended.error_text or None)
 
     async def _request(
         self, words: list[JSONObject] | MessageFunction | None, body: JSONObject | None, *, is_stopped: bool
@@ -72,9 +70,8 @@ class DatabaseTurns:
             return TurnRequest(intake=Program(messages=()), request_id=request_id, awaits_input=True)
         return TurnRequest(intake=Program(messages=words), request_id=request_id, is_stopped=is_stopped)
 
-    async def _say(self, admission: Admission, function: MessageFunction) -> None:
-        """Wait for the turn's place, call the function, give what it says. A turn without words is stopped."""
-        turn = admission.turn
+    async def _supply(self, function: MessageFunction, turn: Turn) -> None:
+        """Wait for the turn's place, call the function, add the messages that it gives. Without any it is stopped."""
         if not await input_reservation.wait_for_place(turn.pk):
             return
         is_given = False
@@ -88,14 +85,6 @@ class DatabaseTurns:
         finally:
             if not is_given:
                 await db(cancel_turn, turn.pk)
-
-    async def _end(self, admission: Admission, callback: Any) -> SavedTurn:
-        ended = await how_it_ended(self.key, admission.turn.pk)
-        if ended.status is TurnStatus.COMPLETED:
-            await call_back(callback, "on_done")
-        elif ended.status is TurnStatus.ERROR:
-            await call_back(callback, "on_error", ended.error_text)
-        return SavedTurn(request_id=ended.request_id, status=ended.status, error=ended.error_text or None)
 
     async def add(self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool) -> list[str]:
         """Store messages without a turn."""

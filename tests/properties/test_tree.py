@@ -9,18 +9,10 @@ from hypothesis import strategies as st
 
 from sessions_app.core.messages.limits import fit_row, sanitise
 from sessions_app.core.messages.messages import parse_message, to_content, to_ui
-from sessions_app.core.messages.parts import (
-    MOVES,
-    SETTLED,
-    Approval,
-    Result,
-    ToolState,
-    apply_approval,
-    apply_result,
-    pending_calls,
-)
+from sessions_app.core.messages.parts import Approval, Result, apply_approval, apply_result, pending_calls
 from sessions_app.core.messages.repair import repair_messages
 from sessions_app.core.messages.shortening import json_length, shorten, text_head, text_length
+from sessions_app.core.messages.tool_states import MOVES, SETTLED, ToolState
 from sessions_app.core.messages.tree import branches, newest_leaf, path_to
 from sessions_app.errors import MessageInvalid
 from sessions_app.messages import selectors, services

@@ -53,3 +53,19 @@ def fingerprint(value: JSONValue) -> str:
 def refuse_constant(name: str) -> JSONValue:
     """Refuse what Python would read as a number and JSON does not have. Errors: `ValueError`."""
     raise ValueError(f"JSON has no {name}")
+
+
+def is_nested_deeper(value: JSONValue, levels: int) -> bool:
+    """Whether arrays and objects lie in each other more than `levels` deep. Walks without recursion.
+
+    Deep nesting would exhaust the stack of code that walks the value recursively.
+    """
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        below: list[JSONValue] = []
+        for node in level:
+            below += node.values() if isinstance(node, dict) else node
+        level = [node for node in below if isinstance(node, dict | list)]
+        if not level:
+            return False
+    return bool(level)

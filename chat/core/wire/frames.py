@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from chat.errors import FrameInvalid
 from thinkproject.kernel.json_pieces import JSONTooComplex
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, is_nested_deeper, load
 
 MAX_DEPTH: Final = 100
 """Deepest nesting of JSON that a client may send."""
@@ -278,16 +278,9 @@ def _invalid(message: str, request_id: str | None) -> FrameInvalid:
 
 
 def _shallow(value: JSONObject, request_id: str | None) -> JSONObject:
-    """Refuse nesting that would exhaust the stack of whatever walks the value later. Walks without recursion."""
-    level: list[JSONValue] = [value]
-    for _ in range(MAX_DEPTH):
-        below: list[JSONValue] = []
-        for node in level:
-            below += node.values() if isinstance(node, dict) else node
-        level = [node for node in below if isinstance(node, dict | list)]
-        if not level:
-            return value
-    raise _invalid(f"The frame is nested deeper than {MAX_DEPTH} levels.", request_id)
+    if is_nested_deeper(value, MAX_DEPTH):
+        raise _invalid(f"The frame is nested deeper than {MAX_DEPTH} levels.", request_id)
+    return value
 
 
 # Encoders: server frames, and client frames for our own clients

@@ -34,7 +34,7 @@ from chat.http.api import (
 from chat.http.api.authentication import SessionAuth, TokenAuth, caller_by_token
 from chat.http.api.error_responses import add_error_responses
 from chat.http.api.problems import install_problems, problem_of
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+from thinkproject.kernel.jsonvalue import JSONObject, is_nested_deeper, load
 
 VERSION = "1.0.0"
 MAX_DEPTH = 100
@@ -48,21 +48,9 @@ class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> JSONObject:
         """Decode the body. Errors: `ValueError`, which the framework answers with 400."""
         value: JSONObject = load(request.body)
-        _refuse_depth(value)
+        if is_nested_deeper(value, MAX_DEPTH):
+            raise ValueError(f"JSON is nested deeper than {MAX_DEPTH} levels")
         return value
-
-
-def _refuse_depth(value: JSONValue) -> None:
-    """Refuse nesting that would exhaust the stack of whatever walks the value later. Walks without recursion."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        below: list[JSONValue] = []
-        for node in level:
-            below += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-        level = [node for node in below if isinstance(node, dict | list)]
-        if not level:
-            return
-    raise ValueError(f"JSON is nested deeper than {MAX_DEPTH} levels")
 
 
 def build_router() -> Router:

@@ -1,20 +1,15 @@
 """What the frames of a client say about calls, as the services take it."""
 
-from typing import Final
-
 from chat.core.wire import frames
 from chat.turns.admission.tool_answers import Reply
-from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
-
-_ERROR: Final = ToolState.OUTPUT_ERROR
 
 
 def reply_of(frame: frames.ToolResult | frames.ToolApproval) -> Reply:
     """The answer that a frame carries. A failure without words gets the usual ones."""
     if isinstance(frame, frames.ToolApproval):
         return Reply(call_id=frame.tool_call_id, is_approved=frame.approved, continues=frame.auto_continue)
-    has_failed = frame.state == _ERROR
+    has_failed = frame.state == "output-error"
     return Reply(
         call_id=frame.tool_call_id,
         output=None if has_failed else frame.output,

@@ -7,12 +7,12 @@ from typing import Any, Final
 from chat.agent.think import Think
 from chat.core.model.language_model import Finish, LanguageModel, ModelRequest, TextDelta, Usage
 from chat.llm.registry import guarded, resolve_model
-from chat.turns.background.costs import price_calls
+from chat.turns.background.costs import price_calls, usage_of_call
 from chat.user_code.calls import call_hook
-from sessions_app.messages.usage import SessionUsage, add_usage
+from sessions_app.messages.usage import add_usage
 
 SECONDS: Final = 120.0
-_MAX_CHARACTERS: Final = 20_000  # of an answer, its reasoning left out
+MAX_CHARACTERS: Final = 20_000  # of an answer, its reasoning left out
 
 
 async def small_model(agent: Think, choice: Any) -> LanguageModel:
@@ -21,31 +21,33 @@ async def small_model(agent: Think, choice: Any) -> LanguageModel:
     return guarded(resolve_model(chosen))
 
 
-async def ask(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish | None]:
-    """What a model says, and how it ended; no end where it said too much. Errors: `ModelError`, `TimeoutError`."""
-    said: list[str] = []
-    async with asyncio.timeout(SECONDS), aclosing(model.stream(request)) as events:
+async def ask(
+    model: LanguageModel,
+    request: ModelRequest,
+    *,
+    seconds: float | None = SECONDS,
+    max_characters: int | None = MAX_CHARACTERS,
+) -> tuple[str, Finish | None]:
+    """Ask a model once. Returns its text and how the answer ended; no end where the text is too long.
+
+    Tools that the model calls are not run. Errors: `ModelError`, `TimeoutError`.
+    """
+    texts: list[str] = []
+    length = 0
+    async with asyncio.timeout(seconds), aclosing(model.stream(request)) as events:
         async for event in events:
             if isinstance(event, Finish):
-                return "".join(said), event
+                return "".join(texts), event
             if isinstance(event, TextDelta):
-                said.append(event.text)
-                if sum(map(len, said)) > _MAX_CHARACTERS:
+                texts.append(event.text)
+                length += len(event.text)
+                if max_characters is not None and length > max_characters:
                     break
-    return "".join(said), None
+    return "".join(texts), None
 
 
 def count_call(session_id: str, model_name: str, finish: Finish | None) -> None:
     """Add to the session what a call used."""
     usage = Usage() if finish is None else finish.usage
     cost = price_calls()((model_name, finish.model_name if finish else ""), usage)
-    add_usage(
-        session_id,
-        SessionUsage(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            cached_tokens=usage.cached_tokens,
-            cost=cost,
-        ),
-    )
+    add_usage(session_id, usage_of_call(usage, cost))

@@ -7,7 +7,7 @@ Whatever goes wrong leaves the conversation as it was. Clients are told with the
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
@@ -25,14 +25,14 @@ from chat.core.model.language_model import (
     ModelRequest,
     ModelSettings,
     TextContent,
-    TextDelta,
     Usage,
     UserMessage,
 )
 from chat.errors import ContextOverflow
 from chat.instances.notifications import SessionFailed, SessionPhaseChanged, group_of, send_notification
 from chat.llm.registry import guarded, limits_of, resolve_model
-from chat.turns.background.costs import price_calls
+from chat.turns.background.ask_model import ask
+from chat.turns.background.costs import price_calls, usage_of_call
 from chat.turns.state.policies import check_call
 from chat.user_code.calls import call_hook, user_code_boundary
 from chat.user_code.compaction_policy import policy_of
@@ -44,7 +44,7 @@ from sessions_app.core.compaction.summary_form import SummaryForm, as_sections
 from sessions_app.core.compaction.tokens import TokenCounter, counter_named, estimate_messages
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import CompactionFailed
-from sessions_app.messages.usage import SessionUsage, add_usage
+from sessions_app.messages.usage import add_usage
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.aio import call_user_code, db, user_code
 from thinkproject.kernel.errors import ThinkError
@@ -53,7 +53,6 @@ from thinkproject.kernel.jsonvalue import JSONObject
 logger = logging.getLogger(__name__)
 
 SYSTEM: Final = "You write summaries of conversations. You answer with the summary alone."
-TOKEN_NAMES: Final = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 PIECE_SIZES: Final = (1, 4, 16)
 """A piece that is too long for the summariser is tried again as so many, for models whose context nobody knows."""
 
@@ -256,14 +255,11 @@ class CompactionJob:
             messages=(UserMessage(content=(TextContent(text=prompt),)),),
             settings=ModelSettings(max_output_tokens=self._longest() or None),
         )
-        texts: list[str] = []
-        async with aclosing(self.model.stream(request)) as events:
-            async for event in events:
-                if isinstance(event, TextDelta):
-                    texts += [event.text]
-                elif isinstance(event, Finish):
-                    self._count(event)
-        return "".join(texts)
+        # The whole compaction has a limit of time, and a summary as many tokens as it may have.
+        text, finish = await ask(self.model, request, seconds=None, max_characters=None)
+        if finish is not None:
+            self._count(finish)
+        return text
 
     def _longest(self) -> int:
         """Tokens that the summary may have, 0 for no bound: a model is asked for no more than it is known to give."""
@@ -284,8 +280,7 @@ class CompactionJob:
 
     def write_usage(self) -> None:
         """Count on the session what the summary took, in the transaction that stores it."""
-        tokens = {name: getattr(self.used, name) for name in TOKEN_NAMES}
-        add_usage(self.session_id, SessionUsage(**tokens, cost=self.cost))
+        add_usage(self.session_id, usage_of_call(self.used, self.cost))
 
     def write_usage_alone(self) -> None:
         """The same for one that came to nothing: it was paid for all the same."""

@@ -1,14 +1,16 @@
 """What a turn cost: on its row and on its session, in the transaction that ends the turn."""
 
+from decimal import Decimal
 from typing import Any
 
 from chat.core.loop.loop import CostOf, TurnTotals
+from chat.core.model.language_model import Usage
 from chat.core.model.prices import NOTHING, cost_of, find_price
 from chat.llm.prices import price_table
 from chat.models import Turn
 from sessions_app.messages.usage import SessionUsage, add_usage
 
-_TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
+TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 
 
 def price_calls() -> CostOf:
@@ -22,12 +24,17 @@ def price_calls() -> CostOf:
     return cost
 
 
+def usage_of_call(usage: Usage, cost: Decimal) -> SessionUsage:
+    """What calls of a model used, as it is added to a session."""
+    return SessionUsage(**{name: getattr(usage, name) for name in TOKENS}, cost=cost)
+
+
 def write_costs(turn_id: str, session_id: str, totals: TurnTotals) -> None:
     """Note what a turn used, and add what is new of it to its session.
 
     A turn that was given up and then run again is counted again from its journal: the session gets the difference.
     """
-    used = {name: getattr(totals.usage, name) for name in _TOKENS} | {"cost": totals.cost}
+    used = {name: getattr(totals.usage, name) for name in TOKENS} | {"cost": totals.cost}
     before = Turn.objects.filter(pk=turn_id).values(*used).first()
     if before is None:
         return

@@ -10,8 +10,8 @@ from functools import partial
 from chat.instances.rows import find_instance
 from chat.models import Turn
 from chat.turns.admission.tool_answers import show_answers, with_answers
-from chat.turns.execution.persistence import TurnFacts
 from chat.turns.execution.tools import TurnTools
+from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject

@@ -21,8 +21,8 @@ from chat.turns.background.costs import price_calls
 from chat.turns.execution.context_window import TurnRoom
 from chat.turns.execution.model_input import NOTHING_SAID, build_model_input, guarded_model, history_at, tool_specs
 from chat.turns.execution.overrides import read_overrides
-from chat.turns.execution.persistence import TurnFacts
 from chat.turns.execution.prompting import Prompt
+from chat.turns.execution.turn_facts import TurnFacts
 from chat.user_code.calls import call_hook, call_hook_typed, notify_hook
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.models import CompactionTrigger

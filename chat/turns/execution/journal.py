@@ -5,7 +5,7 @@ import asyncio
 from chat.core.durable_names import EXPIRY_FIBER
 from chat.core.loop.loop import CALL_PREFIX
 from chat.streams.writer import StreamWriter
-from chat.turns.execution.persistence import TurnFacts
+from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject

@@ -18,7 +18,7 @@ from chat.core.model.language_model import FileContent, LanguageModel, ModelMess
 from chat.errors import AttachmentNotFound
 from chat.files import attachments
 from chat.llm.registry import guarded, resolve_model
-from chat.turns.execution.persistence import read_history
+from chat.turns.execution.begin import read_history
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history

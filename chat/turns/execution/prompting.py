@@ -12,7 +12,7 @@ from chat.conf import chat_settings
 from chat.core.context.context_policy import ContextPolicy, truncate
 from chat.core.context.prompt import PDF, to_model_messages, with_last_calls
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
-from chat.turns.execution.persistence import has_content
+from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.session_tools import ReadMessages

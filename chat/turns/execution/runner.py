@@ -36,23 +36,15 @@ from chat.streams.writer import StreamWriter
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
-from chat.turns.background.titles import writes_titles
+from chat.turns.execution.after_turn import TurnEnd
 from chat.turns.execution.approved import run_approved
 from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, make_think
+from chat.turns.execution.begin import BEGIN, begin_turn, read_history
+from chat.turns.execution.finish import FINAL, finish_turn, note_retry
 from chat.turns.execution.journal import TurnJournal
-from chat.turns.execution.persistence import (
-    BEGIN,
-    FINAL,
-    TurnEnd,
-    TurnFacts,
-    begin_turn,
-    finish_turn,
-    has_content,
-    note_retry,
-    read_history,
-)
 from chat.turns.execution.recovery import ResumePoint, load_resume_point, partial_text, without_partial
 from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
+from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.state import policies
 from chat.turns.state.input_reservation import wait_for_input
 from chat.turns.state.policies import StepsSoFar
@@ -271,11 +263,9 @@ class TurnRun:
             outcome=outcome,
             message=message,
             totals=totals_of(dict(self._context.records())),
+            agent=self._agent,
             error_text=text,
             error_code=error.code if error else "",
-            has_response_hook=self._agent is not None and is_overridden(self._agent, "on_chat_response"),
-            wants_title=self._agent is not None and writes_titles(self._agent),
-            wants_summary=self._agent is not None and writes_summaries(self._agent),
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),

@@ -15,7 +15,7 @@ from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
 from chat.core.loop.loop import StepView
-from chat.turns.execution.persistence import TurnFacts
+from chat.turns.execution.turn_facts import TurnFacts
 from chat.user_code.calls import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
 from fibers.errors import FiberError

@@ -19,8 +19,9 @@ from sessions_app.core.compaction.tokens import (
     estimate_text,
 )
 from sessions_app.core.messages.messages import Role
-from sessions_app.core.messages.parts import ToolState, is_pending, is_settled, is_tool, tool_name
+from sessions_app.core.messages.parts import is_pending, is_settled, is_tool, tool_name
 from sessions_app.core.messages.plain_text import without_thoughts
+from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import CompactionFailed
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 

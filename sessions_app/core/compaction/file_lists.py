@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sessions_app.core.messages.parts import ToolState, is_tool, state_of, tool_name
+from sessions_app.core.messages.parts import is_tool, state_of, tool_name
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 READING_TOOLS: Final = frozenset({"read"})

@@ -12,7 +12,8 @@ from typing import Final
 from sessions_app.core.compaction.compaction import covered_range
 from sessions_app.core.compaction.tokens import TokenCounter, length_over_four
 from sessions_app.core.messages.messages import Role, StoredMessage
-from sessions_app.core.messages.parts import ToolState, is_tool, map_parts, state_of, tool_name
+from sessions_app.core.messages.parts import is_tool, map_parts, state_of, tool_name
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 CLEARED_TEXT: Final = "[Old tool result content cleared]"

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sessions_app.core.messages.parts import ToolState, is_tool, state_of
+from sessions_app.core.messages.parts import is_tool, state_of
 from sessions_app.core.messages.shortening import json_length, shorten, text_head, text_length
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, dump
 
 ROW_MAX_BYTES: Final = 1_800_000

@@ -6,15 +6,8 @@ A settled call is never touched. What is repaired is visible: the part says why 
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from sessions_app.core.messages.parts import (
-    ToolState,
-    input_object,
-    interrupt_part,
-    is_pending,
-    map_parts,
-    state_of,
-    tool_name,
-)
+from sessions_app.core.messages.parts import input_object, interrupt_part, is_pending, map_parts, state_of, tool_name
+from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 
 INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."

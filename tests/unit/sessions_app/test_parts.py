@@ -8,11 +8,8 @@ import pytest
 
 from sessions_app.core.messages.parts import (
     DENIED_TEXT,
-    MOVES,
-    SETTLED,
     Approval,
     Result,
-    ToolState,
     apply_approval,
     apply_result,
     decide_part,
@@ -23,6 +20,7 @@ from sessions_app.core.messages.parts import (
     settle_part,
     tool_name,
 )
+from sessions_app.core.messages.tool_states import MOVES, SETTLED, ToolState
 
 
 def call(state: str, call_id: str = "c1", **fields: Any) -> dict[str, Any]:

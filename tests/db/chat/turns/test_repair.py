@@ -26,7 +26,7 @@ async def test_a_call_without_a_result_is_settled_and_told(
     first = await room.say("say: First.")
     await db(update_message, first.session_id, first.assistant_id, with_orphan)
     listening = await listen(room.key)
-    caplog.set_level(logging.WARNING, logger="chat.turns.execution.persistence")
+    caplog.set_level(logging.WARNING, logger="chat.turns.execution.begin")
     await room.say("say: Second.")
     [_, answer, *_] = await room.transcript()
     assert answer["parts"][-1] == ORPHAN | {"state": "output-error", "input": {"a": 1}, "errorText": INTERRUPTED_TEXT}

@@ -100,7 +100,7 @@ async def test_at_the_first_step_it_tells_what_is_being_worked_on(
 
 
 @pytest.mark.parametrize(
-    "silenced", ["chat.turns.execution.runner.start_summary", "chat.turns.execution.persistence.start_summary"]
+    "silenced", ["chat.turns.execution.runner.start_summary", "chat.turns.execution.after_turn.start_summary"]
 )
 async def test_at_the_first_step_and_at_the_end(
     make_room: MakeRoom, teller: SmallModel, monkeypatch: pytest.MonkeyPatch, silenced: str

@@ -10,7 +10,7 @@ import pytest
 
 from tests.db.chat.turns.conftest import MakeRoom, status_of
 from thinkproject.kernel import threads
-from thinkproject.kernel.aio import tool_code, user_code
+from thinkproject.kernel.aio import call_tool_code, user_code
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,7 +42,7 @@ def _small(settings: Any) -> None:
 
 async def test_hanging_tools_do_not_hold_up_the_hooks_of_a_turn(make_room: MakeRoom) -> None:
     room = make_room()
-    async with hanging(tool_code, threads.tools):
+    async with hanging(call_tool_code, threads.tools):
         assert status_of(await room.say("hello")) == "completed"
 
 

@@ -1,0 +1,156 @@
+"""What follows from the end of a turn: an ordered list of actions, each in the transaction that stores the end.
+
+An action starts durable work or writes rows, and never waits: a crash leaves either the end with everything that
+follows from it, or neither. Packages above add theirs with `register` when their app is ready.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from chat.agent.base import InstanceKey
+from chat.agent.think import Think
+from chat.core.context.compaction_setup import ContextUsage
+from chat.core.durable_names import RESPONSE_FIBER
+from chat.core.loop.loop import TurnTotals
+from chat.instances.notifications import notify_context_usage
+from chat.turns.admission.continuation import continue_when_ready
+from chat.turns.background.summaries import start_summary, writes_summaries
+from chat.turns.background.titles import start_title, writes_titles
+from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.state.compaction_queue import start_compaction
+from chat.user_code.calls import is_overridden
+from fibers.services import start_fiber
+from sessions_app.models import CompactionTrigger
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnd:
+    """How a turn ended. `message`: the answer so far, with no parts when there is none."""
+
+    outcome: str  # completed, aborted, error
+    message: JSONObject
+    totals: TurnTotals
+    agent: Think | None  # none where the turn failed before it had one
+    error_text: str = ""
+    error_code: str = ""
+    max_messages: int | None = None  # of the active path; older ones are archived
+    original_ids: tuple[str, ...] = ()  # attachments that hold what the message lost
+    output: JSONValue = None  # the structured answer
+    pruned: Mapping[str, Sequence[str]] = field(default_factory=dict)  # calls by message whose outputs are dropped
+    context_usage: ContextUsage | None = None  # of the session, where it has a threshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedTurn:
+    """A turn whose end is being stored. `was_stored`: its answer is in the conversation."""
+
+    facts: TurnFacts
+    end: TurnEnd
+    was_stored: bool
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the turn ended well, with an answer."""
+        return self.was_stored and self.end.outcome == "completed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterTurn:
+    """One action. `wants` costs no query; `run` is called where it is true, inside the transaction."""
+
+    name: str
+    wants: Callable[[EndedTurn], bool]
+    run: Callable[[EndedTurn], None]
+
+
+def register(action: AfterTurn) -> None:
+    """Add an action behind those that there are. Errors: `ValueError` for a name that is taken."""
+    if any(known.name == action.name for known in _actions):
+        raise ValueError(f"There is an action {action.name!r} already.")
+    _actions.append(action)
+
+
+def unregister(name: str) -> None:
+    """Take an action away again, for tests."""
+    _actions[:] = [known for known in _actions if known.name != name]
+
+
+def run_after_turn(ended: EndedTurn) -> None:
+    """Run the actions that want this turn, in order. What one raises undoes the whole end."""
+    for action in _actions:
+        if action.wants(ended):
+            action.run(ended)
+
+
+def response_key(turn_id: str) -> str:
+    """Key of the fiber that runs a turn's response hook."""
+    return f"response:{turn_id}"
+
+
+def start_response_hook(
+    turn_id: str, key: InstanceKey, outcome: str, error_text: str, output: JSONValue = None
+) -> None:
+    """Start the fiber that runs `on_chat_response`, in the transaction that stores how the turn ended."""
+    start_fiber(
+        RESPONSE_FIBER,
+        {"turn_id": turn_id, "status": outcome, "error": error_text or None, "output": output},
+        key=response_key(turn_id),
+        lane=f"response:{key.instance_id}",  # hooks run in the order of their turns, never two at once
+        owner_id=key.owner_id,
+        max_retries=2,
+    )
+
+
+def _start_title(ended: EndedTurn) -> None:
+    start_title(ended.facts.key, ended.facts.session_id, ended.facts.generation)
+
+
+def _is_untitled(ended: EndedTurn) -> bool:
+    agent = ended.end.agent
+    return ended.is_completed and ended.facts.is_untitled and agent is not None and writes_titles(agent)
+
+
+def _wants_summary(ended: EndedTurn) -> bool:
+    return ended.was_stored and ended.end.agent is not None and writes_summaries(ended.end.agent)
+
+
+def _report_usage(ended: EndedTurn) -> None:
+    """Notify clients of the size of the context, and compact a session that is beyond its threshold."""
+    facts, usage = ended.facts, ended.end.context_usage
+    assert usage is not None
+    notify_context_usage(facts.key, facts.session_id, usage.tokens, usage.threshold)
+    if usage.is_over:
+        start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
+
+
+def _has_response_hook(ended: EndedTurn) -> bool:
+    return ended.end.agent is not None and is_overridden(ended.end.agent, "on_chat_response")
+
+
+def _start_response_hook(ended: EndedTurn) -> None:
+    end = ended.end
+    start_response_hook(ended.facts.turn_id, ended.facts.key, end.outcome, end.error_text, end.output)
+
+
+BUILT_IN: Final = (
+    AfterTurn(
+        name="continue",
+        wants=lambda ended: ended.is_completed,
+        run=lambda ended: continue_when_ready(ended.facts.turn_id),
+    ),
+    AfterTurn(name="title", wants=_is_untitled, run=_start_title),
+    AfterTurn(
+        name="summary",
+        wants=_wants_summary,
+        run=lambda ended: start_summary(ended.facts.key, ended.facts.session_id),
+    ),
+    AfterTurn(
+        name="context_usage",
+        wants=lambda ended: ended.was_stored and ended.end.context_usage is not None,
+        run=_report_usage,
+    ),
+    AfterTurn(name="response_hook", wants=_has_response_hook, run=_start_response_hook),
+)
+_actions: list[AfterTurn] = list(BUILT_IN)
