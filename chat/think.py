@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
 from chat.agent.connection import ClientConnection
-from chat.agent.ports import KeptSession, SavedTurn, Submission
+from chat.agent.operations import SavedTurn, StoredSession, Submission
 from chat.agent.think import USE_LOOP, Think
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
@@ -85,7 +85,6 @@ __all__ = [
     "ContextBlock",
     "ContextPolicy",
     "InstanceKey",
-    "KeptSession",
     "LanguageModel",
     "MetadataContext",
     "ModelChoice",
@@ -103,6 +102,7 @@ __all__ = [
     "StepRecord",
     "StopCondition",
     "StoredSearch",
+    "StoredSession",
     "StoredSkills",
     "StoredText",
     "StreamResult",

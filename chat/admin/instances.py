@@ -24,26 +24,10 @@ from chat.instances.rows import key_of
 from chat.instances.spending import spending
 from chat.models import AgentInstance
 from chat.operations.table_sizes import database_size
+from sessions_app.admin.sessions import ArchivedFilter
 from sessions_app.models import Session
 
 _USERNAME = get_user_model().USERNAME_FIELD
-
-
-class ArchivedFilter(admin.SimpleListFilter):
-    """Conversations that were put away, or not."""
-
-    title = "archived"
-    parameter_name = "archived"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return both."""
-        return [("1", "Yes"), ("0", "No")]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset if self.value() is None else queryset.filter(archived_at__isnull=self.value() == "0")
 
 
 class PruneForm(forms.Form):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat.agent import declared
 from chat.agent.connection import ClientConnection
-from chat.agent.ports import HasPorts
+from chat.agent.operations import ChatOperations
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Host(Protocol):
         ...
 
 
-class ChatHost(Host, HasPorts, Protocol):
+class ChatHost(Host, ChatOperations, Protocol):
     """What a chat agent can reach in addition."""
 
     async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":

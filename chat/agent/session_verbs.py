@@ -4,7 +4,7 @@
 to it, sockets show it, and it is the same one after a restart. A class that keeps one can read and empty it.
 """
 
-from chat.agent.ports import HasPorts, KeptSession
+from chat.agent.operations import ChatOperations, StoredSession
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -12,15 +12,15 @@ class SessionVerbs:
     """Several histories in one instance, and what is in the current one."""
 
     @property
-    def _ports(self) -> HasPorts:
+    def _operations(self) -> ChatOperations:
         raise NotImplementedError  # the agent and the handle each bring their own
 
-    async def create_session(self, name: str = "") -> KeptSession:
+    async def create_session(self, name: str = "") -> StoredSession:
         """Make an empty history and make it current; every client gets the empty list.
 
         Errors: `InputInvalid` when the class does not keep several, `QuotaExceeded`.
         """
-        return await self._ports.sessions.create(name)
+        return await self._operations.create_session(name)
 
     async def switch_session(self, session_id: str) -> list[JSONObject]:
         """Make another history current and read it; every client gets its list.
@@ -28,14 +28,14 @@ class SessionVerbs:
         What runs in the former one goes on, and nobody is told of it until it is current again.
         Errors: `SessionNotFound`, `InputInvalid` when the class does not keep several.
         """
-        await self._ports.sessions.switch(session_id)
+        await self._operations.switch_session(session_id)
         return await self.get_history()
 
-    async def get_sessions(self) -> list[KeptSession]:
+    async def get_sessions(self) -> list[StoredSession]:
         """Read the histories, the most recently changed first; at most 200."""
-        return await self._ports.sessions.all()
+        return await self._operations.list_sessions()
 
-    async def get_session(self) -> KeptSession | None:
+    async def get_session(self) -> StoredSession | None:
         """Read the current history without its messages; `None` when there is none."""
         return next((kept for kept in await self.get_sessions() if kept.is_current), None)
 
@@ -46,23 +46,23 @@ class SessionVerbs:
 
     async def rename_session(self, session_id: str, name: str) -> None:
         """Give a history a name. Errors: `SessionNotFound`."""
-        await self._ports.sessions.rename(session_id, name)
+        await self._operations.rename_session(session_id, name)
 
     async def delete_session(self, session_id: str) -> None:
         """Stop the turns of a history and remove it. If it was current, none is, and every client's list is emptied.
 
         Errors: `SessionNotFound`, `InputInvalid` when the class does not keep several.
         """
-        await self._ports.sessions.delete(session_id)
+        await self._operations.delete_session(session_id)
 
     async def clear_messages(self) -> None:
         """Stop the turns of the current history and forget its messages. Inside a turn this stops it."""
-        await self._ports.history.clear()
+        await self._operations.clear_messages()
 
     async def get_history(self, leaf_id: str | None = None) -> list[JSONObject]:
         """Read the path to a message of the current history, or the shown one, root first; its newest stretch."""
-        return [message.to_ui() for message in await self._ports.history.messages(leaf_id)]
+        return [message.to_ui() for message in await self._operations.read_history(leaf_id)]
 
     async def get_message_count(self) -> int:
         """Count the messages of the current history on all its branches; 0 when there is none."""
-        return await self._ports.history.count()
+        return await self._operations.count_messages()

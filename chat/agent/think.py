@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_verbs import ContextVerbs
-from chat.agent.ports import HasPorts
+from chat.agent.operations import ChatOperations
 from chat.agent.session_verbs import SessionVerbs
 from chat.agent.verbs import SubmissionVerbs, TurnVerbs
 from chat.core.context.compaction_policy import CompactionPolicy
@@ -99,7 +99,7 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     host: ChatHost
 
     @property
-    def _ports(self) -> HasPorts:
+    def _operations(self) -> ChatOperations:
         return self.host
 
     @property

@@ -1,14 +1,14 @@
-"""What code may do with a conversation: speak in it, go on, hand work in, add, stop, wait.
+"""What code may do with a conversation: speak in it, go on, submit work, add messages, stop turns, wait.
 
-`Think` and `AgentHandle` have the same verbs over the same ports, so that a method works alike in a hook, a callable, a
-fiber and a view. Verbs that wait are refused inside a turn of the same conversation, where they would wait for
+`Think` and `AgentHandle` have the same methods over the same operations, so a method works alike in a hook, a callable,
+a fiber and a view. Methods that wait are refused inside a turn of the same conversation, where they would wait for
 themselves; `submit_messages` and `add_messages` work there. Nothing here touches the database.
 """
 
 import asyncio
 from typing import Any, Literal, TypeAlias
 
-from chat.agent.ports import SKIPPED, HasPorts, MessageFunction, MessageInput, SavedTurn, Submission
+from chat.agent.operations import SKIPPED, ChatOperations, MessageFunction, MessageInput, SavedTurn, Submission
 from chat.errors import InputInvalid
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -20,7 +20,7 @@ class TurnVerbs:
     """Speaking, adding, stopping, waiting."""
 
     @property
-    def _ports(self) -> HasPorts:
+    def _operations(self) -> ChatOperations:
         raise NotImplementedError  # the agent and the handle each bring their own
 
     async def save_messages(
@@ -37,9 +37,9 @@ class TurnVerbs:
         status.
         """
         if callable(messages):
-            return await self._ports.turns.run(messages, signal=signal)
+            return await self._operations.run_turn(messages, signal=signal)
         words = to_messages(messages)
-        return await self._ports.turns.run(words, signal=signal) if words else SKIPPED
+        return await self._operations.run_turn(words, signal=signal) if words else SKIPPED
 
     async def continue_last_turn(
         self, body: JSONObject | None = None, *, signal: asyncio.Event | None = None
@@ -49,7 +49,7 @@ class TurnVerbs:
         Skipped, without a request id, when the conversation does not end with an answer. `body` is what hooks see as
         the request's custom fields; the last request's by default. Errors: `NestedTurn`.
         """
-        return await self._ports.turns.run(None, body=body, signal=signal)
+        return await self._operations.run_turn(None, body=body, signal=signal)
 
     async def run_turn(
         self,
@@ -74,11 +74,11 @@ class TurnVerbs:
             if messages is None or callable(messages):
                 raise InputInvalid("Only messages can be submitted: functions and continuations cannot be stored.")
             words = to_messages(messages)
-            return await self._ports.submissions.submit(words, key=None, metadata={})
+            return await self._operations.submit(words, key=None, metadata={})
         if messages is None or callable(messages):
-            return await self._ports.turns.run(messages, callback=callback, signal=signal)
+            return await self._operations.run_turn(messages, callback=callback, signal=signal)
         words = to_messages(messages)
-        return await self._ports.turns.run(words, callback=callback, signal=signal) if words else SKIPPED
+        return await self._operations.run_turn(words, callback=callback, signal=signal) if words else SKIPPED
 
     async def add_messages(
         self,
@@ -94,26 +94,26 @@ class TurnVerbs:
         turn: what is added there comes before the turn's answer. Errors: `MessageNotFound` for an unknown parent,
         `MessageInvalid`; then nothing is stored.
         """
-        return await self._ports.turns.add(to_messages(messages), parent=parent, is_upsert=mode == "upsert")
+        return await self._operations.add_messages(to_messages(messages), parent=parent, is_upsert=mode == "upsert")
 
     async def abort_request(self, request_id: str, reason: str | None = None) -> bool:
         """Stop a turn by its request id; `False` when there is none that runs or waits. The reason is logged."""
-        return await self._ports.turns.stop(request_id, reason)
+        return await self._operations.stop_turns(request_id, reason)
 
     async def abort_all_requests(self) -> bool:
         """Stop every turn that runs or waits; `False` when there is none. What was said is kept."""
-        return await self._ports.turns.stop(None, None)
+        return await self._operations.stop_turns(None, None)
 
     async def has_pending_interaction(self) -> bool:
         """Whether a tool call of the shown path waits for a client's result or a person's approval."""
-        return await self._ports.turns.has_pending_interaction()
+        return await self._operations.has_pending_interaction()
 
     async def wait_until_stable(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - an answer, no error
         """Wait until no turn runs or waits and no interaction is pending; `False` when the time is over first.
 
         Units: seconds; `None` waits for ever. Errors: `NestedTurn`.
         """
-        return await self._ports.turns.wait_until_stable(timeout)
+        return await self._operations.wait_until_stable(timeout)
 
     async def compact(self, instructions: str = "") -> str:
         """Have the middle of this conversation summarised for the model, behind the turns that wait; nothing is lost.
@@ -121,14 +121,14 @@ class TurnVerbs:
         Returns the id of the fiber that does it. Works inside a turn. `instructions` say what matters in the summary.
         Errors: `QuotaExceeded`. That it failed is told to `on_compaction_error` and to clients.
         """
-        return await self._ports.turns.compact(instructions)
+        return await self._operations.compact(instructions)
 
 
 class SubmissionVerbs:
     """Handing work in: it is accepted now and done in its turn, whatever becomes of the caller."""
 
     @property
-    def _ports(self) -> HasPorts:
+    def _operations(self) -> ChatOperations:
         raise NotImplementedError  # the agent and the handle each bring their own
 
     async def submit_messages(
@@ -141,19 +141,19 @@ class SubmissionVerbs:
         the key belongs to a request that is no submission.
         """
         words = to_messages(messages)
-        return await self._ports.submissions.submit(words, key=idempotency_key, metadata=metadata or {})
+        return await self._operations.submit(words, key=idempotency_key, metadata=metadata or {})
 
     async def inspect_submission(self, submission_id: str) -> Submission | None:
         """Read a submission of this conversation; `None` for an unknown one."""
-        return await self._ports.submissions.find(submission_id)
+        return await self._operations.find_submission(submission_id)
 
     async def list_submissions(self, limit: int = 50) -> list[Submission]:
         """Read the newest submissions of this conversation, newest first."""
-        return await self._ports.submissions.newest(limit)
+        return await self._operations.newest_submissions(limit)
 
     async def cancel_submission(self, submission_id: str) -> bool:
         """Stop a submission; `False` when it has ended or is unknown. One that has not started leaves no message."""
-        return await self._ports.submissions.cancel(submission_id)
+        return await self._operations.cancel_submission(submission_id)
 
 
 def to_messages(words: MessageInput) -> list[JSONObject]:

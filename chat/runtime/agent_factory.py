@@ -1,19 +1,26 @@
 """Make an agent object: the class of an address, and the host through which it reaches the product."""
 
+import asyncio
+from typing import Any
+
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_verbs import ContextVerbs
+from chat.agent.operations import MessageFunction, SavedTurn, StoredSession, Submission
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.errors import TurnConflict
 from chat.instances.rows import ensure_instance
+from chat.runtime import sessions, submissions, turns
+from chat.runtime.add_messages import add_messages
 from chat.runtime.host import DatabaseHost
 from chat.runtime.session_context import open_context
-from chat.runtime.sessions import DatabaseHistory, DatabaseSessions
-from chat.runtime.submissions import DatabaseSubmissions
-from chat.runtime.turns import DatabaseTurns
+from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.user_code.calls import notify_hook
 from sessions_app.context.session_context import SessionContext
+from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
 
 
 class ChatDatabaseHost(DatabaseHost):
@@ -29,25 +36,86 @@ class ChatDatabaseHost(DatabaseHost):
             self._context = await open_context(agent, session_id)
         return self._context or await open_context(agent, await db(_current_session, self.key))
 
-    @property
-    def turns(self) -> DatabaseTurns:
-        """Turns of this conversation."""
-        return DatabaseTurns(self.key)
+    async def run_turn(
+        self,
+        words: list[JSONObject] | MessageFunction | None,
+        *,
+        body: JSONObject | None = None,
+        callback: Any = None,
+        signal: asyncio.Event | None = None,
+    ) -> SavedTurn:
+        """Run a turn and wait for its end."""
+        return await turns.run_words(self.key, words, body=body, callback=callback, signal=signal)
 
-    @property
-    def sessions(self) -> DatabaseSessions:
-        """Histories of this instance."""
-        return DatabaseSessions(self.key)
+    async def add_messages(
+        self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool
+    ) -> list[str]:
+        """Store messages without a turn."""
+        return await db(add_messages, self.key, messages, parent=parent, is_upsert=is_upsert)
 
-    @property
-    def history(self) -> DatabaseHistory:
-        """The current one of them."""
-        return DatabaseHistory(self.key)
+    async def stop_turns(self, request_id: str | None, reason: str | None) -> bool:
+        """Stop one turn, or all."""
+        return await turns.stop_turns(self.key, request_id, reason)
 
-    @property
-    def submissions(self) -> DatabaseSubmissions:
-        """Work that was handed in."""
-        return DatabaseSubmissions(self.key)
+    async def has_pending_interaction(self) -> bool:
+        """Whether a call waits for a person or a client."""
+        return await db(has_pending_interaction, self.key)
+
+    async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
+        """Wait until nothing runs, waits or is pending."""
+        return await turns.wait_until_stable(self.key, timeout_seconds)
+
+    async def compact(self, instructions: str) -> str:
+        """Request a compaction."""
+        return await db(turns.compact, self.key, instructions)
+
+    async def submit(self, messages: list[JSONObject], *, key: str | None, metadata: JSONObject) -> Submission:
+        """Accept a submission."""
+        return await db(submissions.submit, self.key, messages, idempotency_key=key, metadata=metadata)
+
+    async def find_submission(self, submission_id: str) -> Submission | None:
+        """Read a submission."""
+        return await db(submissions.find_submission, self.key, submission_id)
+
+    async def newest_submissions(self, limit: int) -> list[Submission]:
+        """Read the newest submissions."""
+        return await db(submissions.newest_submissions, self.key, limit)
+
+    async def cancel_submission(self, submission_id: str) -> bool:
+        """Stop a submission."""
+        return await db(submissions.cancel_submission, self.key, submission_id)
+
+    async def list_sessions(self) -> list[StoredSession]:
+        """Read the histories."""
+        return await db(sessions.list_sessions, self.key)
+
+    async def create_session(self, name: str) -> StoredSession:
+        """Make a history and make it current."""
+        return await db(sessions.create_session, self.key, name)
+
+    async def switch_session(self, session_id: str) -> None:
+        """Make a history current."""
+        await db(sessions.switch_session, self.key, session_id)
+
+    async def rename_session(self, session_id: str, name: str) -> None:
+        """Give a history a name."""
+        await db(sessions.rename_session, self.key, session_id, name)
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a history."""
+        await db(sessions.delete_session, self.key, session_id)
+
+    async def read_history(self, leaf_id: str | None) -> list[StoredMessage]:
+        """Read a path of the current history."""
+        return await db(sessions.read_history, self.key, leaf_id)
+
+    async def count_messages(self) -> int:
+        """Count the messages of the current history."""
+        return await db(sessions.count_messages, self.key)
+
+    async def clear_messages(self) -> None:
+        """Remove the messages of the current history."""
+        await db(sessions.clear_messages, self.key)
 
 
 def context_of(key: InstanceKey) -> ContextVerbs:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_verbs import ContextVerbs
-from chat.agent.ports import HasPorts
+from chat.agent.operations import ChatOperations
 from chat.agent.registry import is_served
 from chat.agent.session_verbs import SessionVerbs
 from chat.agent.verbs import SubmissionVerbs, TurnVerbs, to_message
@@ -64,7 +64,7 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
         self.key = key
 
     @property
-    def _ports(self) -> HasPorts:
+    def _operations(self) -> ChatOperations:
         return ChatDatabaseHost(self.key)
 
     @property

@@ -3,10 +3,13 @@
 Sockets are notified and read the rows again. Authorization happens before.
 """
 
+from dataclasses import fields
+from typing import Final
+
 from django.db import transaction
 
 from chat.agent.base import InstanceKey
-from chat.agent.ports import KeptSession
+from chat.agent.operations import StoredSession
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.errors import InputInvalid, QuotaExceeded
@@ -21,11 +24,11 @@ from sessions_app.errors import SessionNotFound
 from sessions_app.messages import selectors, services, sessions
 from sessions_app.messages.sessions import SessionInfo
 from sessions_app.models import Session
-from thinkproject.kernel.aio import db
 
 MAX_LISTED = 200
 MAX_SESSIONS = 1_000
 MAX_HISTORY = 10_000
+_SHARED: Final = {field.name for field in fields(StoredSession)} & {field.name for field in fields(SessionInfo)}
 
 
 def keeps_sessions(agent: str) -> bool:
@@ -34,18 +37,18 @@ def keeps_sessions(agent: str) -> bool:
     return found is not None and issubclass(found, Think) and found.keeps_sessions
 
 
-def kept_sessions(instance: AgentInstance, *, is_archived: bool | None = None) -> list[KeptSession]:
+def stored_sessions(instance: AgentInstance, *, is_archived: bool | None = None) -> list[StoredSession]:
     """Histories of an instance: pinned ones first, then the most recently changed. One query."""
     found = sessions.session_list(scope=instance.pk, is_archived=is_archived, limit=MAX_LISTED)
-    return [to_kept(info, instance.session_id) for info in found]
+    return [to_stored(info, instance.session_id) for info in found]
 
 
-def kept_session(instance: AgentInstance, session_id: str) -> KeptSession:
+def stored_session(instance: AgentInstance, session_id: str) -> StoredSession:
     """One of them. Errors: `SessionNotFound`, also for a history of another instance."""
-    return to_kept(_info(instance, session_id), instance.session_id)
+    return to_stored(_info(instance, session_id), instance.session_id)
 
 
-def create_session(key: InstanceKey, name: str = "") -> KeptSession:
+def create_session(key: InstanceKey, name: str = "") -> StoredSession:
     """Make an empty history and make it the current one. An instance that this makes has no other.
 
     Errors: `InputInvalid` when the class does not keep several, `QuotaExceeded`, `AgentNotFound`.
@@ -57,11 +60,11 @@ def create_session(key: InstanceKey, name: str = "") -> KeptSession:
         hold_instance(instance)
         if is_first and instance.session_id is not None:
             services.rename_session(instance.session_id, name)
-            return kept_session(instance, instance.session_id)
+            return stored_session(instance, instance.session_id)
         check_session_quota(instance)
         made = services.create_session(owner_id=instance.owner_id, scope=instance.pk, name=name)
         choose(instance, made.pk)
-    return kept_session(instance, made.pk)
+    return stored_session(instance, made.pk)
 
 
 def check_session_quota(instance: AgentInstance) -> None:
@@ -126,82 +129,20 @@ def choose(instance: AgentInstance, session_id: str | None) -> None:
     notify_on_commit(group_of(key_of(instance)), {"type": "session.switched"})
 
 
-def to_kept(info: SessionInfo, current_id: str | None) -> KeptSession:
+def to_stored(info: SessionInfo, current_id: str | None) -> StoredSession:
     """A session as the verbs and the API give it."""
-    return KeptSession(
-        id=info.id,
-        name=info.name,
-        is_current=info.id == current_id,
-        parent_id=info.parent_id,
-        message_count=info.path_length,
-        summary=info.summary,
-        created_at=info.created_at,
-        updated_at=info.updated_at,
-        pinned_at=info.pinned_at,
-        archived_at=info.archived_at,
-        model_name=info.model_name,
-        input_tokens=info.input_tokens,
-        output_tokens=info.output_tokens,
-        reasoning_tokens=info.reasoning_tokens,
-        cached_tokens=info.cached_tokens,
-        cost=info.cost,
-        max_cost=info.max_cost,
-        auto_compaction=info.auto_compaction,
-    )
+    shared = {name: getattr(info, name) for name in _SHARED}
+    return StoredSession(**shared, message_count=info.path_length, is_current=info.id == current_id)
 
 
-class DatabaseSessions:
-    """Histories of one instance, for the verbs."""
-
-    def __init__(self, key: InstanceKey) -> None:
-        self.key = key
-
-    async def all(self) -> list[KeptSession]:
-        """Read them; none before the first write."""
-        return await db(_all, self.key)
-
-    async def create(self, name: str) -> KeptSession:
-        """Make one and make it current."""
-        return await db(create_session, self.key, name)
-
-    async def switch(self, session_id: str) -> None:
-        """Make one current."""
-        await db(switch_session, self.key, session_id)
-
-    async def rename(self, session_id: str, name: str) -> None:
-        """Give one a name."""
-        await db(rename_session, self.key, session_id, name)
-
-    async def delete(self, session_id: str) -> None:
-        """Stop its turns and remove it."""
-        await db(delete_session, self.key, session_id)
-
-
-class DatabaseHistory:
-    """The current history of one instance, for the verbs."""
-
-    def __init__(self, key: InstanceKey) -> None:
-        self.key = key
-
-    async def messages(self, leaf_id: str | None) -> list[StoredMessage]:
-        """Read the path to a message, or the shown one."""
-        return await db(_messages, self.key, leaf_id)
-
-    async def count(self) -> int:
-        """Count the messages of all branches."""
-        return await db(_count, self.key)
-
-    async def clear(self) -> None:
-        """Stop its turns and forget its messages."""
-        await db(_clear, self.key)
-
-
-def _all(key: InstanceKey) -> list[KeptSession]:
+def list_sessions(key: InstanceKey) -> list[StoredSession]:
+    """Histories of the instance at an address; none before the first write."""
     instance = find_instance(key)
-    return [] if instance is None else kept_sessions(instance)
+    return [] if instance is None else stored_sessions(instance)
 
 
-def _messages(key: InstanceKey, leaf_id: str | None) -> list[StoredMessage]:
+def read_history(key: InstanceKey, leaf_id: str | None) -> list[StoredMessage]:
+    """The path to a message of the current history, or the active one; its newest stretch."""
     instance = find_instance(key)
     if instance is None or instance.session_id is None:
         return []
@@ -209,12 +150,14 @@ def _messages(key: InstanceKey, leaf_id: str | None) -> list[StoredMessage]:
     return selectors.model_history(instance.session_id, leaf=leaf, max_messages=MAX_HISTORY)
 
 
-def _count(key: InstanceKey) -> int:
+def count_messages(key: InstanceKey) -> int:
+    """How many messages the current history has on all branches."""
     instance = find_instance(key)
     return 0 if instance is None or instance.session_id is None else sessions.message_count(instance.session_id)
 
 
-def _clear(key: InstanceKey) -> None:
+def clear_messages(key: InstanceKey) -> None:
+    """Stop the turns of the current history and remove its messages."""
     if find_instance(key) is not None:
         clear_instance(key)
 

@@ -9,14 +9,13 @@ from typing import Final
 from django.db.models import QuerySet
 
 from chat.agent.base import InstanceKey
-from chat.agent.ports import Submission
+from chat.agent.operations import Submission
 from chat.errors import InputInvalid, TurnConflict
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
 from chat.turns.admission.intake import Program
 from chat.turns.state.status import turn_status
-from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size
 
@@ -91,35 +90,22 @@ def to_submission(turn: Turn, *, accepted: bool = True) -> Submission:
     )
 
 
-class DatabaseSubmissions:
-    """Submissions of one conversation."""
+def find_submission(key: InstanceKey, submission_id: str) -> Submission | None:
+    """Read a submission of the conversation at an address."""
+    turn = _rows(key).filter(pk=submission_id).first()
+    return None if turn is None else to_submission(turn)
 
-    def __init__(self, key: InstanceKey) -> None:
-        self._key = key
 
-    async def submit(self, messages: list[JSONObject], *, key: str | None, metadata: JSONObject) -> Submission:
-        """Accept, or find what was accepted under this key."""
-        return await db(lambda: submit(self._key, messages, idempotency_key=key, metadata=metadata))
+def newest_submissions(key: InstanceKey, limit: int) -> list[Submission]:
+    """Read the newest submissions of the conversation at an address, at most `MAX_LIST`."""
+    return [to_submission(turn) for turn in _rows(key).order_by("-position")[: min(max(limit, 1), MAX_LIST)]]
 
-    async def find(self, submission_id: str) -> Submission | None:
-        """Read one of this conversation."""
-        return await db(self._find, submission_id)
 
-    async def newest(self, limit: int) -> list[Submission]:
-        """Read the newest of this conversation."""
-        return await db(self._newest, limit)
+def cancel_submission(key: InstanceKey, submission_id: str) -> bool:
+    """Stop a submission of the conversation at an address; false when it has ended or is unknown."""
+    return find_submission(key, submission_id) is not None and cancel_turn(submission_id)
 
-    async def cancel(self, submission_id: str) -> bool:
-        """Stop one of this conversation; false when it has ended or is unknown."""
-        return await self.find(submission_id) is not None and await db(cancel_turn, submission_id)
 
-    def _find(self, submission_id: str) -> Submission | None:
-        turn = self._rows().filter(pk=submission_id).first()
-        return None if turn is None else to_submission(turn)
-
-    def _newest(self, limit: int) -> list[Submission]:
-        return [to_submission(turn) for turn in self._rows().order_by("-position")[: min(max(limit, 1), MAX_LIST)]]
-
-    def _rows(self) -> QuerySet[Turn]:
-        instance = find_instance(self._key)
-        return Turn.objects.none() if instance is None else submissions_of(instance.pk)
+def _rows(key: InstanceKey) -> QuerySet[Turn]:
+    instance = find_instance(key)
+    return Turn.objects.none() if instance is None else submissions_of(instance.pk)

@@ -1,4 +1,4 @@
-"""Turns that code starts, on the database: the port behind the verbs of agents and handles."""
+"""Turns that code starts and waits for, stops, or waits out."""
 
 import asyncio
 import logging
@@ -6,13 +6,12 @@ from functools import partial
 from typing import Any
 
 from chat.agent.base import InstanceKey
-from chat.agent.ports import SKIPPED, MessageFunction, SavedTurn
+from chat.agent.operations import SKIPPED, MessageFunction, SavedTurn
 from chat.agent.verbs import to_messages
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until
 from chat.models import Turn
-from chat.runtime.add_messages import add_messages
 from chat.runtime.turn_callbacks import refuse_nesting, report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, give_input
 from chat.turns.admission.intake import Continue, Program
@@ -21,7 +20,6 @@ from chat.turns.state import input_reservation
 from chat.turns.state.active import active_turns
 from chat.turns.state.compaction_queue import request_compaction
 from chat.turns.state.status import TurnStatus
-from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.ids import new_id
@@ -30,94 +28,89 @@ from thinkproject.kernel.jsonvalue import JSONObject
 logger = logging.getLogger(__name__)
 
 
-class DatabaseTurns:
-    """Turns of one conversation."""
+async def run_words(
+    key: InstanceKey,
+    words: list[JSONObject] | MessageFunction | None,
+    *,
+    body: JSONObject | None = None,
+    callback: Any = None,
+    signal: asyncio.Event | None = None,
+) -> SavedTurn:
+    """Run a turn on what a program says and wait for its end; without words it goes on from the last answer.
 
-    def __init__(self, key: InstanceKey) -> None:
-        self.key = key
-
-    async def run(
-        self,
-        words: list[JSONObject] | MessageFunction | None,
-        *,
-        body: JSONObject | None = None,
-        callback: Any = None,
-        signal: asyncio.Event | None = None,
-    ) -> SavedTurn:
-        """Run a turn and wait for its end. Errors: `NestedTurn`."""
-        is_stopped = signal is not None and signal.is_set()
-        if is_stopped and callable(words):
-            return SavedTurn(request_id="", status=TurnStatus.ABORTED)
-        request = await self._request(words, body, is_stopped=is_stopped)
-        if request is None:
-            return SKIPPED
-        supply = partial(self._supply, words) if callable(words) else None
-        ended = await run_turn(self.key, request, callback=callback, signal=signal, supply_input=supply)
-        await report_end(callback, ended)
-        return SavedTurn(request_id=ended.request_id, status=ended.status, error=ended.error_text or None)
-
-    async def _request(
-        self, words: list[JSONObject] | MessageFunction | None, body: JSONObject | None, *, is_stopped: bool
-    ) -> TurnRequest | None:
-        request_id = new_id("req")
-        if words is None:
-            last_body = await db(_body_of_answered, self.key)
-            if last_body is None:
-                return None
-            chosen = last_body if body is None else body
-            return TurnRequest(intake=Continue(), request_id=request_id, body=chosen, is_stopped=is_stopped)
-        if callable(words):
-            return TurnRequest(intake=Program(messages=()), request_id=request_id, awaits_input=True)
-        return TurnRequest(intake=Program(messages=words), request_id=request_id, is_stopped=is_stopped)
-
-    async def _supply(self, function: MessageFunction, turn: Turn) -> None:
-        """Wait for the turn's place, call the function, add the messages that it gives. Without any it is stopped."""
-        if not await input_reservation.wait_for_place(turn.pk):
-            return
-        is_given = False
-        try:
-            await db(input_reservation.announce, turn.pk)
-            now = await db(_messages, turn.session_id)
-            async with asyncio.timeout(input_reservation.FUNCTION_SECONDS):
-                said = await call_user_code(function, now)
-            await db(give_input, self.key, turn, to_messages(said))
-            is_given = True
-        finally:
-            if not is_given:
-                await db(cancel_turn, turn.pk)
-
-    async def add(self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool) -> list[str]:
-        """Store messages without a turn."""
-        return await db(lambda: add_messages(self.key, messages, parent=parent, is_upsert=is_upsert))
-
-    async def stop(self, request_id: str | None, reason: str | None) -> bool:
-        """Stop one turn by its request id, or all; false when there was nothing to stop."""
-        turn_ids = await db(_turns_to_stop, self.key, request_id)
-        stopped = [turn_id for turn_id in turn_ids if await db(cancel_turn, turn_id)]
-        if stopped and reason:
-            extra = {"action": "turns_aborted", "turn_ids": stopped, "reason": reason}
-            logger.info("turns aborted", extra=extra)
-        return bool(stopped)
-
-    async def has_pending_interaction(self) -> bool:
-        """Whether a call of the shown path waits for a person or a client."""
-        return await db(has_pending_interaction, self.key)
-
-    async def compact(self, instructions: str) -> str:
-        """Ask for a compaction, behind the turns that wait."""
-        return await db(_compact, self.key, instructions)
-
-    async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
-        """Wait until nothing runs, waits or is pending; false when that takes longer."""
-        refuse_nesting(self.key)
-
-        async def is_stable() -> bool:
-            return await db(_is_stable, self.key)
-
-        return await wait_until(is_stable, group=group_of(self.key), timeout_seconds=timeout_seconds)
+    Errors: `NestedTurn`.
+    """
+    refuse_nesting(key)
+    is_stopped = signal is not None and signal.is_set()
+    if is_stopped and callable(words):
+        return SavedTurn(request_id="", status=TurnStatus.ABORTED)
+    request = await _request(key, words, body, is_stopped=is_stopped)
+    if request is None:
+        return SKIPPED
+    supply = partial(_supply, key, words) if callable(words) else None
+    ended = await run_turn(key, request, callback=callback, signal=signal, supply_input=supply)
+    await report_end(callback, ended)
+    return SavedTurn(request_id=ended.request_id, status=ended.status, error=ended.error_text or None)
 
 
-def _compact(key: InstanceKey, instructions: str) -> str:
+async def _request(
+    key: InstanceKey,
+    words: list[JSONObject] | MessageFunction | None,
+    body: JSONObject | None,
+    *,
+    is_stopped: bool,
+) -> TurnRequest | None:
+    request_id = new_id("req")
+    if words is None:
+        last_body = await db(_body_of_answered, key)
+        if last_body is None:
+            return None
+        chosen = last_body if body is None else body
+        return TurnRequest(intake=Continue(), request_id=request_id, body=chosen, is_stopped=is_stopped)
+    if callable(words):
+        return TurnRequest(intake=Program(messages=()), request_id=request_id, awaits_input=True)
+    return TurnRequest(intake=Program(messages=words), request_id=request_id, is_stopped=is_stopped)
+
+
+async def _supply(key: InstanceKey, function: MessageFunction, turn: Turn) -> None:
+    """Wait for the turn's place, call the function, add the messages that it gives. Without any it is stopped."""
+    if not await input_reservation.wait_for_place(turn.pk):
+        return
+    is_given = False
+    try:
+        await db(input_reservation.announce, turn.pk)
+        now = await db(_messages, turn.session_id)
+        async with asyncio.timeout(input_reservation.FUNCTION_SECONDS):
+            given = await call_user_code(function, now)
+        await db(give_input, key, turn, to_messages(given))
+        is_given = True
+    finally:
+        if not is_given:
+            await db(cancel_turn, turn.pk)
+
+
+async def stop_turns(key: InstanceKey, request_id: str | None, reason: str | None) -> bool:
+    """Stop one turn by its request id, or all; false when there was nothing to stop."""
+    turn_ids = await db(_turns_to_stop, key, request_id)
+    stopped = [turn_id for turn_id in turn_ids if await db(cancel_turn, turn_id)]
+    if stopped and reason:
+        extra = {"action": "turns_aborted", "turn_ids": stopped, "reason": reason}
+        logger.info("turns aborted", extra=extra)
+    return bool(stopped)
+
+
+async def wait_until_stable(key: InstanceKey, timeout_seconds: float | None) -> bool:
+    """Wait until nothing runs, waits or is pending; false when that takes longer. Errors: `NestedTurn`."""
+    refuse_nesting(key)
+
+    async def is_stable() -> bool:
+        return await db(_is_stable, key)
+
+    return await wait_until(is_stable, group=group_of(key), timeout_seconds=timeout_seconds)
+
+
+def compact(key: InstanceKey, instructions: str) -> str:
+    """Request a compaction, behind the turns that wait. Returns the id of its fiber."""
     return request_compaction(ensure_instance(key), instructions=instructions)
 
 

@@ -35,7 +35,7 @@ admin.site.register(ContextChange, ChangeAdmin)
 
 
 class ArchivedFilter(admin.SimpleListFilter):
-    """Sessions that were put away, or not."""
+    """Rows that are archived, or not."""
 
     title = "archived"
     parameter_name = "archived"
@@ -46,7 +46,7 @@ class ArchivedFilter(admin.SimpleListFilter):
         return [("1", "Yes"), ("0", "No")]
 
     @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the chosen ones."""
         return queryset if self.value() is None else queryset.filter(archived_at__isnull=self.value() == "0")
 

@@ -33,7 +33,7 @@ _EXPORT = "One JSON object a line, or with `format=markdown` the shown path to r
 @router.get("/instances/{instance_id}/sessions", response=list[SessionOut], operation_id="list_sessions")
 def session_list(request: HttpRequest, instance_id: str) -> object:
     """Histories inside a conversation: pinned ones first, then the newest change. Most agents keep one."""
-    return runtime_sessions.kept_sessions(_opened(request, instance_id))
+    return runtime_sessions.stored_sessions(_opened(request, instance_id))
 
 
 @router.post(
@@ -53,7 +53,7 @@ def session_switch(request: HttpRequest, instance_id: str, data: SessionChoiceIn
     instance = _opened(request, instance_id)
     runtime_sessions.switch_session(key_of(instance), data.session_id)
     instance.session_id = data.session_id
-    return runtime_sessions.kept_session(instance, data.session_id)
+    return runtime_sessions.stored_session(instance, data.session_id)
 
 
 @router.patch("/sessions/{session_id}", response=SessionOut, operation_id="update_session")
@@ -68,7 +68,7 @@ def session_update(request: HttpRequest, session_id: str, data: SessionPatch) ->
         messages_sessions.archive_session(session_id, is_archived=data.archived)
     if "auto_compaction" in data.model_fields_set:
         messages_services.set_auto_compaction(session_id, data.auto_compaction)
-    return runtime_sessions.kept_session(instance, session_id)
+    return runtime_sessions.stored_session(instance, session_id)
 
 
 @router.delete(

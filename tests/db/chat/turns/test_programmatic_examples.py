@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from chat.agent.base import InstanceKey
-from chat.agent.ports import SKIPPED, SavedTurn
+from chat.agent.operations import SKIPPED, SavedTurn
 from chat.llm.scripted import ScriptedModel
 from chat.runtime.agent_factory import make_agent
 from chat.runtime.handle import AgentHandle

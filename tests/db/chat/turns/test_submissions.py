@@ -8,7 +8,7 @@ import pytest
 from django.db.models.functions import Now
 
 from chat.agent.base import InstanceKey
-from chat.agent.ports import SavedTurn, Submission
+from chat.agent.operations import SavedTurn, Submission
 from chat.errors import InputInvalid, NestedTurn, TurnConflict
 from chat.models import Turn
 from chat.runtime.agent_factory import make_agent

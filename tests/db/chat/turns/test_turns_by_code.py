@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.agent.ports import SKIPPED, SavedTurn
+from chat.agent.operations import SKIPPED, SavedTurn
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Turn
 from chat.reads.transcripts import transcript, turn_page

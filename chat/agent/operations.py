@@ -1,0 +1,164 @@
+"""What agents and handles do with a conversation: the operations, and the values that pass through them.
+
+`chat.runtime` implements the operations on the database. Nothing here touches it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Protocol, TypeAlias
+
+from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.tree import Leaf
+from thinkproject.kernel.jsonvalue import JSONObject
+
+MessageInput: TypeAlias = str | JSONObject | Sequence[str | JSONObject]
+"""A text, a UI message, or several of them."""
+
+MessageFunction: TypeAlias = Callable[[list[JSONObject]], MessageInput | Awaitable[MessageInput]]
+"""Gets the messages of now, oldest first; gives what is to be said. Sync or async."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedTurn:
+    """How a turn that code started ended. `status`: completed, aborted, skipped or error.
+
+    `request_id` is empty where no turn was needed.
+    """
+
+    request_id: str
+    status: str
+    error: str | None = None
+
+
+SKIPPED = SavedTurn(request_id="", status="skipped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """Work that was handed in. `accepted`: false when the same key had been handed in before.
+
+    `status`: pending, running, completed, aborted, skipped or error.
+    """
+
+    id: str
+    request_id: str
+    idempotency_key: str
+    accepted: bool
+    status: str
+    metadata: JSONObject
+    error: str | None
+    accepted_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSession:
+    """A history inside an instance. `is_current`: the one that turns go to."""
+
+    id: str
+    name: str
+    is_current: bool
+    parent_id: str | None
+    message_count: int  # of the shown path
+    summary: str  # what it is about, for people; empty where nobody has written that
+    created_at: datetime
+    updated_at: datetime
+    pinned_at: datetime | None
+    archived_at: datetime | None
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Decimal
+    max_cost: Decimal | None
+    auto_compaction: bool | None  # `None`: the agent and the site decide
+
+
+class ChatOperations(Protocol):
+    """The operations on one conversation, as the methods of `Think` and `AgentHandle` call them."""
+
+    async def run_turn(
+        self,
+        words: list[JSONObject] | MessageFunction | None,
+        *,
+        body: JSONObject | None = None,
+        callback: Any = None,
+        signal: asyncio.Event | None = None,
+    ) -> SavedTurn:
+        """Run a turn and wait for its end; without words it goes on from the last answer."""
+        ...
+
+    async def add_messages(
+        self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool
+    ) -> list[str]:
+        """Store messages without a turn."""
+        ...
+
+    async def stop_turns(self, request_id: str | None, reason: str | None) -> bool:
+        """Stop one turn by its request id, or all; false when there was nothing to stop."""
+        ...
+
+    async def has_pending_interaction(self) -> bool:
+        """Whether a call of the active path waits for a person or a client."""
+        ...
+
+    async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
+        """Wait until nothing runs, waits or is pending; false when that takes longer."""
+        ...
+
+    async def compact(self, instructions: str) -> str:
+        """Request a compaction, behind the turns that wait."""
+        ...
+
+    async def submit(self, messages: list[JSONObject], *, key: str | None, metadata: JSONObject) -> Submission:
+        """Accept a submission, or find the one that was accepted under this key."""
+        ...
+
+    async def find_submission(self, submission_id: str) -> Submission | None:
+        """Read a submission of this conversation."""
+        ...
+
+    async def newest_submissions(self, limit: int) -> list[Submission]:
+        """Read the newest submissions of this conversation."""
+        ...
+
+    async def cancel_submission(self, submission_id: str) -> bool:
+        """Stop a submission of this conversation; false when it has ended or is unknown."""
+        ...
+
+    async def list_sessions(self) -> list[StoredSession]:
+        """Read the histories, the most recently changed first; none before the first write."""
+        ...
+
+    async def create_session(self, name: str) -> StoredSession:
+        """Make a history and make it current."""
+        ...
+
+    async def switch_session(self, session_id: str) -> None:
+        """Make a history current."""
+        ...
+
+    async def rename_session(self, session_id: str, name: str) -> None:
+        """Give a history a name."""
+        ...
+
+    async def delete_session(self, session_id: str) -> None:
+        """Stop the turns of a history and remove it."""
+        ...
+
+    async def read_history(self, leaf_id: str | None) -> list[StoredMessage]:
+        """Read the path to a message of the current history, or the active one."""
+        ...
+
+    async def count_messages(self) -> int:
+        """Count the messages of the current history on all branches."""
+        ...
+
+    async def clear_messages(self) -> None:
+        """Stop the turns of the current history and remove its messages."""
+        ...
