@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "axes",
+    "corsheaders",
     "ninja",  # else its documentation page loads scripts from elsewhere
     "thinkproject",
     "fibers",
@@ -65,7 +66,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "thinkproject.cors.CorsMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -153,6 +154,13 @@ THINK_MODEL_CHOICE_FILE = str(DATA_DIR / "model.json")  # what discovery chose a
 THINK_ALLOWED_ORIGINS = env.env_list(
     "THINK_ALLOWED_ORIGINS", doc="Other origins whose pages may use API and sockets with a cookie."
 )
+CORS_ALLOWED_ORIGINS = THINK_ALLOWED_ORIGINS  # by name and never `*`; the others get no header
+CORS_URLS_REGEX = r"^/" if THINK_ALLOWED_ORIGINS else r"^(?!)"  # without any, no answer says that it varies by origin
+CORS_ALLOW_CREDENTIALS = True
+CORS_ALLOW_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+CORS_ALLOW_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Range", "X-CSRFToken")
+CORS_EXPOSE_HEADERS = ("Content-Range", "Location", "Retry-After")
+CORS_PREFLIGHT_MAX_AGE = 600
 USES_HTTPS = env.env_bool(
     "THINK_HTTPS", default=IS_PRODUCTION, doc="Secure cookies, redirect and HSTS (in production)."
 )

@@ -1,7 +1,7 @@
 """Errors of tools.
 
 ThinkError
-└─ ToolError      ToolDeclarationInvalid · ToolNotFound · ToolInputInvalid · ToolTimeout
+└─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · ToolTimeout
 """
 
 from thinkproject.kernel.errors import Invalid, NotFound, ThinkError, Unavailable
@@ -17,6 +17,12 @@ class ToolDeclarationInvalid(ToolError, Invalid):
     """This function cannot be made a tool."""
 
     code = "tool_declaration_invalid"
+
+
+class SchemaInvalid(ToolError, Invalid):
+    """This is no JSON Schema."""
+
+    code = "schema_invalid"
 
 
 class ToolNotFound(ToolError, NotFound):

@@ -189,7 +189,7 @@ class Supervisor:
         say(f"Open {address}")
 
     def _watch(self) -> None:
-        watcher = None if self.settings.NO_RELOAD else Watcher(watched_folders(self.settings.THINK_APPS))
+        watcher = None if self.settings.NO_RELOAD else self._watcher()
         next_look = next_rotation = time.monotonic()
         while not self.stop_signals:
             self._tick()
@@ -203,6 +203,13 @@ class Supervisor:
                 for child in self.children.values():
                     child.rotate_log()
             time.sleep(TICK_SECONDS)
+
+    def _watcher(self) -> Watcher | None:
+        try:
+            return Watcher(watched_folders(self.settings.THINK_APPS))
+        except OSError as error:  # the system allows no more watches
+            say(f"Edits will not restart anything: {error}")
+            return None
 
     def _tick(self) -> None:
         for child in self.children.values():

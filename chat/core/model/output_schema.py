@@ -8,7 +8,8 @@ from pydantic import BaseModel, ValidationError
 from chat.errors import OutputInvalid, TurnConfigInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 from tools_app.core.schema import json_schema
-from tools_app.core.schema_check import problems
+from tools_app.core.schema_check import check_schema, problems
+from tools_app.errors import SchemaInvalid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +55,22 @@ class Output:
 
 def output_of(value: Any) -> Output | None:
     """What `TurnConfig.output` means. Errors: `TurnConfigInvalid`."""
-    if value is None or isinstance(value, Output):
-        return value
     if isinstance(value, dict) or (isinstance(value, type) and issubclass(value, BaseModel)):
-        return Output(schema=value)
+        value = Output(schema=value)
+    if value is None:
+        return None
+    if isinstance(value, Output):
+        _check(value)
+        return value
     raise TurnConfigInvalid(f"output must be a pydantic model, a JSON Schema or an Output, not {value!r}.")
+
+
+def _check(output: Output) -> None:
+    if isinstance(output.schema, dict):
+        try:
+            check_schema(output.schema)
+        except SchemaInvalid as error:
+            raise TurnConfigInvalid(error.message) from error
 
 
 def _unfenced(text: str) -> str:

@@ -107,7 +107,7 @@ def test_a_long_log_is_rotated_and_the_child_goes_on_writing(
     assert not child.log_path.read_bytes().startswith(b"\0")
 
 
-def test_an_edit_is_reported_once_it_has_settled(tmp_path: Path) -> None:
+def test_edits_of_code_are_reported(tmp_path: Path) -> None:
     (tmp_path / "var").mkdir()
     (tmp_path / "front" / "dist").mkdir(parents=True)
     (tmp_path / "a.py").write_text("1", encoding="utf-8")
@@ -118,7 +118,25 @@ def test_an_edit_is_reported_once_it_has_settled(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("4", encoding="utf-8")
     (tmp_path / "var" / "data.py").write_text("5", encoding="utf-8")
     (tmp_path / "front" / "dist" / "index.html").write_text("6", encoding="utf-8")  # made by a build, served as a file
+    (tmp_path / "front" / "page.html").write_text("7", encoding="utf-8")
+    assert changed(watcher, 3) == {str(tmp_path / name) for name in ("a.py", "new.py", "front/page.html")}
     assert watcher.poll() == set()
-    time.sleep(0.4)
-    assert watcher.poll() == {str(tmp_path / "a.py"), str(tmp_path / "new.py")}
-    assert watcher.poll() == set()
+    watcher.close()
+
+
+def test_a_package_that_is_new_is_watched(tmp_path: Path) -> None:
+    watcher = Watcher([tmp_path])
+    (tmp_path / "package").mkdir()
+    assert changed(watcher, 1) == {str(tmp_path / "package")}
+    (tmp_path / "package" / "tools.py").write_text("1", encoding="utf-8")
+    assert changed(watcher, 1) == {str(tmp_path / "package" / "tools.py")}
+    watcher.close()
+
+
+def changed(watcher: Watcher, count: int) -> set[str]:
+    """The paths that a watcher reports until there are so many."""
+    found: set[str] = set()
+    deadline = time.monotonic() + 10
+    while len(found) < count and time.monotonic() < deadline:
+        found |= watcher.poll()
+    return found

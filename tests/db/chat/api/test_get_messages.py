@@ -62,7 +62,7 @@ def test_a_wrong_token_is_not_saved_by_a_cookie(as_alice: ApiClient, conversatio
 
 
 def test_a_listed_origin_may_read_it(as_alice: ApiClient, conversation: AgentInstance, settings: Any) -> None:
-    settings.THINK_ALLOWED_ORIGINS = ["http://localhost:5173"]
+    settings.CORS_ALLOWED_ORIGINS, settings.CORS_URLS_REGEX = ["http://localhost:5173"], "^/"
     reply = as_alice.http.get(PATH, headers={"Origin": "http://localhost:5173"})
     assert reply["Access-Control-Allow-Origin"] == "http://localhost:5173"
     assert reply["Access-Control-Allow-Credentials"] == "true"
