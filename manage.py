@@ -6,7 +6,7 @@ import sys
 
 from django.core.management import execute_from_command_line
 
-from thinkproject.env import EnvError
+from thinkproject.config.env import EnvError
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")

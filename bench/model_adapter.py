@@ -13,12 +13,12 @@ import psutil
 from bench.rig import Options
 from bench.rows import Row
 from chat.core.model.language_model import LanguageModel, TextDelta
-from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.responses import ResponsesModel
+from chat.llm.adapters.transport import client_of, close_clients
 from chat.llm.endpoint import Endpoint
-from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import Defaults, ScriptedServer, ServerOptions
 from chat.llm.testing import make_request
-from chat.llm.transport import client_of, close_clients
 from chat.llm.wrappers import Retrying, StallGuard
 
 Read = Callable[[int], Awaitable[int]]

@@ -31,9 +31,9 @@ from bench.rows import Row  # noqa: E402 - after the set-up
 from sessions_app.compactions.services import add_compaction  # noqa: E402 - after the set-up
 from sessions_app.messages import selectors, services  # noqa: E402 - after the set-up
 from sessions_app.models import Message, Session  # noqa: E402 - after the set-up
+from thinkproject.config.paths import private_directory  # noqa: E402 - after the set-up
 from thinkproject.kernel.ids import new_id  # noqa: E402 - after the set-up
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size  # noqa: E402 - after the set-up
-from thinkproject.paths import private_directory  # noqa: E402 - after the set-up
 
 SIZES = (1_000, 10_000, 100_000)
 ROUNDS = 41

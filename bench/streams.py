@@ -109,7 +109,7 @@ def _apart(environ: dict[str, str], *arguments: object) -> "subprocess.Popen[str
 
 async def write(streams: int, seconds: float) -> dict[str, Any]:
     """Write all streams at a steady pace."""
-    from chat.streams.writer import StreamWriter  # noqa: PLC0415 - after django.setup()
+    from chat.streams.writing.writer import StreamWriter  # noqa: PLC0415 - after django.setup()
 
     total = round(seconds * RATE)
     began = time.process_time()
@@ -185,8 +185,8 @@ async def replay(records: int, times: int) -> dict[str, list[float]]:
     from redis.asyncio import Redis  # noqa: PLC0415 - as above
 
     from chat.streams.conf import stream_settings  # noqa: PLC0415 - as above
-    from chat.streams.redis_log import keys_of  # noqa: PLC0415 - as above
-    from chat.streams.writer import StreamWriter  # noqa: PLC0415 - as above
+    from chat.streams.logs.redis_log import keys_of  # noqa: PLC0415 - as above
+    from chat.streams.writing.writer import StreamWriter  # noqa: PLC0415 - as above
 
     async with StreamWriter("trn_long", fence=1, ctx_fenced=_unfenced) as out:
         for number in range(records):

@@ -26,7 +26,7 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.runtime.agent_factory import make_agent
 from chat.streams.reader import close_stream, read
-from chat.streams.writer import StreamWriter
+from chat.streams.writing.writer import StreamWriter
 from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import compact_session
@@ -41,7 +41,7 @@ from chat.turns.execution.runner import TurnRun
 from chat.turns.execution.tools import INTERRUPTED, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.state.status import SKIPPED_REASON
-from chat.user_code.calls import call_hook, is_overridden, notify_hook, user_facing_error
+from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_facing_error
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
 from fibers.errors import Failed

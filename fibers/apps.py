@@ -14,7 +14,7 @@ class FibersConfig(AppConfig):
 
     def ready(self) -> None:
         """Find the durable functions of all apps, register the checks, let Celery start the worker's threads."""
-        from fibers import checks, worker  # noqa: F401, PLC0415 - they need the models
+        from fibers.execution import worker  # noqa: PLC0415 - they need the models
 
         autodiscover_modules("durables")
         worker.connect()

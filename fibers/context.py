@@ -10,11 +10,11 @@ from contextvars import ContextVar
 
 from django.db import IntegrityError, transaction
 
-from fibers import leases
 from fibers.core.journal import Journal, Recorded, normalised
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import OutsideFiber, Parked, StepMismatch
 from fibers.models import Fiber, FiberStep
+from fibers.queue import leases
 from fibers.waits import RESUMED, Wait, WaitEnd, read_end
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue

@@ -9,8 +9,8 @@ from django.db.models.functions import Now
 from fibers.conf import fiber_settings
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.errors import FiberNotFound
-from fibers.leases import sealer_key
 from fibers.models import Fiber, FiberStep
+from fibers.queue.leases import sealer_key
 from thinkproject.kernel.jsonvalue import JSONValue
 
 

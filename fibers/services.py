@@ -4,13 +4,13 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from fibers import leases
 from fibers.core.states import TERMINAL, FiberEvent, FiberStatus, advance, sources
-from fibers.dispatch import dispatch_on_commit
-from fibers.enqueue import FiberSpec, insert_fiber
 from fibers.errors import FiberError
-from fibers.interrupts import notify_on_commit
 from fibers.models import Fiber, FiberStep
+from fibers.process.interrupts import notify_on_commit
+from fibers.queue import leases
+from fibers.queue.dispatch import dispatch_on_commit
+from fibers.queue.enqueue import FiberSpec, insert_fiber
 from fibers.waits import EXPIRED, RESUMED, WAIT_PREFIX, answered
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 

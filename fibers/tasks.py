@@ -2,9 +2,9 @@
 
 from celery import shared_task
 
-from fibers import recovery
-from fibers.runner import run_fiber as run
-from fibers.worker_loop import run_on_shared_loop
+from fibers.execution import recovery
+from fibers.execution.runner import run_fiber as run
+from fibers.execution.worker_loop import run_on_shared_loop
 
 
 @shared_task(name="fibers.run_fiber", acks_late=False, ignore_result=True)

@@ -15,12 +15,13 @@ from typing import NoReturn
 from django.db.models.functions import Now
 
 from fibers import context as contexts
-from fibers import leases, recovery
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
-from fibers.inline import first_claimable, running
+from fibers.execution import recovery
+from fibers.execution.inline import first_claimable, running
+from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.runner import run_fiber
+from fibers.queue import leases
 from thinkproject.kernel.aio import db
 
 __all__ = ["SimulatedCrash", "crash_after", "run_until_idle", "worker"]

@@ -21,8 +21,8 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 
 from tests.acceptance import prepared
 from tests.flushing import empty_tables, flush_until_done
+from thinkproject.config.paths import private_directory
 from thinkproject.kernel.conf import registry
-from thinkproject.paths import private_directory
 
 LONG = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
 TOGETHER = (

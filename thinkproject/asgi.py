@@ -12,8 +12,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
 django_application = get_asgi_application()  # loads the apps, so it stands before what imports models
 
 from chat.routing import websocket_urlpatterns  # noqa: E402 - after the apps
-from thinkproject.body_limits import BodyLimits  # noqa: E402 - after the apps
-from thinkproject.static_files import StaticFiles  # noqa: E402 - after the apps
+from thinkproject.web.body_limits import BodyLimits  # noqa: E402 - after the apps
+from thinkproject.web.static_files import StaticFiles  # noqa: E402 - after the apps
 
 
 async def unknown_socket(

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import dj_database_url
 
-from thinkproject.env import EnvError
+from thinkproject.config.env import EnvError
 
 SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",  # a write that starts as a read cannot wait for its turn

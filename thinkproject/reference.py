@@ -75,7 +75,7 @@ def _with_table(text: str, markdown: str) -> str:
 
 
 def _settings() -> list[tuple[str, ...]]:
-    from thinkproject.app_settings import documented  # noqa: PLC0415 - settings must be loaded
+    from thinkproject.config.app_settings import documented  # noqa: PLC0415 - settings must be loaded
     from thinkproject.kernel.conf import registry  # noqa: PLC0415 - as above
 
     rows: list[tuple[str, ...]] = []

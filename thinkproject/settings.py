@@ -9,8 +9,9 @@ from pathlib import Path
 
 from csp.constants import NONCE, NONE, SELF
 
-from thinkproject import connections, env, logs, paths
-from thinkproject.app_settings import app_settings, check_environment
+from thinkproject import connections, logs
+from thinkproject.config import env, paths
+from thinkproject.config.app_settings import app_settings, check_environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from thinkproject.kernel.aio import call_tool_code
-from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.execution import to_json
 from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
 from tools_app.errors import ToolError, ToolTimeout
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from thinkproject.kernel.fields import JSONText
-from tools_app.core.calls import OPEN, CallStatus
+from tools_app.core.tool_calls import OPEN, CallStatus
 
 
 class ToolCallRecord(models.Model):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from tools_app.core.calls import OPEN, CallStatus
+from tools_app.core.tool_calls import OPEN, CallStatus
 from tools_app.models import ApprovalEvent, ToolCallRecord
 
 

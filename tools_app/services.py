@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
-from tools_app.core.calls import OPEN, CallStatus, ToolCall, ToolPause, ToolResult
+from tools_app.core.tool_calls import OPEN, CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
 
 MAX_REASON_CHARS = 1000

@@ -18,13 +18,13 @@ from typing_extensions import override
 import sessions_app.admin.sessions  # noqa: F401 - registers first what is registered anew below
 from chat.access import api_tokens
 from chat.admin.base import ActionAdmin, link_to
-from chat.admin.calls import ToolCallAdmin
 from chat.admin.instances import AgentInstanceAdmin
+from chat.admin.tool_calls import ToolCallAdmin
 from chat.conversations import compactions
 from chat.files import attachments
 from chat.models import AgentInstance, ApiToken, Attachment, StreamSegment, Turn
 from chat.reads.provider_requests import ProviderRequest, provider_requests
-from chat.streams.database_log import prune_segments
+from chat.streams.logs.database_log import prune_segments
 from chat.turns.admission.admission import cancel_turn
 from chat.turns.state.status import SKIPPED_REASON, TurnStatus, fiber_statuses, turn_status
 from fibers.admin import waits_text

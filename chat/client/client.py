@@ -23,11 +23,11 @@ from chat.client.client_tools import ClientTools
 from chat.client.completion import Endings
 from chat.client.conversation_state import Room
 from chat.client.errors import CallFailed, RequestRefused
-from chat.client.http import Web
 from chat.client.inbox import Gate
 from chat.client.options import Options
 from chat.client.requests import Exchange
 from chat.client.turn import Turn
+from chat.client.web import Web
 from chat.core.wire.client_intent import REGENERATE
 from chat.core.wire.frames import Cancel, Clear, StateUpdate, ToolApproval
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue

@@ -6,7 +6,7 @@ from typing import Any
 
 from chat.client.turn import Call
 from chat.core.wire.frames import ClientTool, ToolResult
-from tools_app.core import calls
+from tools_app.core import tool_calls
 from tools_app.core.tool import Tool, ToolContext, tool
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.executor import execute
@@ -48,8 +48,8 @@ class ClientTools:
             **outcome,
         )
 
-    async def _result(self, call: Call) -> calls.ToolResult:
-        asked = calls.ToolCall(call_id=call.call_id, tool_name=call.tool_name, input=call.input)
+    async def _result(self, call: Call) -> tool_calls.ToolResult:
+        asked = tool_calls.ToolCall(call_id=call.call_id, tool_name=call.tool_name, input=call.input)
         context = ToolContext(
             call_id=call.call_id,
             tool_name=call.tool_name,
@@ -60,8 +60,8 @@ class ClientTools:
             attempt=1,
             idempotency_key=call.call_id,
         )
-        result = calls.ToolResult(output=None)
+        result = tool_calls.ToolResult(output=None)
         async for item in execute(self._tools[call.tool_name], asked, context):
-            if isinstance(item, calls.ToolResult):
+            if isinstance(item, tool_calls.ToolResult):
                 result = item
         return result

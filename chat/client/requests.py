@@ -10,12 +10,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from chat.client.calls import Calls
 from chat.client.connection import TOO_LARGE, Line
 from chat.client.conversation_state import Room
 from chat.client.errors import CallFailed, ClientError, Disconnected, RequestRefused
 from chat.client.inbox import Gate
 from chat.client.options import Options
+from chat.client.rpc import Calls
 from chat.core.wire.frames import ClientFrame, ResumeRequest, encode
 from chat.core.wire.server_frames import Identity, RpcAnswer, State, parse_server
 from thinkproject.kernel.jsonvalue import JSONValue

@@ -1,4 +1,4 @@
-"""Where a provider is. Pure, and apart from `chat.llm.transport`: importing `openai` is a third of a process' start."""
+"""Where a provider is. Pure, and apart from `transport`: importing `openai` is a third of the start of a process."""
 
 import ipaddress
 from dataclasses import dataclass, field

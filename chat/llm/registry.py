@@ -53,10 +53,10 @@ def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
     found = route(provider, _credentials(choice), llm_settings.providers)
     # Importing `openai` is a third of a process' start, and most processes call no model.
     if found.uses_responses:
-        from chat.llm.responses import ResponsesModel  # noqa: PLC0415 - as said
+        from chat.llm.adapters.responses import ResponsesModel  # noqa: PLC0415 - as said
 
         return ResponsesModel(found.endpoint, model)
-    from chat.llm.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - as said
+    from chat.llm.adapters.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - as said
 
     return ChatCompletionsModel(found.endpoint, model)
 

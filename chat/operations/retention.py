@@ -16,10 +16,10 @@ from chat.access import api_tokens, sign_in
 from chat.conf_access import AccessSettings
 from chat.files import attachments
 from chat.models import Turn
-from chat.streams.database_log import prunable_segments, prune_segments
+from chat.streams.logs.database_log import prunable_segments, prune_segments
 from fibers.core.states import FiberStatus
+from fibers.execution.recovery import sweep
 from fibers.models import FiberStep
-from fibers.recovery import sweep
 from sessions_app.messages.services import prune_unreached
 from sessions_app.transfer.import_session import prune_unfinished
 

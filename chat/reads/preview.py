@@ -18,7 +18,7 @@ from chat.llm.registry import limits_of
 from chat.turns.execution.assembly import MakeAgent, make_think
 from chat.turns.execution.context_window import auto_compaction_is_on
 from chat.turns.execution.model_input import NOTHING_SAID, ModelInput, build_model_input, tool_specs
-from chat.user_code.calls import user_code_boundary
+from chat.user_code.call_hook import user_code_boundary
 from sessions_app.core.compaction.compaction import covered_range
 from sessions_app.core.compaction.tokens import TokenCounter, count_tokens
 from sessions_app.core.context.context_blocks import Block

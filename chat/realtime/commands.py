@@ -22,7 +22,7 @@ from chat.turns.admission.intake import ClientArray
 from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.turns.admission.wire_replies import reply_of, tools_of
 from chat.turns.state.status import TurnStatus
-from chat.user_code.calls import is_overridden, notify_hook, user_facing_error
+from chat.user_code.call_hook import is_overridden, notify_hook, user_facing_error
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id

@@ -20,7 +20,7 @@ from chat.realtime.frame_sender import FrameSender
 from chat.realtime.monitor import connections
 from chat.realtime.turn_feed import TurnFeed
 from chat.runtime.agent_factory import make_agent
-from chat.user_code.calls import notify_hook
+from chat.user_code.call_hook import notify_hook
 from thinkproject.kernel.aio import db
 
 UNAUTHENTICATED, FORBIDDEN, UNKNOWN = 4401, 4403, 4404

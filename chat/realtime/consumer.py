@@ -23,7 +23,7 @@ from chat.realtime.events import InstanceEvents
 from chat.realtime.inbound import Inbound, Refusal
 from chat.realtime.resume_memory import client_label, client_query, shows_list
 from chat.runtime.resolve import resolve
-from chat.user_code.calls import user_facing_error
+from chat.user_code.call_hook import user_facing_error
 from thinkproject.kernel.aio import db
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.recovery_notice import RecoveryNotice
 from chat.realtime.resume_memory import ResumeMemory
 from chat.realtime.shared_transcripts import shared_transcripts
-from chat.streams.database_log import next_cold_offset
 from chat.streams.frame_cache import FrameCache
+from chat.streams.logs.database_log import next_cold_offset
 from chat.streams.reader import read
 from chat.streams.records import Record
 from chat.turns.state.status import TurnStatus

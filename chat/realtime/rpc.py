@@ -12,7 +12,7 @@ from chat.core.wire import frames
 from chat.errors import AgentNotFound, CallRefused
 from chat.runtime.agent_factory import make_agent
 from chat.runtime.state import acting_for_client
-from chat.user_code.calls import user_code_boundary
+from chat.user_code.call_hook import user_code_boundary
 from thinkproject.kernel.errors import ThinkError
 
 MAX_CALLS = 32

@@ -15,7 +15,7 @@ from chat.runtime.add_messages import add_messages
 from chat.runtime.host import DatabaseHost
 from chat.runtime.session_context import open_context
 from chat.turns.admission.tool_answers import has_pending_interaction
-from chat.user_code.calls import notify_hook
+from chat.user_code.call_hook import notify_hook
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.tree import Leaf

@@ -12,7 +12,7 @@ from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.runtime.agent_factory import started_agent
-from chat.user_code.calls import user_code_boundary
+from chat.user_code.call_hook import user_code_boundary
 from chat.user_code.session_setup import configured_session
 from sessions_app.context import store
 from sessions_app.context.history import By, Holder

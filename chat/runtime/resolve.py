@@ -11,7 +11,7 @@ from chat.agent.registry import get_agent_class, is_served
 from chat.errors import AgentNotFound, AgentUnavailable
 from chat.instances.addresses import Address, is_name
 from chat.runtime.agent_factory import make_agent
-from chat.user_code.calls import AgentCodeFailed, call_hook, user_code_boundary
+from chat.user_code.call_hook import AgentCodeFailed, call_hook, user_code_boundary
 from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.errors import ThinkError
 

@@ -2,7 +2,7 @@
 
 from chat.agent.think import Think
 from chat.conf import chat_settings
-from chat.user_code.calls import call_hook
+from chat.user_code.call_hook import call_hook
 from chat.user_code.session_setup import configured_session
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.compaction.tokens import counter_named

@@ -20,7 +20,7 @@ from chat.errors import StateRefused
 from chat.instances.notifications import StateChanged, group_of, notify_on_commit
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance
-from chat.user_code.calls import call_hook, notify_hook
+from chat.user_code.call_hook import call_hook, notify_hook
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, byte_size

@@ -1,8 +1,8 @@
 """Check of a stream's invariants over both tiers. For tests and for `doctor` commands; reads everything."""
 
-from chat.streams import database_log
-from chat.streams.log import get_log
-from chat.streams.port import StreamLog
+from chat.streams.logs import database_log
+from chat.streams.logs.log import get_log
+from chat.streams.logs.port import StreamLog
 from thinkproject.kernel.aio import db
 
 ALL = 1_000_000

@@ -8,11 +8,11 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from chat.streams import database_log
 from chat.streams.conf import stream_settings
 from chat.streams.errors import LogUnavailable
-from chat.streams.log import get_log
-from chat.streams.port import StreamLog
+from chat.streams.logs import database_log
+from chat.streams.logs.log import get_log
+from chat.streams.logs.port import StreamLog
 from chat.streams.records import CaughtUp, End, HotSlice, Published, Record, Reset
 from thinkproject.kernel.aio import db
 

@@ -3,7 +3,7 @@
 from chat.agent.context_verbs import configuring
 from chat.agent.think import Think
 from chat.core.context.session_setup import SessionSetup
-from chat.user_code.calls import call_hook
+from chat.user_code.call_hook import call_hook
 
 
 async def configured_session(agent: Think) -> SessionSetup:

@@ -22,7 +22,7 @@ from typing import Any
 from tests.acceptance import prepared
 from tests.acceptance.hand import Hand
 from tests.acceptance.proxy import CuttingProxy
-from thinkproject import paths
+from thinkproject.config import paths
 from thinkproject.run import embedded
 from thinkproject.run.processes import die_with_parent
 from thinkproject.run.supervisor import listen

@@ -60,7 +60,7 @@ def _spoiled(send: Callable[[str], Awaitable[None]]) -> Callable[[str], Awaitabl
 
 
 def _make_deaf() -> None:
-    from chat.streams.redis_subscriber import RedisHub
+    from chat.streams.logs.redis_subscriber import RedisHub
 
     handle = RedisHub._handle
     heard = [0]

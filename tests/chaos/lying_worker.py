@@ -17,7 +17,7 @@ LIES = ("lose", "double", "swap")
 def main() -> None:
     """Spoil the product's code in this process, then work."""
     django.setup()
-    from chat.streams.writer import StreamWriter
+    from chat.streams.writing.writer import StreamWriter
 
     begin, write = StreamWriter.__init__, StreamWriter.write
     lies = itertools.cycle(LIES)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.house.repository import ROOT, committed
-from thinkproject.app_settings import documented
+from thinkproject.config.app_settings import documented
 from thinkproject.kernel.conf import registry
 from thinkproject.reference import PAGES, is_current
 

@@ -20,9 +20,9 @@ from chat.instances import notifications
 from chat.reads.snapshots import current_transcript
 from chat.testing import think_test_settings
 from fibers import testing
-from fibers.inline import first_claimable
+from fibers.execution.inline import first_claimable
+from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.runner import run_fiber
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.inprocess.quiet_loop import QuietLoop
 from thinkproject.kernel.aio import db

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from chat.core.wire import chunks
-from chat.streams import reader, writer
+from chat.streams import reader
 from chat.streams.consistency import inconsistencies
 from chat.streams.errors import LogUnavailable
-from chat.streams.memory import MemoryLog
+from chat.streams.logs.memory_log import MemoryLog
+from chat.streams.logs.subscription import Subscription
 from chat.streams.reader import read
-from chat.streams.subscription import Subscription
-from chat.streams.writer import StreamWriter
+from chat.streams.writing import writer
+from chat.streams.writing.writer import StreamWriter
 from tests.db.chat.streams.support import Collector, FlakyLog, eventually, make_writer, never
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import load

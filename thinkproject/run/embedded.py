@@ -8,7 +8,7 @@ import socket
 import time
 from pathlib import Path
 
-from thinkproject.paths import private_directory, redis_socket
+from thinkproject.config.paths import private_directory, redis_socket
 
 
 def redis_command(data_dir: Path) -> list[str]:

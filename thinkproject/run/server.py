@@ -225,7 +225,7 @@ def endpoint(options: argparse.Namespace) -> str:
 
 
 def _body_policy() -> BodyPolicy:
-    from thinkproject import body_limits  # noqa: PLC0415 - after the apps
+    from thinkproject.web import body_limits  # noqa: PLC0415 - after the apps
 
     return BodyPolicy(
         body_limits.limit_of,

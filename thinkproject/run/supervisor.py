@@ -20,8 +20,8 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
-from thinkproject.env import EnvError
-from thinkproject.paths import PRIVATE_UMASK, close_files, private_data_directory
+from thinkproject.config.env import EnvError
+from thinkproject.config.paths import PRIVATE_UMASK, close_files, private_data_directory
 from thinkproject.run import bootstrap, embedded
 from thinkproject.run.bootstrap import ROOT, SetupError, say
 from thinkproject.run.processes import Child, stop_all

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
-from tools_app.core.calls import parse_input
+from tools_app.core.tool_calls import parse_input
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolError
 

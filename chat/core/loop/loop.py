@@ -37,8 +37,8 @@ from chat.errors import ContextOverflow, ModelError, NetworkLost
 from fibers.errors import Parked
 from fibers.waits import Wait
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
 CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]

@@ -24,8 +24,8 @@ from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.calls import ToolCall
 from tools_app.core.execution import CheckedCall
+from tools_app.core.tool_calls import ToolCall
 
 BROKEN_CALL = "The tool call was interrupted before its arguments were complete."
 _PENDING_STATES = {ToolState.INPUT_AVAILABLE}

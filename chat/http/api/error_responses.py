@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from chat.http.api.problems import CONTENT_TYPE
-from chat.http.api.schemas import Problem
+from chat.http.api.schemas.common import Problem
 from thinkproject.kernel.jsonvalue import JSONObject
 
 _SAFE: Final = frozenset({"get", "head", "options"})

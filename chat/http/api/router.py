@@ -15,8 +15,8 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.parser import Parser
 
 from chat.errors import Unauthenticated
-from chat.http.api import (
-    calls,
+from chat.http.api.authentication import SessionAuth, TokenAuth, caller_by_token
+from chat.http.api.endpoints import (
     compactions,
     context,
     files,
@@ -29,9 +29,9 @@ from chat.http.api import (
     stream,
     submissions,
     summaries,
+    tool_calls,
     turns,
 )
-from chat.http.api.authentication import SessionAuth, TokenAuth, caller_by_token
 from chat.http.api.error_responses import add_error_responses
 from chat.http.api.problems import install_problems, problem_of
 from thinkproject.kernel.jsonvalue import JSONObject, is_nested_deeper, load
@@ -59,7 +59,7 @@ def build_router() -> Router:
     router.add_router("", instances.router)
     router.add_router("", sessions.router)
     router.add_router("", turns.router)
-    router.add_router("", calls.router)
+    router.add_router("", tool_calls.router)
     router.add_router("", stream.router)
     router.add_router("", submissions.router)
     router.add_router("", files.router)

@@ -6,18 +6,18 @@ from typing import Final
 
 from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.errors import NetworkLost
-from chat.llm.adapter import known_call_ids
-from chat.llm.chat_completions import chat_messages, chat_settings, chat_tool_choice
-from chat.llm.chat_reader import ChatReader
-from chat.llm.errors import Failure, classify, retry_after_seconds
-from chat.llm.redaction import redact_body
+from chat.llm.adapters.adapter import known_call_ids
+from chat.llm.adapters.chat_completions import chat_messages, chat_settings, chat_tool_choice
+from chat.llm.adapters.chat_reader import ChatReader
+from chat.llm.adapters.provider_errors import Failure, classify, retry_after_seconds
+from chat.llm.adapters.redaction import redact_body
+from chat.llm.adapters.sse import SSEDecoder
 from chat.llm.scripted.asked import read_asked
 from chat.llm.scripted.memory import Memory
 from chat.llm.scripted.plan import Defaults, Plan, Unit, make_plan, read_chat
 from chat.llm.scripted.script import Cut
 from chat.llm.scripted.server import finish_of
 from chat.llm.scripted.wires import ChatWire
-from chat.llm.sse import SSEDecoder
 from thinkproject.kernel.jsonvalue import JSONObject
 
 _FOREVER_SECONDS: Final = 3600.0

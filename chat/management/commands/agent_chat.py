@@ -26,7 +26,7 @@ from chat.reads import snapshots
 from chat.runtime.handle import AgentHandle
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL, FiberStatus
-from fibers.inline import working_for
+from fibers.execution.inline import working_for
 from fibers.models import Fiber
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError

@@ -40,7 +40,7 @@ from sessions_app.messages.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.retry import RetryPolicy
-from tools_app.core.calls import OPEN
+from tools_app.core.tool_calls import OPEN
 from tools_app.services import Actor
 
 MAX_REQUEST_ID = 128

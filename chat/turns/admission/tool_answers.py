@@ -29,7 +29,7 @@ from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
 from sessions_app.messages.services import update_message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
-from tools_app.core.calls import OPEN, CallStatus, ToolResult
+from tools_app.core.tool_calls import OPEN, CallStatus, ToolResult
 from tools_app.models import ApprovalEventKind, ToolCallRecord
 from tools_app.selectors import calls_of, find_call, open_calls
 from tools_app.services import Actor, abandon_call, answer_call, decide_call, keep_early_answer

@@ -8,7 +8,7 @@ from chat.agent.think import Think
 from chat.core.model.language_model import Finish, LanguageModel, ModelRequest, TextDelta, Usage
 from chat.llm.registry import guarded, resolve_model
 from chat.turns.background.costs import price_calls, usage_of_call
-from chat.user_code.calls import call_hook
+from chat.user_code.call_hook import call_hook
 from sessions_app.messages.usage import add_usage
 
 SECONDS: Final = 120.0

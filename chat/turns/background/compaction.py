@@ -34,7 +34,7 @@ from chat.llm.registry import guarded, limits_of, resolve_model
 from chat.turns.background.ask_model import ask
 from chat.turns.background.costs import price_calls, usage_of_call
 from chat.turns.state.policies import check_call
-from chat.user_code.calls import call_hook, user_code_boundary
+from chat.user_code.call_hook import call_hook, user_code_boundary
 from chat.user_code.compaction_policy import policy_of
 from chat.user_code.session_setup import configured_session
 from fibers.context import current_fiber

@@ -19,7 +19,7 @@ from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.background.titles import start_title, writes_titles
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.state.compaction_queue import start_compaction
-from chat.user_code.calls import is_overridden
+from chat.user_code.call_hook import is_overridden
 from fibers.services import start_fiber
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue

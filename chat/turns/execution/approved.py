@@ -15,7 +15,7 @@ from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.calls import ToolCall, ToolResult
+from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.models import ToolCallRecord
 from tools_app.selectors import approved_calls
 from tools_app.services import settle_call

@@ -23,7 +23,7 @@ from chat.turns.execution.model_input import NOTHING_SAID, build_model_input, gu
 from chat.turns.execution.overrides import read_overrides
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
-from chat.user_code.calls import call_hook, call_hook_typed, notify_hook
+from chat.user_code.call_hook import call_hook, call_hook_typed, notify_hook
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.jsonvalue import JSONObject

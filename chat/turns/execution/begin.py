@@ -28,7 +28,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from sessions_app.messages.services import place_messages, update_message
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.calls import OPEN
+from tools_app.core.tool_calls import OPEN
 from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)

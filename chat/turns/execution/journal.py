@@ -4,12 +4,12 @@ import asyncio
 
 from chat.core.durable_names import EXPIRY_FIBER
 from chat.core.loop.loop import CALL_PREFIX
-from chat.streams.writer import StreamWriter
+from chat.streams.writing.writer import StreamWriter
 from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolResult
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.services import pause_call, settle_call
 
 

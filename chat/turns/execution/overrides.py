@@ -9,7 +9,7 @@ from chat.core.model.language_model import ModelSettings
 from chat.core.model.output_schema import Output, output_of
 from chat.core.model.tool_choice import read_tool_choice
 from chat.errors import TurnConfigInvalid
-from chat.user_code.calls import user_code_boundary
+from chat.user_code.call_hook import user_code_boundary
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 

@@ -32,7 +32,7 @@ from chat.errors import TurnConfigInvalid, TurnTimeout
 from chat.instances.notifications import send_notification
 from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
-from chat.streams.writer import StreamWriter
+from chat.streams.writing.writer import StreamWriter
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
@@ -48,7 +48,7 @@ from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.state import policies
 from chat.turns.state.input_reservation import wait_for_input
 from chat.turns.state.policies import StepsSoFar
-from chat.user_code.calls import (
+from chat.user_code.call_hook import (
     call_hook,
     call_hook_typed,
     is_overridden,

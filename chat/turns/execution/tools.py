@@ -16,16 +16,16 @@ from chat.conf import chat_settings
 from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
 from chat.core.loop.loop import StepView
 from chat.turns.execution.turn_facts import TurnFacts
-from chat.user_code.calls import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
+from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
 from fibers.errors import FiberError
 from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
-from tools_app.core.calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
 from tools_app.executor import execute
 from tools_app.services import begin_call, close_cut_calls

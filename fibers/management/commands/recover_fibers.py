@@ -2,7 +2,7 @@
 
 from django.core.management.base import BaseCommand
 
-from fibers.recovery import sweep
+from fibers.execution.recovery import sweep
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from chat.streams.log import close_logs
+from chat.streams.logs.log import close_logs
 from tests.acceptance.streams.servers import KillableRedis, Producer
 
 

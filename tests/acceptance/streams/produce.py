@@ -23,7 +23,7 @@ from django.db import transaction  # noqa: E402 - after the set-up
 
 from chat.core.wire import chunks  # noqa: E402 - as above
 from chat.streams.reader import close_stream  # noqa: E402 - as above
-from chat.streams.writer import StreamWriter  # noqa: E402 - as above
+from chat.streams.writing.writer import StreamWriter  # noqa: E402 - as above
 
 
 def unfenced() -> AbstractContextManager[None]:

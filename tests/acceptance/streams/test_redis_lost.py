@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chat.streams.consistency import inconsistencies
-from chat.streams.log import get_log
+from chat.streams.logs.log import get_log
 from chat.streams.reader import close_stream, read
 from chat.streams.records import End, Reset
 from tests.acceptance.streams.servers import KillableRedis, settings_for

@@ -15,8 +15,8 @@ from django.utils import timezone
 from chat.agent.base import InstanceKey
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, Turn
-from chat.streams.database_log import write_segments
-from chat.streams.log import close_logs
+from chat.streams.logs.database_log import write_segments
+from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
 from fibers.models import Fiber
 from sessions_app.messages.services import Leaf, place_messages, put_assistant, queue_messages

@@ -21,7 +21,7 @@ from chat.agents import Assistant
 from chat.files import attachments
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
-from chat.streams.log import close_logs
+from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
@@ -30,7 +30,7 @@ from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
-from tools_app.core.calls import CallStatus, ToolCall, ToolPause
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import ToolCallRecord
 from tools_app.services import pause_call
 

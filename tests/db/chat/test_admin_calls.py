@@ -9,7 +9,7 @@ from django.test import Client
 
 from chat.models import AgentInstance, Turn
 from tests.db.chat.conftest import say
-from tools_app.core.calls import CallStatus, ToolCall, ToolPause
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import ApprovalEvent, ToolCallRecord
 from tools_app.services import pause_call
 

@@ -15,8 +15,8 @@ from chat.reads.transcripts import transcript
 from chat.turns.admission.admission import TurnRequest, admit, clear_instance
 from chat.turns.admission.intake import Submit
 from chat.turns.state import policies
-from fibers import leases
 from fibers.models import Fiber, new_fiber_id
+from fibers.queue import leases
 from tests.db.costs import cost, take_statistics
 from thinkproject.kernel.ids import new_id
 

@@ -14,8 +14,8 @@ from chat.instances.notifications import group_of, notify_message_changed, send_
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.realtime import monitor
-from chat.streams.database_log import write_segments
-from chat.streams.log import get_log
+from chat.streams.logs.database_log import write_segments
+from chat.streams.logs.log import get_log
 from chat.streams.reader import close_stream
 from chat.streams.records import Record
 from fibers.models import Fiber

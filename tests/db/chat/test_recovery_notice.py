@@ -13,7 +13,7 @@ from django.utils import timezone
 from chat.instances.notifications import group_of, send_notification
 from chat.instances.rows import key_of
 from chat.models import Turn
-from chat.streams.log import get_log
+from chat.streams.logs.log import get_log
 from chat.streams.records import Append
 from fibers.core.states import RECOVERED
 from fibers.models import Fiber

@@ -17,10 +17,10 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.reads import snapshots
 from chat.realtime import turn_feed
-from chat.streams.database_log import write_segments
-from chat.streams.log import get_log
+from chat.streams.logs.database_log import write_segments
+from chat.streams.logs.log import get_log
+from chat.streams.logs.redis_log import keys_of
 from chat.streams.records import Append, Record
-from chat.streams.redis_log import keys_of
 from chat.turns.admission.admission import clear_instance
 from fibers.models import Fiber
 from sessions_app.messages.services import put_assistant

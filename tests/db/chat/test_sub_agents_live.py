@@ -19,7 +19,7 @@ from chat.realtime import monitor
 from chat.runtime.agent_factory import make_agent
 from chat.runtime.handle import AgentHandle
 from chat.runtime.resolve import resolve
-from chat.streams.log import close_logs
+from chat.streams.logs.log import close_logs
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Submit
 from fibers.testing import run_until_idle, worker

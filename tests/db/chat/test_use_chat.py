@@ -20,8 +20,8 @@ from chat.http.usechat.playback import LOST
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, ApiToken, Turn, TurnSeen
 from chat.reads import snapshots
-from chat.streams.log import close_logs
-from chat.streams.redis_log import keys_of
+from chat.streams.logs.log import close_logs
+from chat.streams.logs.redis_log import keys_of
 from chat.turns.admission.admission import clear_instance
 from sessions_app.messages.services import put_assistant, queue_messages
 from tests.db.chat.conftest import make_turn, say

@@ -16,7 +16,7 @@ from chat.http.usechat.views import chat, chat_stream
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.reads.snapshots import current_transcript
-from chat.streams.log import close_logs
+from chat.streams.logs.log import close_logs
 from tests.db.chat.access_rows import all_rows
 from tests.db.chat.use_chat import API, HERE, STREAM, Page, asks, assistant, problem_of, user
 

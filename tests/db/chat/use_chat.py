@@ -14,7 +14,7 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.reads.snapshots import current_transcript
 from chat.streams.reader import close_stream
-from chat.streams.writer import StreamWriter
+from chat.streams.writing.writer import StreamWriter
 from fibers.models import Fiber
 from sessions_app.messages.services import Leaf, place_messages, put_assistant
 

@@ -11,10 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from fibers import leases, selectors, services
+from fibers import selectors, services
 from fibers.core.states import FiberEvent
-from fibers.leases import Settlement
 from fibers.models import Fiber, FiberStep
+from fibers.queue import leases
+from fibers.queue.leases import Settlement
 from fibers.testing import expire_lease
 
 pytestmark = pytest.mark.django_db

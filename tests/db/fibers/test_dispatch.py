@@ -13,9 +13,10 @@ from celery import Celery, current_app
 from django.db import transaction
 from django.db.models.functions import Now
 
-from fibers import dispatch, selectors, services
+from fibers import selectors, services
+from fibers.execution.recovery import sweep
 from fibers.models import Fiber
-from fibers.recovery import sweep
+from fibers.queue import dispatch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

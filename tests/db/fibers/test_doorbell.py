@@ -10,14 +10,15 @@ import pytest
 import redis
 from django.db.models.functions import Now
 
-from fibers import interrupts, selectors, services
+from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import Interrupt
-from fibers.heartbeat import heartbeat
+from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
+from fibers.process import interrupts
+from fibers.process.heartbeat import heartbeat
+from fibers.process.running import registry as held
 from fibers.registry import durable
-from fibers.runner import run_fiber
-from fibers.running import registry as held
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)

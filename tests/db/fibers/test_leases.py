@@ -7,11 +7,12 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from fibers import leases, services
+from fibers import services
 from fibers.core.states import FiberEvent, FiberStatus
 from fibers.errors import IllegalMove, LeaseLost
-from fibers.leases import Held, Settlement
 from fibers.models import Fiber, FiberStep
+from fibers.queue import leases
+from fibers.queue.leases import Held, Settlement
 from fibers.testing import expire_lease
 
 pytestmark = pytest.mark.django_db

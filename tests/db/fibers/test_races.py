@@ -10,15 +10,16 @@ from typing import Any, TypeVar
 import pytest
 from django.db import connection, transaction
 
-from fibers import leases, selectors, services
+from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import FiberEvent
 from fibers.errors import LeaseLost
-from fibers.leases import Settlement
+from fibers.execution.recovery import sweep
+from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.recovery import sweep
+from fibers.queue import leases
+from fibers.queue.leases import Settlement
 from fibers.registry import durable
-from fibers.runner import run_fiber
 from fibers.testing import expire_lease
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,13 +9,15 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from fibers import leases, recovery, selectors, services
+from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import FiberEvent, FiberStatus
 from fibers.errors import LeaseLost
-from fibers.leases import Settlement
+from fibers.execution import recovery
+from fibers.execution.recovery import SweepCounts, sweep
 from fibers.models import Fiber, FiberStep
-from fibers.recovery import SweepCounts, sweep
+from fibers.queue import leases
+from fibers.queue.leases import Settlement
 from fibers.registry import durable
 from fibers.testing import claim_for_test, expire_lease
 

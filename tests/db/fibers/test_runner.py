@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from fibers import leases, selectors, services
+from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, Parked
+from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
+from fibers.process.running import registry as held
+from fibers.queue import leases
 from fibers.registry import durable
-from fibers.runner import run_fiber
-from fibers.running import registry as held
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 
@@ -383,7 +384,7 @@ async def test_only_what_nobody_foresaw_is_logged_with_a_traceback(
     async def fails(_context: FiberContext) -> None:
         raise error
 
-    caplog.set_level("WARNING", logger="fibers.runner")
+    caplog.set_level("WARNING", logger="fibers.execution.runner")
     await start(fails)
     await run_until_idle()
     [noted] = [record for record in caplog.records if getattr(record, "action", "") == "fiber_error"]

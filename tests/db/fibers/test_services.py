@@ -3,12 +3,13 @@
 import pytest
 from django.contrib.auth.models import User
 
-from fibers import leases, selectors, services
+from fibers import selectors, services
 from fibers.core.states import FiberEvent, FiberStatus
-from fibers.enqueue import FiberSpec, insert_fiber
 from fibers.errors import FiberError, FiberKeyTaken, FiberNotFound
-from fibers.leases import Settlement
 from fibers.models import Fiber
+from fibers.queue import leases
+from fibers.queue.enqueue import FiberSpec, insert_fiber
+from fibers.queue.leases import Settlement
 from fibers.registry import durable
 
 pytestmark = pytest.mark.django_db

@@ -6,12 +6,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fibers import leases, services
+from fibers import services
 from fibers.conf import fiber_settings
 from fibers.core.states import FiberEvent, FiberStatus
-from fibers.leases import Settlement
+from fibers.execution.recovery import _dispatch_unclaimed, _fair
 from fibers.models import Fiber
-from fibers.recovery import _dispatch_unclaimed, _fair
+from fibers.queue import leases
+from fibers.queue.leases import Settlement
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +59,7 @@ def test_the_next_sweep_sends_what_was_refused(settings: Any, monkeypatch: pytes
         sent.extend(ids)
         return len(ids)
 
-    monkeypatch.setattr("fibers.recovery.dispatch_now", note)
+    monkeypatch.setattr("fibers.execution.recovery.dispatch_now", note)
     first, second, third = start("user:1", 3)
     assert claimed([first, second, third]) == [True, True, False]
     assert _dispatch_unclaimed() == 0  # there is no room yet, so nobody is told in vain

@@ -12,13 +12,13 @@ from django.db import connection
 from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import Interrupt
+from fibers.execution.runner import run_fiber
+from fibers.execution.worker import Worker
+from fibers.execution.worker_loop import shared_loop
 from fibers.models import Fiber
+from fibers.process.running import registry as held
 from fibers.registry import durable
-from fibers.runner import run_fiber
-from fibers.running import registry as held
 from fibers.testing import claim_for_test, expire_lease
-from fibers.worker import Worker
-from fibers.worker_loop import shared_loop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -17,8 +17,8 @@ from django.test import Client
 from kombu.transport.redis import Channel
 from pytest_django import Settings
 
-from thinkproject import static_files
 from thinkproject.celery import app
+from thinkproject.web import static_files
 
 
 def test_every_process_talks_to_our_broker() -> None:

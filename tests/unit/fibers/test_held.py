@@ -4,8 +4,8 @@ import asyncio
 import threading
 
 from fibers.core.states import Interrupt
-from fibers.running import Registry, worker_name
-from fibers.worker_loop import run_on_shared_loop, shared_loop
+from fibers.execution.worker_loop import run_on_shared_loop, shared_loop
+from fibers.process.running import Registry, worker_name
 
 
 class Run:

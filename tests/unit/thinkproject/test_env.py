@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thinkproject import env
+from thinkproject.config import env
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from thinkproject import connections, paths
-from thinkproject.env import EnvError
+from thinkproject import connections
+from thinkproject.config import paths
+from thinkproject.config.env import EnvError
 
 
 def test_the_socket_lies_in_the_data_directory_when_it_fits() -> None:

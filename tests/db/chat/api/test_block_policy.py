@@ -16,8 +16,8 @@ from chat.think import SessionSetup
 from sessions_app.errors import BlockNotWritable, SessionError
 from sessions_app.models import ContextBlock
 from tests.db.chat.conftest import ApiClient
-from tools_app.core.calls import ToolCall, ToolResult
 from tools_app.core.tool import ToolContext
+from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.executor import execute
 from tools_app.session_tools import SET_TOOL, session_tools
 

@@ -20,13 +20,13 @@ from chat.agents import Assistant
 from chat.files import attachments
 from chat.llm.scripted.model import ScriptedModel
 from chat.models import AgentInstance, TurnTrigger
-from chat.streams.database_log import write_segments
-from chat.streams.log import close_logs
+from chat.streams.logs.database_log import write_segments
+from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
 from sessions_app.compactions.services import add_compaction
 from tests.db.chat.conftest import CHUNKS, say
 from thinkproject.kernel.ids import new_id
-from tools_app.core.calls import CallStatus, ToolCall, ToolPause
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.services import pause_call
 
 pytestmark = [

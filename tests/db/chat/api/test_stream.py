@@ -20,10 +20,10 @@ from redis.asyncio import Redis
 from chat.access import api_tokens
 from chat.http.sse import start_offset
 from chat.models import AgentInstance, ApiToken, Turn
-from chat.streams.log import close_logs
+from chat.streams.logs.log import close_logs
+from chat.streams.logs.redis_log import keys_of
 from chat.streams.reader import close_stream
-from chat.streams.redis_log import keys_of
-from chat.streams.writer import StreamWriter
+from chat.streams.writing.writer import StreamWriter
 from fibers.models import Fiber
 from tests.db.chat.conftest import make_turn
 
@@ -238,7 +238,7 @@ async def test_authority_that_cannot_be_asked_for_ends_the_stream(
     def fail(*_arguments: Any) -> bool:
         raise OperationalError
 
-    monkeypatch.setattr("chat.http.api.stream.recheck", fail)
+    monkeypatch.setattr("chat.http.api.endpoints.stream.recheck", fail)
     async with asyncio.timeout(10):
         assert await events.all() == []
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1

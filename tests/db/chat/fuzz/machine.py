@@ -19,7 +19,7 @@ from tests.db.chat.fuzz.tab import Tab
 from tests.inprocess.stage import Bell, Socket, Stage, person, staged, through
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.calls import CallStatus
+from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 T = TypeVar("T")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from chat.streams.memory import MemoryLog
-from chat.streams.port import StreamLog
-from chat.streams.redis_log import RedisLog
+from chat.streams.logs.memory_log import MemoryLog
+from chat.streams.logs.port import StreamLog
+from chat.streams.logs.redis_log import RedisLog
 from thinkproject.kernel.ids import new_id
 
 

@@ -10,13 +10,13 @@ from django.db import transaction
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
 from chat.streams.errors import LogUnavailable
-from chat.streams.memory import MemoryLog
-from chat.streams.port import StreamLog
+from chat.streams.logs.memory_log import MemoryLog
+from chat.streams.logs.port import StreamLog
+from chat.streams.logs.redis_log import RedisLog
+from chat.streams.logs.subscription import Subscription
 from chat.streams.reader import Event, follow
 from chat.streams.records import Answer, Append, End, HotSlice, Opened, Record, Reset
-from chat.streams.redis_log import RedisLog
-from chat.streams.subscription import Subscription
-from chat.streams.writer import StreamWriter
+from chat.streams.writing.writer import StreamWriter
 
 
 @contextmanager

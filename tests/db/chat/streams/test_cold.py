@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from chat.models import AgentInstance, StreamSegment, Turn
-from chat.streams.database_log import (
+from chat.streams.logs.database_log import (
     SEGMENT_BYTES,
     archive,
     cold_records,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.db import OperationalError, transaction
 
-from chat.streams import committer, database_log
-from chat.streams.memory import MemoryLog
+from chat.streams.logs import database_log
+from chat.streams.logs.memory_log import MemoryLog
+from chat.streams.writing import committer
 from fibers.errors import LeaseLost
 from tests.db.chat.streams.support import make_writer, part, records
 from thinkproject.kernel.aio import db

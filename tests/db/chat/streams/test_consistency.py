@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from chat.models import StreamSegment
-from chat.streams import database_log
 from chat.streams.consistency import inconsistencies
-from chat.streams.memory import MemoryLog
+from chat.streams.logs import database_log
+from chat.streams.logs.memory_log import MemoryLog
 from chat.streams.records import Record
 from tests.db.chat.streams.support import append_of, make_writer, part, records
 from thinkproject.kernel.aio import db

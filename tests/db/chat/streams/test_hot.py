@@ -7,9 +7,9 @@ import pytest
 from redis.asyncio import Redis
 
 from chat.streams.errors import LogUnavailable
+from chat.streams.logs.redis_log import ABANDONED_SECONDS, READ_CONNECTIONS, RedisLog, keys_of
+from chat.streams.logs.redis_subscriber import channel_of
 from chat.streams.records import Outcome
-from chat.streams.redis_log import ABANDONED_SECONDS, READ_CONNECTIONS, RedisLog, keys_of
-from chat.streams.redis_subscriber import channel_of
 from tests.db.chat.streams.support import append_of, records, texts
 
 

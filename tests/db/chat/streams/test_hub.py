@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack
 import pytest
 from redis.asyncio import Redis
 
-from chat.streams import redis_subscriber
-from chat.streams.redis_log import RedisLog
-from chat.streams.redis_subscriber import channel_of
+from chat.streams.logs import redis_subscriber
+from chat.streams.logs.redis_log import RedisLog
+from chat.streams.logs.redis_subscriber import channel_of
 from tests.db.chat.streams.support import append_of, eventually, records
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from chat.streams.errors import Fenced
-from chat.streams.port import StreamLog
+from chat.streams.logs.port import StreamLog
 from chat.streams.records import Answer, Outcome, Record
 from tests.db.chat.streams.support import append_of, records, texts
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from chat.streams import reader, writer
-from chat.streams.log import close_logs, get_log
-from chat.streams.memory import MemoryLog
-from chat.streams.port import StreamLog
+from chat.streams import reader
+from chat.streams.logs.log import close_logs, get_log
+from chat.streams.logs.memory_log import MemoryLog
+from chat.streams.logs.port import StreamLog
+from chat.streams.logs.redis_connection import Command
+from chat.streams.logs.redis_log import RedisLog
 from chat.streams.reader import close_stream, follow, read
 from chat.streams.records import Answer, Append, CaughtUp, End, Record, Reset
-from chat.streams.redis_connection import Command
-from chat.streams.redis_log import RedisLog
+from chat.streams.writing import writer
 from tests.db.chat.streams.support import (
     Collector,
     FlakyLog,

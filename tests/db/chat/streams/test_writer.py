@@ -9,13 +9,14 @@ import pytest
 from django.db import OperationalError, transaction
 
 from chat.core.wire import chunks
-from chat.streams import database_log, writer
 from chat.streams.consistency import inconsistencies
 from chat.streams.errors import Fenced
-from chat.streams.memory import MemoryLog
-from chat.streams.port import StreamLog
+from chat.streams.logs import database_log
+from chat.streams.logs.memory_log import MemoryLog
+from chat.streams.logs.port import StreamLog
 from chat.streams.reader import read
 from chat.streams.records import Record
+from chat.streams.writing import writer
 from fibers.errors import LeaseLost
 from tests.db.chat.streams.support import FlakyLog, eventually, make_writer, part, records, wipe
 from thinkproject.kernel.aio import db

@@ -17,10 +17,10 @@ from django.db.utils import OperationalError
 from chat.errors import ChatError
 from chat.models import Turn
 from chat.reads.snapshots import is_final
-from chat.streams.log import close_logs
+from chat.streams.logs.log import close_logs
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.admission.intake import Submit
-from fibers import recovery
+from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import expire_lease, worker
 

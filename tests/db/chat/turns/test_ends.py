@@ -8,12 +8,12 @@ from django.db.models import F
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment
 from chat.reads.snapshots import is_final
-from chat.streams import writer
-from chat.streams.log import close_logs
+from chat.streams.logs.log import close_logs
+from chat.streams.writing import writer
 from chat.turns.admission.admission import cancel_turn, clear_instance
 from chat.turns.admission.intake import Continue
-from fibers.runner import run_fiber
-from fibers.running import registry
+from fibers.execution.runner import run_fiber
+from fibers.process.running import registry
 from fibers.services import cancel_fiber, requeue_fiber
 from fibers.testing import claim_for_test, crash_after, expire_lease, make_due, run_until_idle
 from thinkproject.kernel.aio import db

@@ -20,10 +20,10 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Turn
 from chat.reads import snapshots, transcripts
 from chat.think import RecoveryContext, Think, Tool, ToolContext, tool
-from fibers import recovery
 from fibers.context import current_fiber
+from fibers.execution import recovery
 from fibers.models import Fiber
-from fibers.running import registry as runs
+from fibers.process.running import registry as runs
 from fibers.testing import die, run_until_idle
 from fibers.waits import WaitEnd
 from thinkproject.kernel.aio import db

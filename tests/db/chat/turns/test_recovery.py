@@ -18,7 +18,7 @@ from chat.testing import worker
 from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.intake import Continue
 from chat.turns.state.status import TurnStatus
-from fibers import recovery
+from fibers.execution import recovery
 from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load

@@ -6,7 +6,7 @@ from chat.agent.operations import SavedTurn, Submission
 from chat.models import AgentInstance
 from chat.testing import worker
 from thinkproject.kernel.aio import db
-from tools_app.core.calls import CallStatus
+from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, status_of

@@ -15,12 +15,12 @@ from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from chat.turns.admission.intake import Submit
-from fibers import recovery
+from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.errors import MessageInvalid, MessageNotFound
 from thinkproject.kernel.aio import db
-from tools_app.core.calls import CallStatus
+from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, text_of

@@ -10,9 +10,9 @@ import pytest
 from chat.client.completion import Endings
 from chat.client.conversation_state import Room
 from chat.client.errors import ClientError, ConnectionFailed
-from chat.client.http import Web
 from chat.client.inbox import Gate
 from chat.client.options import Options
+from chat.client.web import Web
 from chat.core.wire import frames
 from chat.core.wire.server_frames import parse_server
 

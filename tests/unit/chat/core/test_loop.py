@@ -29,9 +29,9 @@ from chat.core.model.language_model import (
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.errors import ModelRejected, NetworkLost
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.execution import CheckedCall, check_call
 from tools_app.core.tool import tool
+from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
 
 HISTORY = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 
 from chat.core.model.language_model import LanguageModel
-from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.responses import ResponsesModel
+from chat.llm.adapters.transport import close_clients
 from chat.llm.discovery import local_model_is_installed
 from chat.llm.endpoint import Endpoint
-from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedServer
-from chat.llm.transport import close_clients
 
 API_KEY = "sk-test-abcdefghijklmnop"
 

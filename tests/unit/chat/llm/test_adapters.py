@@ -25,9 +25,9 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.errors import ModelAuth, ModelError, NetworkLost
-from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.endpoint import Endpoint
-from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.testing import collect, collect_until_error, make_request, text_of
 

@@ -17,7 +17,7 @@ from chat.core.model.language_model import (
     Usage,
 )
 from chat.errors import Overloaded, RateLimited
-from chat.llm.chat_reader import ChatReader, read_usage
+from chat.llm.adapters.chat_reader import ChatReader, read_usage
 
 
 def read(*deltas: dict[str, Any], finish: str = "stop", used: tuple[str, ...] = ()) -> list[ModelEvent]:

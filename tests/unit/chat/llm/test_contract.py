@@ -23,9 +23,9 @@ from chat.core.model.language_model import (
     ToolSpec,
 )
 from chat.errors import ContextOverflow, ModelAuth, NetworkLost, Overloaded, RateLimited
-from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.endpoint import Endpoint
-from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedModel
 from chat.llm.testing import collect, collect_until_error, make_request, reasoning_of, text_of, user
 

@@ -9,11 +9,11 @@ import pytest
 
 from chat.core.model.language_model import Finish, FinishReason, LanguageModel
 from chat.errors import ModelRejected, NetworkLost
-from chat.llm import adapter, transport
-from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.adapters import adapter, transport
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.transport import close_clients
 from chat.llm.endpoint import Endpoint, is_loopback
 from chat.llm.testing import collect, collect_until_error, make_request, text_of
-from chat.llm.transport import close_clients
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
 TEXT = b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n'

@@ -18,7 +18,14 @@ from chat.errors import (
     RateLimited,
     StreamStalled,
 )
-from chat.llm.errors import Failure, classify, from_error_object, from_exception, parse_duration, retry_after_seconds
+from chat.llm.adapters.provider_errors import (
+    Failure,
+    classify,
+    from_error_object,
+    from_exception,
+    parse_duration,
+    retry_after_seconds,
+)
 
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions")
 OVERFLOWS = [

@@ -20,11 +20,11 @@ from chat.core.model.language_model import (
 )
 from chat.errors import ContextOverflow
 from chat.llm import local_server
-from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.transport import close_clients
 from chat.llm.endpoint import Endpoint
 from chat.llm.local_server import LocalModelMissing, answers, weights_path
 from chat.llm.testing import collect, make_request, text_of, user
-from chat.llm.transport import close_clients
 
 SHORT = ModelSettings(max_output_tokens=24, temperature=0.0, seed=1)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.llm.redaction import redact_body, redact_text
+from chat.llm.adapters.redaction import redact_body, redact_text
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 
 from chat.core.model.language_model import RetryNotice
 from chat.errors import ModelNotConfigured
-from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.discovery import Choice, ChoiceKind, local_choice, save_choice
 from chat.llm.registry import describe_default, guarded, resolve_model
-from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedModel, ScriptedServer
 from chat.llm.testing import collect, make_request, text_of
 

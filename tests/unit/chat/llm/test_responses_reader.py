@@ -15,7 +15,7 @@ from chat.core.model.language_model import (
     ToolCallStart,
 )
 from chat.errors import ContextOverflow, Overloaded, RateLimited
-from chat.llm.responses_reader import ResponsesReader
+from chat.llm.adapters.responses_reader import ResponsesReader
 
 COMPLETED = {"type": "response.completed", "response": {"id": "r1", "model": "m", "usage": {"input_tokens": 3}}}
 

@@ -11,7 +11,7 @@ import pytest
 from chat.core.context.prompt import GO_ON_TEXT
 from chat.core.model.language_model import AssistantMessage, LanguageModel, TextContent, ToolCallContent, ToolMessage
 from chat.errors import ModelError, NetworkLost, Overloaded
-from chat.llm.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint
 from chat.llm.scripted import Defaults, ScriptedModel, ScriptedServer, ServerOptions
 from chat.llm.scripted.plan import MISMATCH, Said, make_plan

@@ -19,13 +19,13 @@ from chat.core.model.language_model import (
     ToolSpec,
 )
 from chat.errors import ModelRejected, RateLimited
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.responses import ResponsesModel
+from chat.llm.adapters.transport import close_clients
 from chat.llm.answer_tool import NAME
-from chat.llm.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint
-from chat.llm.responses import ResponsesModel
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.testing import collect, make_request, text_of
-from chat.llm.transport import close_clients
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.retry import RetryPolicy

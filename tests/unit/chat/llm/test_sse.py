@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.llm.sse import MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
+from chat.llm.adapters.sse import MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
 
 LINES = st.lists(
     st.sampled_from(

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from chat.llm import transport
+from chat.llm.adapters import transport
+from chat.llm.adapters.transport import client_of
 from chat.llm.endpoint import Endpoint
 from chat.llm.scripted import ScriptedServer
-from chat.llm.transport import client_of
 
 
 async def test_an_address_and_key_share_a_client(server: ScriptedServer, endpoint_of: Callable[..., Endpoint]) -> None:

@@ -1,8 +1,8 @@
 """A writer's buffer: merging before offsets, and what each tier lacks."""
 
 from chat.core.wire import chunks
-from chat.streams.backlog import MAX_MERGES, Backlog
 from chat.streams.records import Record
+from chat.streams.writing.backlog import MAX_MERGES, Backlog
 from thinkproject.kernel.jsonvalue import load
 
 

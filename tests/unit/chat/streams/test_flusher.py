@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from chat.streams import flusher as module
 from chat.streams.errors import LogUnavailable
-from chat.streams.flusher import Flusher
 from chat.streams.records import Answer, Append, Outcome
+from chat.streams.writing import flusher as module
+from chat.streams.writing.flusher import Flusher
 
 WINDOW = 0.5  # far from what a busy machine takes for a turn of the loop
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from chat.streams.logs.subscription import Subscription
 from chat.streams.records import Published, Record
-from chat.streams.subscription import Subscription
 
 
 def batch(first: int) -> Published:

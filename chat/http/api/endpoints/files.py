@@ -1,0 +1,60 @@
+"""API operations on files: take in, give out to the owner alone, remove."""
+
+from typing import Annotated
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from ninja import File, Router, Status
+from ninja.files import UploadedFile
+
+from chat.access.auth import open_attachment
+from chat.files import attachments
+from chat.http.api.authentication import caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.file_response import file_response
+from chat.http.api.schemas.common import FileOut
+from chat.models import Attachment
+
+router = Router(tags=["files"])
+
+
+@router.post("/files", response={201: FileOut}, operation_id="upload_file", openapi_extra=declares(429))
+def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> object:
+    """Upload a file to refer to in a message. One that no message refers to is removed after a day."""
+    return Status(201, _encode(attachments.store_upload(caller_of(request).user.pk, file)))
+
+
+@router.get(
+    "/files/{file_id}",
+    operation_id="get_file",
+    openapi_extra={
+        "responses": {
+            200: {"description": "The bytes", "content": {"*/*": {}}},
+            206: {"description": "A piece of the bytes", "content": {"*/*": {}}},
+            304: {"description": "The caller has these bytes already"},
+            **declares(416)["responses"],
+        },
+    },
+)
+def file_get(request: HttpRequest, file_id: str) -> HttpResponseBase:
+    """Bytes of a file; `Range` and `If-None-Match` are honoured. Never served as something a browser runs."""
+    return file_response(request, open_attachment(caller_of(request).user, file_id))
+
+
+@router.delete("/files/{file_id}", response={204: None}, operation_id="delete_file")
+def file_delete(request: HttpRequest, file_id: str) -> object:
+    """Remove a file. Messages that refer to it show that it is gone."""
+    attachments.delete_attachment(open_attachment(caller_of(request).user, file_id))
+    return Status(204, None)
+
+
+def _encode(row: Attachment) -> FileOut:
+    return FileOut(
+        id=row.id,
+        url=attachments.url_of(row.id),
+        name=row.name,
+        media_type=row.media_type,
+        byte_size=row.byte_size,
+        sha256=row.sha256,
+        created_at=row.created_at,
+    )

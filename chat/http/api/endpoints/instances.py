@@ -1,0 +1,265 @@
+"""API operations on agents, conversations and their transcripts: parse, open, call, encode."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema, Status
+from pydantic import StringConstraints
+
+from chat.access.auth import open_agent, open_instance, open_session
+from chat.agent.registry import list_agents
+from chat.conversations import services
+from chat.errors import InputInvalid
+from chat.http.api.authentication import caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.common import (
+    AddedMessageIn,
+    AgentOut,
+    InstanceIn,
+    InstanceOut,
+    InstancePageOut,
+    InstancePatch,
+    InstancesQuery,
+    LeafIn,
+    LeafOut,
+    MessageOut,
+    MessagesIn,
+    MessagesOut,
+    ModelOut,
+    RunningTurnOut,
+    TranscriptOut,
+    TurnOut,
+)
+from chat.http.api.schemas.sessions import EditedAnswerIn, EditedAnswerOut
+from chat.instances.rows import key_of
+from chat.llm.registry import describe_default
+from chat.models import AgentInstance
+from chat.reads import transcripts
+from chat.runtime.add_messages import add_messages, edit_answer
+from chat.turns.admission.admission import clear_instance
+from sessions_app.core.messages.messages import parse_message
+from sessions_app.core.messages.tree import Leaf
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
+
+router = Router()
+Limit = Annotated[int, Query(ge=1, le=200)]
+Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+
+
+class TranscriptPage(Schema):
+    """Which page of a path; one of the three, or none for the newest."""
+
+    before: Text | None = None
+    around: Text | None = None
+    after: Text | None = None
+
+    def parsed(self) -> transcripts.PageOf:
+        """As the selector takes it. Errors: `InputInvalid` for more than one."""
+        return transcripts.PageOf(before=self.before, around=self.around, after=self.after)
+
+
+@router.get("/agents", response=list[AgentOut], operation_id="list_agents", tags=["agents"])
+def agents(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
+    """Agents that can be talked to."""
+    return list_agents()
+
+
+@router.get("/model", response=ModelOut, operation_id="get_model", tags=["agents"])
+def model(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
+    """Which model answers by default, whether it is the small one, and how to connect a better one."""
+    return describe_default()
+
+
+@router.get(
+    "/instances",
+    response=InstancePageOut,
+    operation_id="list_instances",
+    openapi_extra=declares(404),
+    tags=["conversations"],
+)
+def instance_list(
+    request: HttpRequest, wanted: Annotated[InstancesQuery, Query()], cursor: Text = "", limit: Limit = 50
+) -> object:
+    """Your conversations, newest activity first; with `parent` the sub-agents of that one instead.
+
+    Archived ones are listed with `archived=true` alone; `pinned` narrows to those that are pinned, or are not.
+    """
+    chosen = services.InstanceFilter(
+        agent=wanted.agent,
+        search=wanted.search,
+        parent_id=_opened(request, wanted.parent).id if wanted.parent else None,
+        is_archived=wanted.archived,
+        is_pinned=wanted.pinned,
+    )
+    return services.instance_page(caller_of(request).user.pk, chosen, cursor=cursor, limit=limit)
+
+
+@router.post(
+    "/instances",
+    response={201: InstanceOut},
+    operation_id="create_instance",
+    openapi_extra=declares(404, 429),
+    tags=["conversations"],
+)
+def instance_create(request: HttpRequest, data: InstanceIn) -> object:
+    """Start a conversation, or open the one of this name."""
+    opened = open_agent(caller_of(request).user, data.agent, data.name or services.new_instance_name())
+    instance = services.create_instance(opened, title=data.title, title_is_provisional=data.title_is_provisional)
+    return Status(201, services.instance_summary(instance.id))
+
+
+@router.get("/instances/{instance_id}", response=InstanceOut, operation_id="get_instance", tags=["conversations"])
+def instance_detail(request: HttpRequest, instance_id: str) -> object:
+    """One conversation."""
+    return services.instance_summary(_opened(request, instance_id).id)
+
+
+@router.patch("/instances/{instance_id}", response=InstanceOut, operation_id="update_instance", tags=["conversations"])
+def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch) -> object:
+    """Rename a conversation, pin it, put it away or restore it, or note that you have seen it."""
+    instance = _opened(request, instance_id)
+    if data.title is not None:
+        services.rename_instance(instance, data.title)
+    if data.pinned is not None:
+        services.pin_instance(instance, is_pinned=data.pinned)
+    if data.archived is not None:
+        services.archive_instance(instance, is_archived=data.archived)
+    if data.seen:
+        services.mark_seen(instance)
+    return services.instance_summary(instance.id)
+
+
+@router.delete("/instances/{instance_id}", response={204: None}, operation_id="delete_instance", tags=["conversations"])
+def instance_delete(request: HttpRequest, instance_id: str) -> object:
+    """Remove a conversation and everything in it. A running turn is cancelled."""
+    services.delete_instance(_opened(request, instance_id))
+    return Status(204, None)
+
+
+@router.get(
+    "/instances/{instance_id}/messages",
+    response=TranscriptOut,
+    operation_id="list_messages",
+    tags=["conversations"],
+)
+def message_list(
+    request: HttpRequest, instance_id: str, page: Annotated[TranscriptPage, Query()], limit: Limit = 50
+) -> TranscriptOut:
+    """A page of the path that is shown, root first; before a message for older ones, around one to open it there.
+
+    The answer of the running turn is not in it yet: follow its stream from the beginning.
+    """
+    return _encode(transcripts.transcript(lambda: _opened(request, instance_id), page.parsed(), limit=limit))
+
+
+@router.post(
+    "/instances/{instance_id}/messages",
+    response={201: MessagesOut},
+    operation_id="add_messages",
+    openapi_extra=declares(409, 429),
+    tags=["conversations"],
+)
+def message_add(request: HttpRequest, instance_id: str, data: MessagesIn) -> object:
+    """Store messages without asking for an answer. Those whose ids are there already stay as they are."""
+    parent = data.parent_id if "parent_id" in data.model_fields_set else Leaf.ACTIVE
+    messages = [_added(message) for message in data.messages]
+    return Status(201, MessagesOut(ids=add_messages(key_of(_opened(request, instance_id)), messages, parent=parent)))
+
+
+@router.post(
+    "/instances/{instance_id}/messages/{message_id}/edit",
+    response={201: EditedAnswerOut},
+    operation_id="edit_answer",
+    openapi_extra=declares(409, 429),
+    tags=["conversations"],
+)
+def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: EditedAnswerIn) -> object:
+    """Put another text beside an answer, and go on from it if wanted. Both stay; nothing after the old one is lost."""
+    key = key_of(_opened(request, instance_id))
+    message = _added(AddedMessageIn(role="assistant", parts=data.parts))
+    new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here)
+    return Status(201, EditedAnswerOut(message_id=new_id, leaf_id=leaf_id))
+
+
+@router.put("/instances/{instance_id}/leaf", response=LeafOut, operation_id="select_leaf", tags=["conversations"])
+def leaf_select(request: HttpRequest, instance_id: str, data: LeafIn) -> LeafOut:
+    """Show another sibling: the newest path below the message becomes the one that is shown."""
+    return LeafOut(leaf_id=services.show_message(_opened(request, instance_id), data.message_id))
+
+
+@router.post(
+    "/instances/{instance_id}/clear", response={204: None}, operation_id="clear_instance", tags=["conversations"]
+)
+def instance_clear(request: HttpRequest, instance_id: str) -> object:
+    """Forget the messages of a conversation and keep the conversation. A running turn is cancelled."""
+    clear_instance(key_of(_opened(request, instance_id)))
+    return Status(204, None)
+
+
+@router.get(
+    "/sessions/{session_id}/messages",
+    response=TranscriptOut,
+    operation_id="list_session_messages",
+    tags=["conversations"],
+)
+def session_messages(
+    request: HttpRequest, session_id: str, page: Annotated[TranscriptPage, Query()], limit: Limit = 50
+) -> TranscriptOut:
+    """A page of one history, as of the current one."""
+
+    def find() -> AgentInstance:
+        instance = open_session(caller_of(request).user, session_id)
+        instance.session_id = session_id
+        return instance
+
+    return _encode(transcripts.transcript(find, page.parsed(), limit=limit))
+
+
+def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
+    return open_instance(caller_of(request).user, instance_id)
+
+
+def _added(data: AddedMessageIn) -> JSONObject:
+    message = parse_message({"id": new_id("msg"), **data.dict(exclude_none=True)})
+    if data.role == "assistant" and any(part["type"] != "text" for part in message["parts"]):
+        raise InputInvalid("Only the texts of an assistant's message can be added.")  # no calls that never were
+    return message
+
+
+def _encode(view: transcripts.Transcript) -> TranscriptOut:
+    return TranscriptOut.model_construct(
+        session_id=view.session_id,
+        version=view.version,
+        items=[_message(item) for item in view.messages],
+        queued=[_message(item) for item in view.queued],
+        has_more=view.has_more,
+        has_newer=view.has_newer,
+        leaf_id=view.leaf_id,
+        shown_leaf_id=view.shown_leaf_id,
+        running=_running(view.running) if view.running else None,
+        failed=TurnOut(**asdict(view.failed)) if view.failed else None,
+        compacting=view.compacting,
+    )
+
+
+def _running(view: transcripts.TurnView) -> RunningTurnOut:
+    return RunningTurnOut(**asdict(view), turn_id=view.id)
+
+
+def _message(view: transcripts.MessageView) -> MessageOut:
+    message = view.message
+    return MessageOut.model_construct(
+        id=message.id,
+        role=message.role,
+        parts=list(message.parts),
+        metadata=message.metadata,
+        parent_id=message.parent_id,
+        sibling_ids=view.sibling_ids,
+        position=view.position,
+        created_at=message.created_at,
+        queued=not message.placed,
+        turn=TurnOut(**asdict(view.turn)) if view.turn else None,
+        tool_ms=view.tool_ms,
+    )

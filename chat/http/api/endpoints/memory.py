@@ -1,0 +1,92 @@
+"""API operations on what is remembered about the caller, in all conversations and by every agent."""
+
+from typing import Annotated
+
+from django.http import HttpRequest
+from ninja import Query, Router, Status
+from pydantic import StringConstraints
+
+from chat.http.api.authentication import caller_of
+from chat.http.api.endpoints.context import Word, change_page, entry_page, to_entry
+from chat.http.api.schemas.context import BlockIn, ChangePageOut, EntryIn, EntryPageOut, MemoryOut
+from sessions_app.context import store
+from sessions_app.context.history import By, Holder
+from sessions_app.core.compaction.tokens import estimate_text
+from sessions_app.core.context.context_blocks import check_key, check_label
+
+router = Router(tags=["memory"])
+Limit = Annotated[int, Query(ge=1, le=200)]
+Few = Annotated[int, Query(ge=1, le=50)]
+Label = Annotated[str, StringConstraints(max_length=64)]
+
+
+@router.get("/memory", response=list[MemoryOut], operation_id="list_memory")
+def memory_list(request: HttpRequest) -> list[MemoryOut]:
+    """Everything that is remembered about you."""
+    holder = _holder(request)
+    texts, counts = store.read_texts(holder), store.entry_totals(holder)
+    return [_memory(label, texts.get(label), counts.get(label, 0)) for label in sorted({*texts, *counts})]
+
+
+@router.put("/memory/{label}", response=MemoryOut, operation_id="write_memory")
+def memory_write(request: HttpRequest, label: str, data: BlockIn) -> MemoryOut:
+    """Replace what is remembered as a text. The next turn of each conversation reads it."""
+    holder = _holder(request)
+    store.write_text(holder, label, lambda _held: data.content, by=_by(request))
+    return _memory(label, store.read_texts(holder, [label]).get(label), store.entry_totals(holder).get(label, 0))
+
+
+@router.delete("/memory/{label}", response={204: None}, operation_id="forget_memory")
+def memory_forget(request: HttpRequest, label: str, history: bool = False) -> object:
+    """Forget a text and its entries; with `history` also what the list of changes says they were."""
+    store.forget(_holder(request), check_label(label), erases_history=history, by=_by(request))
+    return Status(204, None)
+
+
+@router.get("/memory/{label}/entries", response=EntryPageOut, operation_id="list_memory_entries")
+def memory_entries(request: HttpRequest, label: str, after: Word = "", limit: Few = 50) -> EntryPageOut:
+    """Entries that are remembered under a label, by their keys."""
+    holder = _holder(request)
+    return entry_page(store.list_entries(holder, check_label(label), after_key=after, limit=limit + 1), limit)
+
+
+@router.put("/memory/{label}/entries/{key}", response={204: None}, operation_id="write_memory_entry")
+def memory_entry_write(request: HttpRequest, label: str, key: str, data: EntryIn) -> object:
+    """Store an entry, new or again."""
+    store.put_entry(_holder(request), label, to_entry(key, data), by=_by(request))
+    return Status(204, None)
+
+
+@router.delete("/memory/{label}/entries/{key}", response={204: None}, operation_id="delete_memory_entry")
+def memory_entry_delete(request: HttpRequest, label: str, key: str) -> object:
+    """Forget an entry."""
+    store.delete_entry(_holder(request), check_label(label), check_key(key), by=_by(request))
+    return Status(204, None)
+
+
+@router.get("/memory-changes", response=ChangePageOut, operation_id="list_memory_changes")
+def memory_changes(
+    request: HttpRequest, subject: Word = "", before: int | None = None, limit: Limit = 50
+) -> ChangePageOut:
+    """Who changed what is remembered about you, newest first; of one `subject` only, as `block:memory`."""
+    return change_page(_holder(request), subject, before, limit)
+
+
+def _holder(request: HttpRequest) -> Holder:
+    return Holder(owner_id=caller_of(request).user.pk)
+
+
+def _by(request: HttpRequest) -> By:
+    return By(via="api", user_id=caller_of(request).user.pk)
+
+
+def _memory(label: str, text: store.StoredBlock | None, entry_count: int) -> MemoryOut:
+    content = text.content if text else ""
+    return MemoryOut(
+        label=label,
+        description=text.description if text else "",
+        content=content,
+        tokens=estimate_text(content),
+        max_tokens=text.max_tokens if text else None,
+        entry_count=entry_count,
+    )

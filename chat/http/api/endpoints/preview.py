@@ -1,0 +1,89 @@
+"""The API operation that shows what the next model call of a conversation would contain.
+
+Async, because the agent's own code is asked: its prompt, its tools, its choice of messages.
+"""
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from chat.access.auth import open_instance
+from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.context import BlockOut
+from chat.instances.rows import key_of
+from chat.reads.preview import Preview, preview
+from chat.runtime.agent_factory import make_agent
+from thinkproject.kernel.aio import db
+
+router = Router(tags=["context"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
+
+
+class SystemSizeOut(Schema):
+    """The system prompt. `is_kept`: it is the one that was kept with the session."""
+
+    text: str
+    tokens: int
+    is_kept: bool
+
+
+class SummarySizeOut(Schema):
+    """A summary that is read in the place of the messages from the first to the last."""
+
+    first_id: str
+    last_id: str
+    text: str
+    tokens: int
+    message_count: int
+
+
+class TailOut(Schema):
+    """The messages that are sent themselves. `left_out`: older ones that are neither sent nor summarised."""
+
+    tokens: int
+    message_count: int
+    first_id: str | None
+    first_text: str
+    left_out: int
+    queued_count: int
+
+
+class ToolSizeOut(Schema):
+    """A tool as the model is told of it."""
+
+    name: str
+    description: str
+    tokens: int
+
+
+class PreviewOut(Schema):
+    """The next call; tokens are estimates. `context_tokens`: what the model can take, 0 where nobody knows.
+
+    `usable_tokens`: what a conversation may take beside the answer; `is_automatic`: beyond it older messages are
+    summarised by themselves. `policy`: the preset that decides what of the messages is sent, empty for another.
+    """
+
+    session_id: str
+    model: str
+    context_tokens: int
+    usable_tokens: int
+    is_automatic: bool
+    policy: str
+    total_tokens: int
+    system: SystemSizeOut
+    blocks: list[BlockOut]
+    loaded: list[str]
+    summaries: list[SummarySizeOut]
+    tail: TailOut
+    tools: list[ToolSizeOut]
+
+
+@router.get(
+    "/instances/{instance_id}/context",
+    response=PreviewOut,
+    operation_id="preview_context",
+    openapi_extra=declares(409, 500),
+)
+async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
+    """What the next model call would contain, by the code that makes real calls. No model is called."""
+    instance = await db(open_instance, caller_of(request).user, instance_id)
+    return await preview(key_of(instance), instance.session_id or "", make_agent, instance.client_tools)

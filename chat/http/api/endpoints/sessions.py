@@ -1,0 +1,166 @@
+"""API operations on the histories inside a conversation, on forks of it, and on what goes out of it and comes in."""
+
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
+from typing import Annotated, Literal
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from ninja import File, Form, Router, Status
+from ninja.files import UploadedFile
+
+from chat.access.auth import open_agent, open_instance, open_session
+from chat.conversations import importing
+from chat.conversations import services as conversations_services
+from chat.conversations.fork import fork_instance
+from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.common import InstanceOut, Name, Title
+from chat.http.api.schemas.sessions import ForkIn, ImportedOut, SessionChoiceIn, SessionIn, SessionOut, SessionPatch
+from chat.instances.rows import key_of
+from chat.models import AgentInstance
+from chat.runtime import sessions as runtime_sessions
+from sessions_app.messages import services as messages_services
+from sessions_app.messages import sessions as messages_sessions
+from sessions_app.transfer.export import export_lines, export_markdown
+from thinkproject.kernel.aio import db
+
+router = Router(tags=["conversations"])
+LINES_A_PIECE = 64
+_EXPORT = "One JSON object a line, or with `format=markdown` the shown path to read."
+
+
+@router.get("/instances/{instance_id}/sessions", response=list[SessionOut], operation_id="list_sessions")
+def session_list(request: HttpRequest, instance_id: str) -> object:
+    """Histories inside a conversation: pinned ones first, then the newest change. Most agents keep one."""
+    return runtime_sessions.stored_sessions(_opened(request, instance_id))
+
+
+@router.post(
+    "/instances/{instance_id}/sessions",
+    response={201: SessionOut},
+    operation_id="create_session",
+    openapi_extra=declares(409, 429),
+)
+def session_create(request: HttpRequest, instance_id: str, data: SessionIn) -> object:
+    """Begin an empty history and make it the current one, where the agent keeps several."""
+    return Status(201, runtime_sessions.create_session(key_of(_opened(request, instance_id)), data.name))
+
+
+@router.put("/instances/{instance_id}/session", response=SessionOut, operation_id="switch_session")
+def session_switch(request: HttpRequest, instance_id: str, data: SessionChoiceIn) -> object:
+    """Make another history the current one. What runs in the former one goes on unseen."""
+    instance = _opened(request, instance_id)
+    runtime_sessions.switch_session(key_of(instance), data.session_id)
+    instance.session_id = data.session_id
+    return runtime_sessions.stored_session(instance, data.session_id)
+
+
+@router.patch("/sessions/{session_id}", response=SessionOut, operation_id="update_session")
+def session_update(request: HttpRequest, session_id: str, data: SessionPatch) -> object:
+    """Rename a history, pin it, put it away, or the reverse; say whether it is summarised without being asked."""
+    instance = open_session(caller_of(request).user, session_id)
+    if data.name is not None:
+        runtime_sessions.rename_session(key_of(instance), session_id, data.name)
+    if data.pinned is not None:
+        messages_sessions.pin_session(session_id, is_pinned=data.pinned)
+    if data.archived is not None:
+        messages_sessions.archive_session(session_id, is_archived=data.archived)
+    if "auto_compaction" in data.model_fields_set:
+        messages_services.set_auto_compaction(session_id, data.auto_compaction)
+    return runtime_sessions.stored_session(instance, session_id)
+
+
+@router.delete(
+    "/sessions/{session_id}", response={204: None}, operation_id="delete_session", openapi_extra=declares(409)
+)
+def session_delete(request: HttpRequest, session_id: str) -> object:
+    """Remove a history, where the agent keeps several. A turn that runs in it is cancelled."""
+    runtime_sessions.delete_session(key_of(open_session(caller_of(request).user, session_id)), session_id)
+    return Status(204, None)
+
+
+@router.post(
+    "/instances/{instance_id}/fork",
+    response={201: InstanceOut},
+    operation_id="fork_instance",
+    openapi_extra=declares(409, 429),
+)
+def instance_fork(request: HttpRequest, instance_id: str, data: ForkIn) -> object:
+    """Begin a conversation that shares this one's path up to a message and goes on alone."""
+    instance = _opened(request, instance_id)
+    made = fork_instance(instance, data.message_id, session_id=data.session_id or "", title=data.title)
+    return Status(201, conversations_services.instance_summary(made.pk))
+
+
+@router.get(
+    "/sessions/{session_id}/export",
+    operation_id="export_session",
+    description=_EXPORT,
+    auth=[AsyncTokenAuth(), AsyncSessionAuth()],
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "The history",
+                "content": {"application/x-ndjson": {}, "text/markdown": {}},
+            }
+        },
+    },
+)
+async def session_export(
+    request: HttpRequest,
+    session_id: str,
+    format: Literal["jsonl", "markdown"] = "jsonl",  # noqa: A002 - its name
+) -> StreamingHttpResponse:
+    """Write out a history with all its branches, a piece at a time."""
+    user = caller_of(request).user
+    await db(open_session, user, session_id)
+    is_lines = format == "jsonl"
+    lines = await db(export_lines if is_lines else export_markdown, session_id)
+    response = StreamingHttpResponse(
+        _pieces(lines), content_type="application/x-ndjson" if is_lines else "text/markdown; charset=utf-8"
+    )
+    name = f"{session_id}.{'jsonl' if is_lines else 'md'}"
+    response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+@router.post(
+    "/imports", response={201: ImportedOut}, operation_id="import_conversation", openapi_extra=declares(404, 409, 429)
+)
+def conversation_import(
+    request: HttpRequest,
+    file: Annotated[UploadedFile, File()],
+    agent: Annotated[Name, Form()],
+    title: Annotated[Title | None, Form()] = None,
+) -> object:
+    """Make a conversation of an exported history. A file that is wrong anywhere leaves nothing."""
+    opened = open_agent(caller_of(request).user, agent, conversations_services.new_instance_name())
+    return Status(201, importing.import_conversation(opened, file, title=title or ""))
+
+
+@router.post(
+    "/instances/{instance_id}/imports",
+    response={201: ImportedOut},
+    operation_id="import_session",
+    openapi_extra=declares(409, 429),
+)
+def session_import(request: HttpRequest, instance_id: str, file: Annotated[UploadedFile, File()]) -> object:
+    """Make a history of an exported one, where the agent keeps several. The current one stays current."""
+    return Status(201, importing.import_history(_opened(request, instance_id), file))
+
+
+def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
+    return open_instance(caller_of(request).user, instance_id)
+
+
+async def _pieces(lines: Iterator[str]) -> AsyncIterator[bytes]:
+    """Read a piece on the database bridge whenever the client has taken the one before."""
+    while piece := await db(_next_piece, lines):
+        yield piece
+
+
+def _next_piece(lines: Iterator[str]) -> bytes:
+    return "".join(islice(lines, LINES_A_PIECE)).encode(errors="replace")

@@ -1,0 +1,101 @@
+"""API operations on tool calls that somebody outside a turn answers: what is open, decisions, results, events."""
+
+from django.http import HttpRequest
+from ninja import Router
+
+from chat.access.auth import open_instance
+from chat.errors import CallNotFound, InputInvalid
+from chat.http.api.authentication import caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.common import AnsweredOut, ApprovalEventOut, ApprovalIn, OpenCallOut, ResultIn
+from chat.instances.rows import key_of
+from chat.models import AgentInstance, Turn
+from chat.turns.admission.continuation import Replied, reply_to_call, require_call
+from chat.turns.admission.tool_answers import Reply, pending_calls
+from thinkproject.kernel.jsonvalue import fingerprint
+from tools_app.core.tool_calls import CallStatus
+from tools_app.models import ToolCallRecord
+from tools_app.selectors import approval_events
+from tools_app.services import Actor
+
+router = Router(tags=["calls"])
+
+
+@router.get("/instances/{instance_id}/calls", response=list[OpenCallOut], operation_id="list_open_calls")
+def call_list(request: HttpRequest, instance_id: str) -> list[OpenCallOut]:
+    """Calls that wait for a decision or for a client's result, oldest first."""
+    instance = open_instance(caller_of(request).user, instance_id)
+    rows = pending_calls(instance)
+    turns = dict(Turn.objects.filter(pk__in={row.turn_id for row in rows}).values_list("pk", "assistant_id"))
+    return [_open_call(row, turns.get(row.turn_id, "")) for row in rows]
+
+
+@router.post(
+    "/instances/{instance_id}/calls/{call_id}/approval",
+    response=AnsweredOut,
+    operation_id="decide_call",
+    openapi_extra=declares(409),
+)
+def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: ApprovalIn) -> AnsweredOut:
+    """Approve or deny a call. The first decision counts; a later one changes nothing and says so.
+
+    With `input`, the decision counts only for exactly these arguments (409 otherwise).
+    """
+    instance = open_instance(caller_of(request).user, instance_id)
+    shown = None if data.input is None else fingerprint(data.input)
+    reply = Reply(
+        call_id=call_id,
+        is_approved=data.approved,
+        reason=data.reason,
+        input_hash=shown,
+        continues=data.continues,
+    )
+    return _answer(request, instance, reply)
+
+
+@router.post("/instances/{instance_id}/calls/{call_id}/result", response=AnsweredOut, operation_id="answer_call")
+def call_answer(request: HttpRequest, instance_id: str, call_id: str, data: ResultIn) -> AnsweredOut:
+    """Give the result of a call that a client runs: an `output`, or an `error_text`. The first result counts."""
+    instance = open_instance(caller_of(request).user, instance_id)
+    if data.error_text is not None and "output" in data.model_fields_set:
+        raise InputInvalid("A result is an `output` or an `error_text`, not both.")
+    reply = Reply(call_id=call_id, output=data.output, error_text=data.error_text, continues=data.continues)
+    return _answer(request, instance, reply)
+
+
+@router.get(
+    "/instances/{instance_id}/calls/{call_id}/events",
+    response=list[ApprovalEventOut],
+    operation_id="list_approval_events",
+)
+def call_events(request: HttpRequest, instance_id: str, call_id: str) -> object:
+    """What happened to the question about a call, oldest first: asked, decided, expired, by whom and why."""
+    instance = open_instance(caller_of(request).user, instance_id)
+    require_call(instance, call_id)
+    return approval_events(instance.pk, call_id)
+
+
+def _answer(request: HttpRequest, instance: AgentInstance, reply: Reply) -> AnsweredOut:
+    if not reply.call_id:
+        raise CallNotFound
+    require_call(instance, reply.call_id)
+    actor = Actor(user_id=caller_of(request).user.pk, via="api")
+    replied: Replied = reply_to_call(key_of(instance), reply, actor)
+    return AnsweredOut(
+        accepted=replied.is_new,
+        turn_id=None if replied.turn is None else replied.turn.pk,
+        not_continued=replied.refusal or None,
+    )
+
+
+def _open_call(row: ToolCallRecord, message_id: str) -> OpenCallOut:
+    return OpenCallOut(
+        call_id=row.call_id,
+        tool_name=row.tool_name,
+        input=row.input,
+        needs="approval" if row.status == CallStatus.ASKED else "result",
+        turn_id=row.turn_id,
+        message_id=message_id,
+        asked_at=row.created_at,
+        expires_at=row.expires_at,
+    )

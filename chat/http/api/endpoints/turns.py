@@ -1,0 +1,119 @@
+"""API operations on turns: start, list, look, cancel. The stream of a turn is in `api_stream.py`."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from django.http import HttpRequest
+from ninja import Header, Query, Router, Status
+from pydantic import StringConstraints
+
+from chat.access.auth import open_instance, open_turn
+from chat.errors import InputInvalid
+from chat.http.api.authentication import caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.common import AdmittedTurnOut, CancelOut, StepOut, TurnIn, TurnOut, TurnPageOut
+from chat.instances.rows import key_of
+from chat.reads import transcripts
+from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
+from chat.turns.admission.intake import Continue, Edit, Intake, Regenerate, Submit
+from thinkproject.kernel.jsonvalue import JSONObject
+
+router = Router(tags=["turns"])
+Limit = Annotated[int, Query(ge=1, le=200)]
+Key = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+
+
+@router.post(
+    "/instances/{instance_id}/turns",
+    response={202: AdmittedTurnOut},
+    operation_id="create_turn",
+    openapi_extra=declares(409, 429),
+)
+def turn_create(
+    request: HttpRequest,
+    instance_id: str,
+    data: TurnIn,
+    idempotency_key: Annotated[Key | None, Header(alias="Idempotency-Key")] = None,
+) -> object:
+    """Ask for an answer. Accepted means stored: the turn goes on whatever happens to this connection.
+
+    The same `Idempotency-Key` or `request_id` again gives the same turn.
+    """
+    instance = open_instance(caller_of(request).user, instance_id)
+    admission = admit(key_of(instance), _turn_request(data, idempotency_key))
+    view = transcripts.turn_view_of(admission.turn.id)
+    return Status(202, AdmittedTurnOut(**asdict(view), accepted=admission.is_new))
+
+
+@router.get("/instances/{instance_id}/turns", response=TurnPageOut, operation_id="list_turns")
+def turn_list(
+    request: HttpRequest,
+    instance_id: str,
+    cursor: Annotated[int | None, Query(ge=1)] = None,
+    limit: Limit = 50,
+) -> TurnPageOut:
+    """Turns of a conversation, newest first."""
+    instance = open_instance(caller_of(request).user, instance_id)
+    views = transcripts.turn_page(instance.id, before=cursor, limit=limit + 1)
+    page = views[:limit]
+    has_more = len(views) > limit
+    return TurnPageOut(
+        items=[TurnOut(**asdict(view)) for view in page],
+        has_more=has_more,
+        next_cursor=str(page[-1].position) if has_more else None,
+    )
+
+
+@router.get("/turns/{turn_id}", response=TurnOut, operation_id="get_turn")
+def turn_detail(request: HttpRequest, turn_id: str) -> object:
+    """One turn: its status, usage and error."""
+    return transcripts.turn_view(open_turn(caller_of(request).user, turn_id))
+
+
+@router.post("/turns/{turn_id}/cancel", response=CancelOut, operation_id="cancel_turn")
+def turn_cancel(request: HttpRequest, turn_id: str) -> CancelOut:
+    """Stop a turn; what it has said so far is kept. Safe to call twice, and on a turn that has ended."""
+    return CancelOut(cancelled=cancel_turn(open_turn(caller_of(request).user, turn_id).id))
+
+
+@router.get("/turns/{turn_id}/steps", response=list[StepOut], operation_id="list_turn_steps")
+def turn_steps(request: HttpRequest, turn_id: str) -> object:
+    """What a turn did, step by step: model calls and tool calls that are settled."""
+    return transcripts.turn_steps(open_turn(caller_of(request).user, turn_id))
+
+
+def _turn_request(data: TurnIn, key: str | None) -> TurnRequest:
+    intake = _intake(data)
+    return TurnRequest(intake=intake, request_id=data.request_id or "", idempotency_key=key, body=data.body)
+
+
+def _intake(data: TurnIn) -> Intake:
+    match data.trigger:
+        case "submit-message":
+            message = _message(data)
+            return Submit(
+                message=message, parent_id=data.parent_id, parent_is_explicit="parent_id" in data.model_fields_set
+            )
+        case "edit-message":
+            return Edit(message_id=_target(data), message=_message(data))
+        case "regenerate-message":
+            return Regenerate(message_id=_target(data))
+        case "continue":
+            if data.message is not None or data.message_id is not None:
+                raise InputInvalid(
+                    "A turn of trigger 'continue' goes on from the end of what is shown, without a message."
+                )
+            return Continue()
+
+
+def _target(data: TurnIn) -> str:
+    if data.message_id is None:
+        raise InputInvalid(f"A turn of trigger {data.trigger!r} needs `message_id`.")
+    return data.message_id
+
+
+def _message(data: TurnIn) -> JSONObject:
+    if data.message is None:
+        raise InputInvalid(f"A turn of trigger {data.trigger!r} needs `message`.")
+    message: JSONObject = data.message.dict(exclude_none=True)
+    return {**message, "role": "user"}

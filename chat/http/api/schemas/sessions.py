@@ -1,0 +1,90 @@
+"""What the operations on histories, forks and exports take and give."""
+
+from datetime import datetime
+
+from ninja import Field, Schema
+
+from chat.http.api.schemas.common import Amount, Id, Input, Title
+from thinkproject.kernel.jsonvalue import JSONObject
+
+
+class SessionIn(Input):
+    """A new history inside a conversation."""
+
+    name: Title = ""
+
+
+class SessionPatch(Input):
+    """What may change of a history. With `auto_compaction: null` its agent and the site decide about summaries."""
+
+    name: Title | None = None
+    pinned: bool | None = None
+    archived: bool | None = None
+    auto_compaction: bool | None = None
+
+
+class SessionChoiceIn(Input):
+    """Which history becomes the current one."""
+
+    session_id: Id
+
+
+class SessionOut(Schema):
+    """A history inside a conversation. `is_current`: the one that turns go to; `message_count`: of its shown path.
+
+    `summary`: what it is about, for people; empty where nobody has written that.
+    """
+
+    id: str
+    name: str
+    is_current: bool
+    parent_id: str | None
+    message_count: int
+    summary: str
+    created_at: datetime
+    updated_at: datetime
+    pinned_at: datetime | None
+    archived_at: datetime | None
+    auto_compaction: bool | None
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Amount
+    max_cost: Amount | None
+
+
+class ForkIn(Input):
+    """Where a new conversation begins: a message of the current history, or of `session_id`."""
+
+    message_id: Id
+    session_id: Id | None = None
+    title: Title = ""
+
+
+class EditedAnswerIn(Input):
+    """Another text in the place of an answer, as a sibling of it.
+
+    `continue_from_here`: the conversation goes on from the new one; what follows the old one stays on its branch.
+    Otherwise what is shown stays as it is, unless nothing follows.
+    """
+
+    parts: list[JSONObject] = Field(min_length=1, max_length=200)
+    continue_from_here: bool = False
+
+
+class EditedAnswerOut(Schema):
+    """The new sibling, and where the path that is shown ends now."""
+
+    message_id: str
+    leaf_id: str | None
+
+
+class ImportedOut(Schema):
+    """What was imported. `left_out`: labels of context blocks that people may not write in this agent."""
+
+    instance_id: str
+    session_id: str
+    message_count: int
+    left_out: list[str]

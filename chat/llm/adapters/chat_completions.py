@@ -1,0 +1,175 @@
+"""Adapter for the Chat Completions wire, which nearly every model server speaks.
+
+Servers differ in many small ways; the tolerance is in `chat_reader`. A server which does not know `stream_options` is
+asked again without it, and remembered: that is no failure.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, assert_never
+
+import openai
+
+from chat.core.model.language_model import (
+    AssistantMessage,
+    ModelRequest,
+    ModelSettings,
+    ReasoningContent,
+    TextContent,
+    ToolCallContent,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from chat.llm.adapters.adapter import HttpModel, known_call_ids
+from chat.llm.adapters.chat_reader import ChatReader
+from chat.llm.adapters.content import data_url, file_note, is_image, is_pdf, output_text, plain_text
+from chat.llm.adapters.transport import client_of
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+
+_without_stream_options: set[str] = set()
+
+
+class ChatCompletionsModel(HttpModel):
+    """A model behind `POST {base_url}/chat/completions`."""
+
+    @asynccontextmanager
+    async def _call(
+        self, body: JSONObject, headers: dict[str, str]
+    ) -> AsyncGenerator[openai.AsyncAPIResponse[Any], None]:
+        async with client_of(self._endpoint) as client:
+            create = client.chat.completions.with_streaming_response.create
+            async with create(
+                messages=[], model=self._model, stream=True, extra_body=body, extra_headers=headers
+            ) as response:
+                yield response
+
+    def _reader(self, request: ModelRequest) -> ChatReader:
+        return ChatReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
+
+    def _gives_in(self, body: JSONObject, refusal: str) -> bool:
+        gives_in = "stream_options" in body and "stream_options" in refusal
+        if gives_in:
+            _without_stream_options.add(self._endpoint.base_url)
+        return gives_in
+
+    def _body(self, request: ModelRequest) -> JSONObject:
+        settings = request.settings
+        body: JSONObject = {
+            "model": self._model,
+            "messages": chat_messages(
+                request, accepts_images=self.accepts_images, accepts_documents=self.accepts_documents
+            ),
+            "stream": True,
+        }
+        if self._endpoint.base_url not in _without_stream_options:
+            body["stream_options"] = {"include_usage": True}
+        if request.tools and self._endpoint.can_call_tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = chat_tool_choice(request.tool_choice)
+            if settings.parallel_tool_calls is not None:
+                body["parallel_tool_calls"] = settings.parallel_tool_calls
+        body.update(chat_settings(settings, max_tokens_field=self._endpoint.max_tokens_field))
+        body.update(self._own_options(settings))
+        return body
+
+
+def chat_settings(settings: ModelSettings, *, max_tokens_field: str = "max_tokens") -> JSONObject:
+    """Sampling, limits and the answer's schema on the Chat Completions wire."""
+    optional: JSONObject = {
+        max_tokens_field: settings.max_output_tokens,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "top_k": settings.top_k,
+        "presence_penalty": settings.presence_penalty,
+        "frequency_penalty": settings.frequency_penalty,
+        "stop": list(settings.stop_sequences) or None,
+        "seed": settings.seed,
+        "reasoning_effort": settings.reasoning_effort,
+    }
+    if settings.response_schema is not None:
+        schema = {"name": "answer", "schema": settings.response_schema}
+        optional["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return {key: value for key, value in optional.items() if value is not None}
+
+
+def chat_messages(request: ModelRequest, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
+    """The request's messages on the Chat Completions wire, the system prompt first."""
+    messages: list[JSONObject] = [{"role": "system", "content": request.system}] if request.system else []
+    for message in request.messages:
+        match message:
+            case UserMessage():
+                parts = _user_parts(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
+                is_text = all(part["type"] == "text" for part in parts)  # which servers without media take as a string
+                _add_user(messages, plain_text(message.content) if is_text else parts)
+            case AssistantMessage():
+                said = _assistant(message)
+                if said["content"] or "tool_calls" in said:
+                    messages.append(said)  # a message of reasoning alone is empty here, which servers refuse
+            case ToolMessage():
+                content = output_text(message.output, is_error=message.is_error)
+                messages.append({"role": "tool", "tool_call_id": message.call_id, "content": content})
+            case _:
+                assert_never(message)
+    return messages
+
+
+def _add_user(messages: list[JSONObject], content: str | list[JSONObject]) -> None:
+    """Add what a person said; to the message before, if that is theirs too: many templates want roles to alternate."""
+    last = messages[-1] if messages else None
+    if last is None or last["role"] != "user":
+        messages.append({"role": "user", "content": content})
+    elif isinstance(last["content"], str) and isinstance(content, str):
+        last["content"] += f"\n\n{content}"
+    else:
+        last["content"] = [*_parts(last["content"]), *_parts(content)]
+
+
+def _parts(content: str | list[JSONObject]) -> list[JSONObject]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _user_parts(message: UserMessage, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
+    parts: list[JSONObject] = []
+    for item in message.content:
+        if isinstance(item, TextContent):
+            parts.append({"type": "text", "text": item.text})
+        elif accepts_images and is_image(item):
+            parts.append({"type": "image_url", "image_url": {"url": data_url(item)}})
+        elif accepts_documents and is_pdf(item):
+            file = {"filename": item.filename or "file.pdf", "file_data": data_url(item)}
+            parts.append({"type": "file", "file": file})
+        else:
+            parts.append({"type": "text", "text": file_note(item)})
+    return parts
+
+
+def _assistant(message: AssistantMessage) -> JSONObject:
+    text, calls = "", []
+    for item in message.content:
+        match item:
+            case TextContent():
+                text += item.text
+            case ToolCallContent():
+                function = {"name": item.tool_name, "arguments": dump(item.input)}
+                calls.append({"id": item.call_id, "type": "function", "function": function})
+            case ReasoningContent():
+                pass  # this wire has no place for it that servers agree on
+            case _:
+                assert_never(item)
+    if calls:
+        return {"role": "assistant", "content": text or None, "tool_calls": calls}
+    return {"role": "assistant", "content": text}
+
+
+def _tool(tool: ToolSpec) -> JSONObject:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+    return {"type": "function", "function": function}
+
+
+def chat_tool_choice(choice: str) -> str | JSONObject:
+    """The choice on the Chat Completions wire."""
+    if choice in ("none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}

@@ -1,0 +1,278 @@
+"""What a provider's failure means: one of the `ModelError` family, with how long to wait when the provider said so.
+
+Messages name the provider and what to do; they carry no credential and nothing of the provider's body, which goes,
+redacted, to the log.
+"""
+
+import email.utils
+import logging
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import httpx2
+import openai
+
+from chat.errors import (
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelNotConfigured,
+    ModelRejected,
+    NetworkLost,
+    Overloaded,
+    RateLimited,
+    StreamStalled,
+)
+from chat.llm.adapters.redaction import redact_text
+from thinkproject.kernel.jsonvalue import JSONValue, dump
+
+logger = logging.getLogger("chat.llm")
+
+_OVERFLOW: Final = re.compile(
+    r"context[_ ](?:length|window)[_ ]exceeded|context[ _](?:window|length) exceeds|exceed_context_size"
+    r"|maximum (?:context|prompt) length|maximum model length|max(?:imum)? context (?:length|size|window)"
+    r"|exceeds? (?:the )?(?:available |model'?s? )?(?:maximum )?context|exceed(?:s|ed)? (?:the )?context limit"
+    r"|prompt is too long|prompt too long|input is too long|input length and .max_tokens. exceed"
+    r"|input token count.{0,40}exceeds|exceeded model token limit|exceeds the maximum number of tokens"
+    r"|reduce the length of the (?:messages|prompt|input)|too large for model with|greater than the context length"
+    r"|when context the overflows|context overflow|tokens? exceeds? the (?:model|limit)|request too large"
+    r"|longer than the model'?s context|model_context_window_exceeded|string_above_max_length",
+    re.IGNORECASE,
+)
+_QUOTA: Final = re.compile(
+    r"insufficient_quota|insufficient[_ ](?:credits?|balance|funds)|billing_hard_limit|credit balance is too low"
+    r"|exceeded your current quota|payment required|out of credits",
+    re.IGNORECASE,
+)
+_RATE: Final = re.compile(r"rate[_ -]?limit|too[_ ]many[_ ]requests|resource_exhausted|throttl", re.IGNORECASE)
+_OVERLOAD: Final = re.compile(
+    r"overloaded|server_error|internal[_ ](?:server[_ ])?error|service[_ ]unavailable|at capacity|bad gateway"
+    r"|api_error|timed? ?out|temporarily unavailable",
+    re.IGNORECASE,
+)
+_AUTH: Final = re.compile(r"invalid_api_key|authentication_error|incorrect api key|permission_error", re.IGNORECASE)
+_TRY_AGAIN: Final = re.compile(r"try again in\s+((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)", re.IGNORECASE)
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_UNIT_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_OVERFLOW_STATUSES: Final = frozenset({400, 413, 422, 429, 500})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What a provider said when it failed. `status` is 0 for an error in a stream; `code` is the provider's word."""
+
+    provider: str
+    status: int = 0
+    code: str = ""
+    text: str = ""
+    retry_after_seconds: float | None = None
+    should_retry: bool | None = None
+
+    @property
+    def where(self) -> str:
+        """The provider and the status, for a message."""
+        return f"{self.provider} (HTTP {self.status})" if self.status else self.provider
+
+
+def classify(failure: Failure) -> ModelError:
+    """Decide what a failure means. Pure; the order is from the surest sign to the vaguest."""
+    error = _classify_text(failure) or _classify_status(failure) or _classify_words(failure)
+    error.data.setdefault("provider", failure.provider)
+    if failure.status:
+        error.data.setdefault("status", failure.status)
+    if _SAFE_CODE.fullmatch(failure.code):
+        error.data.setdefault("provider_code", failure.code)
+    if failure.retry_after_seconds is not None and isinstance(error, RateLimited | Overloaded):
+        error.data.setdefault("retry_after_seconds", failure.retry_after_seconds)
+    if failure.should_retry is not None:
+        error.data.setdefault("should_retry", failure.should_retry)
+    return error
+
+
+def _classify_text(failure: Failure) -> ModelError | None:
+    words = f"{failure.code} {failure.text}"
+    if failure.status in (401, 407):
+        return None
+    if (not failure.status or failure.status in _OVERFLOW_STATUSES) and _OVERFLOW.search(words):
+        return ContextOverflow()
+    if failure.status == 413:
+        return ContextOverflow()
+    if failure.status == 402 or (failure.status < 500 and _QUOTA.search(words)):
+        return ModelRejected(
+            f"{failure.where} says that the account's quota or credit is used up. Check the plan and billing there."
+        )
+    return None
+
+
+def _classify_status(failure: Failure) -> ModelError | None:
+    status, where = failure.status, failure.where
+    if status in (401, 403, 407):
+        return ModelAuth(f"{where} refused the credentials. Check the API key and that it may use this model.")
+    if status == 404:
+        return ModelRejected(f"{where} knows no such model or address. Check the model's name and the base URL.")
+    if status == 429:
+        return RateLimited(f"{where} limits the rate of requests{_when(failure)}.")
+    if status == 408:
+        return NetworkLost(f"{where} gave up waiting for the request.")
+    if status in (409, 425) or status >= 500:
+        return Overloaded(f"{where} is overloaded or failing{_when(failure)}.")
+    return None
+
+
+def _classify_words(failure: Failure) -> ModelError:
+    words, where = f"{failure.code} {failure.text}", failure.where
+    if failure.status and not _AUTH.fullmatch(failure.code):
+        # Words decide where there is no status: a body may quote anything, such as the request.
+        return ModelRejected(f"{where} rejected the request. The log of the server has what it said.")
+    if _AUTH.search(words):
+        return ModelAuth(f"{where} refused the credentials. Check the API key and that it may use this model.")
+    if _RATE.search(words):
+        return RateLimited(f"{where} limits the rate of requests{_when(failure)}.")
+    if _OVERLOAD.search(words):
+        return Overloaded(f"{where} is overloaded or failing{_when(failure)}.")
+    return Overloaded(f"{where} broke off its answer with an error. The log of the server has what it said.")
+
+
+def _when(failure: Failure) -> str:
+    wait = failure.retry_after_seconds
+    return "" if wait is None else f"; it asks to wait {wait:.3g} s"
+
+
+def from_error_object(provider: str, error: JSONValue, *, secrets: tuple[str, ...] = ()) -> ModelError:
+    """Classify an error that arrived inside a stream (or with status 200), and log it redacted."""
+    text = error if isinstance(error, str) else dump(error)
+    code, status = "", 0
+    if isinstance(error, dict):
+        code = str(error.get("code") or error.get("type") or "")
+        status = int(code) if code.isdecimal() and len(code) == 3 and int(code) >= 400 else 0
+    failure = Failure(provider=provider, status=status, code=code, text=text, retry_after_seconds=_text_wait(text))
+    return _logged(failure, secrets)
+
+
+def from_exception(
+    provider: str, error: openai.OpenAIError | httpx2.HTTPError | httpx2.InvalidURL, *, secrets: tuple[str, ...] = ()
+) -> ModelError:
+    """Classify what the client raised, and log a provider's body redacted."""
+    if isinstance(error, openai.APIStatusError):
+        body = error.body
+        code = str(body.get("code") or body.get("type") or "") if isinstance(body, dict) else ""
+        text = _body_text(error)
+        headers = error.response.headers
+        failure = Failure(
+            provider=provider,
+            status=error.status_code,
+            code=code,
+            text=text,
+            retry_after_seconds=retry_after_seconds(headers, now=time.time(), text=text),
+            should_retry={"true": True, "false": False}.get(headers.get("x-should-retry", "")),
+        )
+        return _logged(failure, secrets)
+    return _from_transport(provider, error)
+
+
+def _body_text(error: openai.APIStatusError) -> str:
+    try:
+        return error.response.text[:20_000]
+    except (httpx2.HTTPError, httpx2.StreamError, UnicodeError):
+        return str(error.body or "")[:20_000]
+
+
+def _from_transport(provider: str, error: Exception) -> ModelError:
+    cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
+    if isinstance(cause, httpx2.ReadTimeout):
+        return StreamStalled(f"{provider} fell silent.", provider=provider)
+    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+        return NetworkLost(
+            f"{provider} cannot be reached. Is its server running, is the address right?", provider=provider
+        )
+    if isinstance(cause, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
+        return ModelNotConfigured(f"The base URL of {provider} is not a usable address.", provider=provider)
+    if isinstance(cause, openai.APIConnectionError | httpx2.HTTPError):
+        return NetworkLost(f"The connection to {provider} was lost.", provider=provider)
+    return ModelNotConfigured(
+        f"The client for {provider} cannot be set up: check its API key and base URL.", provider=provider
+    )
+
+
+def _logged(failure: Failure, secrets: tuple[str, ...]) -> ModelError:
+    error = classify(failure)
+    logger.warning(
+        "model provider failed",
+        extra={
+            "action": "model_failed",
+            "provider": failure.provider,
+            "status": failure.status,
+            "code": error.code,
+            "provider_body": redact_text(failure.text, secrets=secrets),
+        },
+    )
+    return error
+
+
+def retry_after_seconds(headers: Mapping[str, str], *, now: float, text: str = "") -> float | None:
+    """How long the provider asks to wait, from its headers or its words; `None` when it does not say.
+
+    Units: `now` is epoch seconds. Order: `retry-after-ms`, `retry-after` (seconds or HTTP date), the reset of an
+    exhausted `x-ratelimit` bucket, "try again in 20s" in the text.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    plain = headers.get("retry-after", "").strip()
+    if plain:
+        seconds = _number(plain)
+        wait = seconds if seconds is not None else _date_wait(plain, now)
+        if wait is not None:
+            return max(0.0, wait)
+    bucket = _bucket_wait(headers, now)
+    return bucket if bucket is not None else _text_wait(text)
+
+
+def _date_wait(value: str, now: float) -> float | None:
+    try:
+        return email.utils.parsedate_to_datetime(value).timestamp() - now
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _bucket_wait(headers: Mapping[str, str], now: float) -> float | None:
+    waits = []
+    for kind in ("requests", "tokens"):
+        wait = parse_duration(headers.get(f"x-ratelimit-reset-{kind}", ""))
+        if wait is not None and headers.get(f"x-ratelimit-remaining-{kind}", "0").strip() == "0":
+            waits.append(wait)
+    instant = _number(headers.get("x-ratelimit-reset"))
+    if instant is not None and not waits:
+        seconds = instant / 1000 if instant > 1e11 else instant
+        # Small numbers are "in N seconds", large ones an instant (some vendors count it in milliseconds).
+        waits.append(max(0.0, seconds - now) if seconds > 1e9 else seconds)
+    return max(waits, default=None)
+
+
+def _text_wait(text: str) -> float | None:
+    match = _TRY_AGAIN.search(text)
+    return parse_duration(match[1].lower()) if match else None
+
+
+def parse_duration(value: str) -> float | None:
+    """Seconds of `20ms`, `1s`, `6m0s` or a plain number; `None` for anything else."""
+    value = value.strip()
+    plain = _number(value)
+    if plain is not None:
+        return plain
+    parts = _DURATION.findall(value)
+    if not parts or "".join(number + unit for number, unit in parts) != value:
+        return None
+    return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value) if value else None
+    except ValueError:
+        return None
+    return number if number is not None and 0 <= number < 1e15 else None

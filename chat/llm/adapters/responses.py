@@ -1,0 +1,179 @@
+"""Adapter for the Responses API.
+
+Nothing is stored at the provider (`store` is false): the conversation is ours, and reasoning travels back and forth
+encrypted, in the `provider_metadata` of reasoning parts.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar, Final, assert_never
+
+import openai
+
+from chat.core.model.language_model import (
+    AssistantMessage,
+    ModelRequest,
+    ReasoningContent,
+    TextContent,
+    ToolCallContent,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from chat.llm.adapters.adapter import HttpModel, known_call_ids
+from chat.llm.adapters.content import data_url, file_note, is_image, is_pdf, output_text
+from chat.llm.adapters.responses_reader import METADATA_KEY, ResponsesReader
+from chat.llm.adapters.transport import client_of
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+
+_REASONING_MODEL: Final = re.compile(r"^(?:o\d|gpt-[5-9]|gpt-\d{2}|codex|computer-use)(?!.*chat-latest)")
+_REASONING_REFUSED: Final = re.compile(r"reasoning|encrypted_content", re.IGNORECASE)
+
+_without_reasoning: set[tuple[str, str]] = set()
+
+
+class ResponsesModel(HttpModel):
+    """A model behind `POST {base_url}/responses`."""
+
+    unsent: ClassVar[Mapping[str, str]] = {
+        "top_k": "top_k",
+        "presence_penalty": "presence_penalty",
+        "frequency_penalty": "frequency_penalty",
+        "stop_sequences": "stop_sequences",
+        "seed": "seed",
+    }
+
+    @asynccontextmanager
+    async def _call(
+        self, body: JSONObject, headers: dict[str, str]
+    ) -> AsyncGenerator[openai.AsyncAPIResponse[Any], None]:
+        async with client_of(self._endpoint) as client:
+            create = client.responses.with_streaming_response.create
+            async with create(stream=True, extra_body=body, extra_headers=headers) as response:
+                yield response
+
+    def _reader(self, request: ModelRequest) -> ResponsesReader:
+        return ResponsesReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
+
+    def _gives_in(self, body: JSONObject, refusal: str) -> bool:
+        """A model that does not reason refuses to be asked for its reasoning; that is no failure."""
+        gives_in = "include" in body and _REASONING_REFUSED.search(refusal) is not None
+        if gives_in:
+            _without_reasoning.add((self._endpoint.base_url, self._model))
+        return gives_in
+
+    def _body(self, request: ModelRequest) -> JSONObject:
+        settings = request.settings
+        body: JSONObject = {
+            "model": self._model,
+            "input": responses_input(
+                request, accepts_images=self.accepts_images, accepts_documents=self.accepts_documents
+            ),
+            "stream": True,
+            "store": False,
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if request.tools and self._endpoint.can_call_tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = _tool_choice(request.tool_choice)
+            if settings.parallel_tool_calls is not None:
+                body["parallel_tool_calls"] = settings.parallel_tool_calls
+        body.update(self._reasoning(settings.reasoning_effort))
+        optional = {
+            "max_output_tokens": settings.max_output_tokens,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+        }
+        body.update({key: value for key, value in optional.items() if value is not None})
+        if settings.response_schema is not None:
+            body["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": settings.response_schema}}
+        body.update(self._own_options(settings))
+        return body
+
+    def _reasoning(self, effort: str | None) -> JSONObject:
+        reasons = bool(_REASONING_MODEL.match(self._model)) or effort is not None
+        if not reasons or (self._endpoint.base_url, self._model) in _without_reasoning:
+            return {}
+        reasoning = {"summary": "auto"} if effort is None else {"summary": "auto", "effort": effort}
+        return {"reasoning": reasoning, "include": ["reasoning.encrypted_content"]}
+
+
+def responses_input(request: ModelRequest, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
+    """The request's messages as input items, in order."""
+    items: list[JSONObject] = []
+    for message in request.messages:
+        match message:
+            case UserMessage():
+                content = _user_content(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
+                items.append({"role": "user", "content": content})
+            case AssistantMessage():
+                items.extend(_assistant_items(message))
+            case ToolMessage():
+                output = output_text(message.output, is_error=message.is_error)
+                items.append({"type": "function_call_output", "call_id": message.call_id, "output": output})
+            case _:
+                assert_never(message)
+    return items
+
+
+def _user_content(message: UserMessage, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
+    parts: list[JSONObject] = []
+    for item in message.content:
+        if isinstance(item, TextContent):
+            parts.append({"type": "input_text", "text": item.text})
+        elif accepts_images and is_image(item):
+            parts.append({"type": "input_image", "image_url": data_url(item)})
+        elif accepts_documents and is_pdf(item):
+            name = item.filename or "file.pdf"
+            parts.append({"type": "input_file", "filename": name, "file_data": data_url(item)})
+        else:
+            parts.append({"type": "input_text", "text": file_note(item)})
+    return parts
+
+
+def _assistant_items(message: AssistantMessage) -> list[JSONObject]:
+    items: list[JSONObject] = []
+    for item in message.content:
+        match item:
+            case TextContent():
+                if item.text:
+                    items.append({"role": "assistant", "content": item.text})
+            case ToolCallContent():
+                arguments = dump(item.input)
+                items.append(
+                    {"type": "function_call", "call_id": item.call_id, "name": item.tool_name, "arguments": arguments}
+                )
+            case ReasoningContent():
+                items.extend(_reasoning_item(item))
+            case _:
+                assert_never(item)
+    return items
+
+
+def _reasoning_item(item: ReasoningContent) -> list[JSONObject]:
+    """Reasoning goes back only with what the provider sealed it with; text alone means nothing to it."""
+    metadata = item.provider_metadata.get(METADATA_KEY)
+    if not isinstance(metadata, dict):
+        return []
+    sealed = metadata.get("reasoningEncryptedContent")
+    if not isinstance(sealed, str) or not sealed:
+        return []
+    summary = [{"type": "summary_text", "text": item.text}] if item.text else []
+    return [{"type": "reasoning", "id": metadata.get("itemId"), "summary": summary, "encrypted_content": sealed}]
+
+
+def _tool(tool: ToolSpec) -> JSONObject:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.input_schema,
+        "strict": False,
+    }
+
+
+def _tool_choice(choice: str) -> str | JSONObject:
+    return choice if choice in ("none", "required") else {"type": "function", "name": choice}

@@ -1,0 +1,237 @@
+"""Read one streamed answer of the Responses API: decoded events in, model events out. Does no I/O."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from chat.core.model.language_model import (
+    Finish,
+    FinishReason,
+    ModelEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Usage,
+)
+from chat.errors import Overloaded
+from chat.llm.adapters.chat_reader import read_usage
+from chat.llm.adapters.provider_errors import from_error_object
+from chat.llm.adapters.redaction import redact_text
+from chat.llm.adapters.transport import DONE
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+logger = logging.getLogger("chat.llm")
+
+# The key and the names inside are those of the AI SDK's provider metadata, so that its clients understand them.
+METADATA_KEY: Final = "openai"
+
+
+class WireItem(msgspec.Struct, gc=False):
+    """An output item: a message, a function call, or reasoning."""
+
+    type: str | None = None
+    id: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    encrypted_content: str | None = None
+
+
+class WireResponse(msgspec.Struct, gc=False):
+    """The response object of lifecycle events."""
+
+    id: str | None = None
+    model: str | None = None
+    error: JSONValue = None
+    incomplete_details: JSONValue = None
+    usage: JSONValue = None
+    service_tier: JSONValue = None
+
+
+class WireEvent(msgspec.Struct, gc=False):
+    """One event of the stream, with the fields that any of them needs."""
+
+    type: str = ""
+    delta: JSONValue = None
+    item: WireItem | None = None
+    item_id: str | None = None
+    output_index: int | None = None
+    summary_index: int | None = None
+    arguments: str | None = None
+    response: WireResponse | None = None
+    error: JSONValue = None
+    code: JSONValue = None
+    message: JSONValue = None
+
+
+_decode = msgspec.json.Decoder(WireEvent).decode
+
+
+@dataclass(slots=True)
+class _Call:
+    call_id: str
+    name: str
+    pieces: list[str] = field(default_factory=list)
+    is_over: bool = False
+
+
+class ResponsesReader:
+    """The state of one answer. `is_done`: the provider said how it ended."""
+
+    def __init__(self, provider: str, secrets: tuple[str, ...], used_call_ids: set[str]) -> None:
+        self._provider = provider
+        self._secrets = secrets
+        self._used_ids = set(used_call_ids)
+        self._calls: dict[str, _Call] = {}
+        self._reason = FinishReason.OTHER
+        self._usage = Usage()
+        self._response_id = ""
+        self._model_name = ""
+        self._told: JSONObject = {}
+        self.is_done = False
+
+    @property
+    def finish_seen(self) -> bool:
+        """Whether the answer is complete."""
+        return self.is_done
+
+    def feed(self, data: bytes) -> list[ModelEvent]:
+        """Take one event's data. Errors: what an error inside the stream means; `Overloaded` for garbage."""
+        if data == DONE or self.is_done:
+            return []
+        try:
+            event = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._garbage(data) from error
+        kind = event.type
+        if kind == "response.output_text.delta":
+            return [TextDelta(text=event.delta)] if isinstance(event.delta, str) and event.delta else []
+        if kind.endswith(".delta"):
+            return self._read_delta(kind, event)
+        if kind in ("response.output_item.added", "response.output_item.done") and event.item is not None:
+            return self._read_item(event, is_over=kind.endswith(".done"))
+        if kind == "response.reasoning_summary_part.added" and event.summary_index:
+            return [ReasoningDelta(text="\n\n")]
+        return self._read_lifecycle(kind, event)
+
+    def feed_tail(self, _data: bytes) -> None:
+        """Nothing follows the end here."""
+
+    def end(self) -> list[ModelEvent]:
+        """Close what is open and say how the answer ended."""
+        events: list[ModelEvent] = []
+        for call in self._calls.values():
+            events.extend(_end_call(call, None))
+        reason = FinishReason.TOOL_CALLS if self._calls and self._reason is FinishReason.STOP else self._reason
+        events.append(
+            Finish(
+                reason=reason,
+                usage=self._usage,
+                response_id=self._response_id,
+                model_name=self._model_name,
+                provider_metadata={self._provider: self._told} if self._told else {},
+            )
+        )
+        return events
+
+    def _read_delta(self, kind: str, event: WireEvent) -> list[ModelEvent]:
+        text = event.delta if isinstance(event.delta, str) else ""
+        if not text:
+            return []
+        if kind == "response.refusal.delta":
+            return [TextDelta(text=text, refusal=True)]
+        if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            return [ReasoningDelta(text=text)]
+        if kind == "response.function_call_arguments.delta":
+            call = self._calls.get(_key(event))
+            if call is not None and not call.is_over:
+                call.pieces.append(text)
+                return [ToolCallDelta(call_id=call.call_id, text=text)]
+        return []
+
+    def _read_item(self, event: WireEvent, *, is_over: bool) -> list[ModelEvent]:
+        item = event.item
+        if item is None:
+            return []
+        if item.type == "reasoning" and is_over and item.encrypted_content:
+            sealed: JSONObject = {"itemId": item.id or "", "reasoningEncryptedContent": item.encrypted_content}
+            return [ReasoningDelta(text="", provider_metadata={METADATA_KEY: sealed})]
+        if item.type != "function_call":
+            return []
+        key = _key(event)
+        events: list[ModelEvent] = []
+        call = self._calls.get(key)
+        if call is None:
+            call = self._calls[key] = _Call(call_id=self._new_call_id(item.call_id or ""), name=item.name or "")
+            events.append(ToolCallStart(call_id=call.call_id, tool_name=call.name))
+        if is_over:
+            events.extend(_end_call(call, item.arguments))
+        return events
+
+    def _new_call_id(self, wire_id: str) -> str:
+        call_id = wire_id if wire_id and wire_id not in self._used_ids else new_id("call")
+        self._used_ids.add(call_id)
+        return call_id
+
+    def _read_lifecycle(self, kind: str, event: WireEvent) -> list[ModelEvent]:
+        if kind == "error":
+            said = event.error or {"code": event.code, "message": event.message}
+            raise from_error_object(self._provider, said, secrets=self._secrets)
+        response = event.response
+        if response is None:
+            return []
+        self._response_id = response.id or self._response_id
+        self._model_name = response.model or self._model_name
+        if isinstance(response.service_tier, str):
+            self._told["serviceTier"] = response.service_tier
+        if kind == "response.failed":
+            raise from_error_object(self._provider, response.error or "failed", secrets=self._secrets)
+        if kind in ("response.completed", "response.incomplete"):
+            self.is_done = True
+            self._usage = read_usage(response.usage)
+            self._reason = FinishReason.STOP if kind == "response.completed" else _incomplete(response)
+        return []
+
+    def _garbage(self, data: bytes) -> Overloaded:
+        logger.warning(
+            "model provider sent what is not an event",
+            extra={
+                "action": "model_garbage",
+                "provider": self._provider,
+                "provider_body": redact_text(data[:500].decode("utf-8", "replace"), secrets=self._secrets),
+            },
+        )
+        return Overloaded(f"{self._provider} sent something that is not a piece of an answer.", provider=self._provider)
+
+
+def _key(event: WireEvent) -> str:
+    """What ties a call's events together: its place in the output, or the item's id from servers that give no place."""
+    if event.output_index is not None:
+        return str(event.output_index)
+    return event.item_id or (event.item.id if event.item is not None else None) or ""
+
+
+def _end_call(call: _Call, arguments: str | None) -> list[ModelEvent]:
+    """The end of a call, with the arguments that came only now, if its deltas never did."""
+    if call.is_over:
+        return []
+    call.is_over = True
+    events: list[ModelEvent] = []
+    if arguments and not call.pieces:
+        call.pieces.append(arguments)
+        events.append(ToolCallDelta(call_id=call.call_id, text=arguments))
+    text = arguments or "".join(call.pieces) or "{}"
+    events.append(ToolCallEnd(call_id=call.call_id, tool_name=call.name, arguments=text))
+    return events
+
+
+def _incomplete(response: WireResponse) -> FinishReason:
+    details = response.incomplete_details
+    why = details.get("reason") if isinstance(details, dict) else None
+    reasons = {"max_output_tokens": FinishReason.LENGTH, "content_filter": FinishReason.CONTENT_FILTER}
+    return reasons.get(str(why), FinishReason.OTHER)

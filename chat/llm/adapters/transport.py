@@ -1,0 +1,125 @@
+"""The HTTP side that adapters share: one client per loop and address, and SSE events from a response as they arrive.
+
+The `openai` client does connections, authentication and errors; its own retries are off, because retrying is a policy
+of ours (`chat.llm.wrappers`), and its pydantic objects are left aside: building them costs more than all the rest.
+"""
+
+import asyncio
+import contextlib
+import weakref
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Final
+
+import httpx2
+import openai
+
+from chat.llm.adapters.sse import MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
+from chat.llm.endpoint import Endpoint, is_loopback
+
+CONNECT_TIMEOUT_SECONDS: Final = 10.0
+READ_TIMEOUT_SECONDS: Final = 600.0
+DRAIN_SECONDS: Final = 0.1
+DONE: Final = b"[DONE]"
+KEPT_CLIENTS: Final = 32
+
+# What a call through the client or a read from its response may raise.
+TRANSPORT_ERRORS: Final = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL)
+
+
+@dataclass(slots=True)
+class _Shared:
+    client: openai.AsyncOpenAI
+    users: int = 0
+
+
+# The least recently used one first.
+_clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, OrderedDict[tuple[str, str], _Shared]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+
+@contextlib.asynccontextmanager
+async def client_of(endpoint: Endpoint) -> AsyncGenerator[openai.AsyncOpenAI, None]:
+    """Use the running loop's client for this address and key; connections are kept and shared between turns.
+
+    Of those that nobody uses the `KEPT_CLIENTS` most recently used ones stay open.
+    """
+    clients = _clients.setdefault(asyncio.get_running_loop(), OrderedDict())
+    key = (endpoint.base_url, endpoint.api_key)
+    shared = clients.get(key)
+    if shared is None:
+        shared = clients[key] = _Shared(_new_client(endpoint))
+    clients.move_to_end(key)
+    shared.users += 1
+    try:
+        yield shared.client
+    finally:
+        shared.users -= 1
+        await _close_unused(clients)
+
+
+async def _close_unused(clients: "OrderedDict[tuple[str, str], _Shared]") -> None:
+    surplus = len(clients) - KEPT_CLIENTS
+    idle = [key for key, shared in clients.items() if not shared.users] if surplus > 0 else []
+    closing = [clients.pop(key) for key in idle[: max(0, surplus)]]
+    for shared in closing:
+        await shared.client.close()
+
+
+def _new_client(endpoint: Endpoint) -> openai.AsyncOpenAI:
+    timeout = openai.Timeout(READ_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
+    return openai.AsyncOpenAI(
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key or "not-needed",
+        max_retries=0,
+        timeout=timeout,
+        # A proxy of the environment is for the way out, not for a server on this machine.
+        http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not is_loopback(endpoint.base_url)),
+    )
+
+
+async def close_clients() -> None:
+    """Close the running loop's connections (a worker's shutdown, the end of a test)."""
+    for shared in _clients.pop(asyncio.get_running_loop(), OrderedDict()).values():
+        await shared.client.close()
+
+
+async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent], None]:
+    """Yield the events of each network read together, and at the end what a missing last blank line held back.
+
+    Errors: `SSEOverflow`; what the client raises. Closing the generator closes the connection's iterator.
+    """
+    if response.headers.get("content-type", "").startswith("application/json"):
+        yield [SSEEvent(b"", await _whole(response))]
+        return
+    decoder = SSEDecoder(MAX_EVENT_BYTES)
+    async with contextlib.aclosing(response.aiter_bytes()) as source:
+        async for data in source:
+            events = decoder.feed(data)
+            if events:
+                yield events
+    # A connection that was cut leaves half an event, which is not one.
+    rest = [event for event in decoder.flush() if event.data == DONE or event.data.rstrip().endswith(b"}")]
+    if rest:
+        yield rest
+
+
+async def _whole(response: httpx2.Response) -> bytes:
+    """The body of a server that does not stream and answers in one piece."""
+    body = bytearray()
+    async with contextlib.aclosing(response.aiter_bytes()) as source:
+        async for data in source:
+            body += data
+            if len(body) > MAX_EVENT_BYTES:
+                raise SSEOverflow("an answer of more than the limit")
+    return bytes(body)
+
+
+async def drain(batches: AsyncGenerator[list[SSEEvent], None]) -> None:
+    """Read a finished response to its end, so that the connection can be used again; give up after a moment."""
+    with contextlib.suppress(TimeoutError, SSEOverflow, *TRANSPORT_ERRORS):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in batches:
+                pass

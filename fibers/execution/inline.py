@@ -1,0 +1,69 @@
+"""Run one owner's fibers in this process, where no worker is: for commands.
+
+    async with working_for(user.pk):
+        await something_that_starts_fibers()
+
+What it takes it holds by a lease, as a worker does: a real one may run beside it, and whoever claims first wins. Time
+is not hurried, and nobody else's fibers are run (`fibers.testing.worker` does both).
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from fibers.execution import recovery
+from fibers.execution.runner import run_fiber
+from fibers.models import Fiber, FiberQuerySet
+from thinkproject.kernel.aio import db
+
+SWEEP_SECONDS = 2.0
+
+
+@asynccontextmanager
+async def working_for(owner_id: int | None, *, look_seconds: float = 0.05) -> AsyncIterator[None]:
+    """Run the owner's fibers on this loop until the end of the block; what still runs then is handed back."""
+    swept_at = -SWEEP_SECONDS
+
+    def look() -> list[str]:
+        nonlocal swept_at
+        if time.monotonic() - swept_at >= SWEEP_SECONDS:
+            swept_at = time.monotonic()
+            recovery.sweep(prune=False)
+        return first_claimable(Fiber.objects.filter(owner_id=owner_id))
+
+    async with running(look, look_seconds):
+        yield
+
+
+@asynccontextmanager
+async def running(look: Callable[[], list[str]], look_seconds: float) -> AsyncIterator[None]:
+    """Run what `look` finds, side by side, until the end of the block. It is called on the database bridge."""
+    task = asyncio.create_task(_work(look, look_seconds))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def first_claimable(fibers: FiberQuerySet) -> list[str]:
+    """Return the ids of those that may run now, the longest due first."""
+    return list(fibers.claimable().order_by("available_at", "pk").values_list("pk", flat=True)[:100])
+
+
+async def _work(look: Callable[[], list[str]], look_seconds: float) -> None:
+    tasks: dict[str, asyncio.Task[None]] = {}
+    try:
+        while True:
+            for fiber_id in await db(look):
+                if fiber_id not in tasks:
+                    tasks[fiber_id] = asyncio.create_task(run_fiber(fiber_id))
+            await asyncio.sleep(look_seconds)
+            for fiber_id in [known for known, task in tasks.items() if task.done()]:
+                tasks.pop(fiber_id).result()
+    finally:
+        for task in tasks.values():
+            task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)

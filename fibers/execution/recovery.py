@@ -1,0 +1,197 @@
+"""The sweep: what lost its worker runs again or is given up, what nobody claimed is sent again, what is old goes.
+
+Runs in every worker, every two seconds, and may run in all of them at once: each row is moved by a conditional UPDATE.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import models, transaction
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef
+from django.db.models.functions import Coalesce, Now
+
+from fibers import services
+from fibers.conf import fiber_settings
+from fibers.core.budget import RecoveryBudget, Verdict
+from fibers.core.states import RECOVERED, FiberEvent, FiberStatus, advance
+from fibers.models import Fiber, FiberStep
+from fibers.queue import leases
+from fibers.queue.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
+from fibers.registry import resume_windows
+from thinkproject.kernel.retry import RetryPolicy
+
+BATCH = 100
+LOOK = 1000  # unclaimed fibers that are looked at for a batch
+LAPSED = "not_resumed_in_time"
+DELAYS = RetryPolicy()
+FINISHED = (FiberStatus.COMPLETED, FiberStatus.CANCELLED)
+GIVEN_UP = (FiberStatus.FAILED, FiberStatus.INTERRUPTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepCounts:
+    """What one sweep did."""
+
+    recovered: int = 0
+    ended: int = 0
+    dispatched: int = 0
+    pruned: int = 0
+
+
+def sweep(*, prune: bool = True) -> SweepCounts:
+    """Recover, seal, send again and prune; return how many of each.
+
+    **Concurrency:** any number at once, outside a transaction. Reads first and writes only where there is something
+    to do, so that an idle sweep never takes SQLite's write lock.
+    """
+    moved = [_recover(fiber) for fiber in _expired()]
+    ended = sum(_seal_lapsed(fiber) for fiber in _lapsed())
+    _expire_waits()
+    return SweepCounts(
+        recovered=sum(status is FiberStatus.PENDING for status in moved),
+        ended=ended + sum(status not in {FiberStatus.PENDING, None} for status in moved),
+        dispatched=_dispatch_unclaimed(),
+        pruned=_prune() if prune else 0,
+    )
+
+
+def _expired() -> list[Fiber]:
+    stalled = ExpressionWrapper(Now() - F("stalled_at"), output_field=DurationField())
+    lying = ExpressionWrapper(Now() - F("lease_until"), output_field=DurationField())
+    found = Fiber.objects.expired().annotate(stalled_for=stalled, lying_for=lying)
+    return list(found.order_by("lease_until", "pk")[:BATCH])
+
+
+@transaction.atomic
+def _recover(fiber: Fiber) -> FiberStatus | None:
+    """Move one fiber whose lease ran out. None: somebody else did, or its worker beats again."""
+    verdict = _judge(fiber)
+    event, reason = _event(fiber, verdict)
+    status = advance(FiberStatus.RUNNING, event)
+    is_over = event is not FiberEvent.RECOVER
+    # The first repetition starts at once; what keeps losing its worker waits longer each time.
+    delay = 0.0 if verdict.recoveries < 2 else DELAYS.delay_seconds(verdict.recoveries - 1, jitter=0.5)
+    moved = Fiber.objects.held(fiber.pk, fiber.fence).expired()
+    won = moved.update(
+        status=status,
+        reason=reason,
+        worker="",
+        lease_until=None,
+        recoveries=verdict.recoveries,
+        recovered_progress=F("progress"),
+        stalled_at=Coalesce("stalled_at", Now()) if verdict.is_stalled else None,
+        error={"code": reason, "message": "the worker was lost", "retryable": False} if is_over else None,
+        available_at=Now() + timedelta(seconds=delay),
+        dispatched_at=None if is_over or delay else Now(),
+        finished_at=Now() if is_over else None,
+        updated_at=Now(),
+    )
+    if not won:
+        return None
+    if is_over:
+        leases.tidy_after(fiber, status, reason)
+        leases.release_lane(fiber.lane)
+    elif not delay:
+        dispatch_on_commit([fiber.pk])
+    return status
+
+
+def _judge(fiber: Fiber) -> Verdict:
+    has_progressed = (
+        fiber.progress > fiber.recovered_progress
+        or FiberStep.objects.filter(fiber=fiber, attempt=fiber.attempt).exists()
+    )
+    stalled: timedelta | None = fiber.stalled_for  # type: ignore[attr-defined]  # annotated in _expired
+    budget = RecoveryBudget(
+        max_recoveries=fiber_settings.max_recoveries, no_progress_seconds=fiber_settings.no_progress_seconds
+    )
+    return budget.judge(
+        recoveries=fiber.recoveries,
+        has_progressed=has_progressed,
+        stalled_seconds=stalled.total_seconds() if stalled is not None else 0.0,
+    )
+
+
+def _event(fiber: Fiber, verdict: Verdict) -> tuple[FiberEvent, str]:
+    if fiber.cancel_requested_at is not None:
+        return FiberEvent.CANCEL, fiber.reason or "cancelled"
+    lying: timedelta = fiber.lying_for  # type: ignore[attr-defined]  # annotated in _expired
+    window = resume_windows().get(fiber.name)
+    if window is not None and lying.total_seconds() > window:
+        return FiberEvent.SEAL, LAPSED
+    if verdict.exhausted is not None:
+        return FiberEvent.SEAL, verdict.exhausted.value
+    return FiberEvent.RECOVER, RECOVERED
+
+
+def _lapsed() -> list[Fiber]:
+    windows = resume_windows()
+    return list(Fiber.objects.lapsed(windows).order_by("pk")[:BATCH]) if windows else []
+
+
+def _expire_waits() -> None:
+    """Let parked fibers go on whose first wait is over."""
+    over = Fiber.objects.filter(status=FiberStatus.PARKED, parked_until__lt=Now()).order_by("parked_until")
+    for fiber_id, waits in over.values_list("pk", "waits")[:BATCH]:
+        ended = leases.first_end(waits)
+        for wait in waits:
+            if wait["until"] and datetime.fromisoformat(wait["until"]) == ended:
+                services.expire_wait(fiber_id, wait["key"])
+
+
+@transaction.atomic
+def _seal_lapsed(fiber: Fiber) -> bool:
+    status = advance(FiberStatus.PENDING, FiberEvent.SEAL)
+    won = (
+        Fiber.objects.filter(pk=fiber.pk, fence=fiber.fence)
+        .lapsed(resume_windows())
+        .update(status=status, reason=LAPSED, finished_at=Now(), updated_at=Now())
+    )
+    if won:
+        leases.tidy_after(fiber, status, LAPSED)
+        leases.release_lane(fiber.lane)
+    return bool(won)
+
+
+def _dispatch_unclaimed() -> int:
+    waiting = Fiber.objects.claimable().resumable(resume_windows()).undispatched(fiber_settings.redispatch_seconds)
+    found = waiting.order_by("available_at", "pk").values_list("pk", "share")[:LOOK]
+    ids = _fair(list(found))
+    if not ids:
+        return 0
+    mark_dispatched(ids)
+    return dispatch_now(ids)
+
+
+def _fair(found: list[tuple[str, str | None]]) -> list[str]:
+    """Of each share as many as may run, so that one that fills the queue keeps nobody waiting."""
+    limit = fiber_settings.running_per_share
+    counts: Counter[str] = Counter()
+    ids: list[str] = []
+    for fiber_id, share in found:
+        if share is not None and limit > 0:
+            counts[share] += 1
+            if counts[share] > limit:
+                continue
+        ids.append(fiber_id)
+    return ids[:BATCH]
+
+
+def _prune() -> int:
+    kept = fiber_settings.keep_finished_seconds, fiber_settings.keep_failed_seconds
+    return sum(_prune_batch(statuses, seconds) for statuses, seconds in zip((FINISHED, GIVEN_UP), kept, strict=True))
+
+
+def _prune_batch(statuses: tuple[FiberStatus, ...], seconds: float) -> int:
+    old = Fiber.objects.finished_before(statuses, seconds)
+    # Relations without a name of their own are hidden, and they protect just the same.
+    for relation in Fiber._meta.get_fields(include_hidden=True):
+        # What another app protects (a turn's fiber is its status) is that app's to delete.
+        if isinstance(relation, models.ForeignObjectRel) and relation.on_delete is models.PROTECT:
+            users = relation.related_model._default_manager.filter(**{relation.field.name: OuterRef("pk")})
+            old = old.filter(~Exists(users))
+    ids = list(old.order_by("finished_at").values_list("pk", flat=True)[:BATCH])
+    if ids:
+        Fiber.objects.filter(pk__in=ids, status__in=statuses).delete()
+    return len(ids)

@@ -1,0 +1,265 @@
+"""Run fibers: claim, run, settle, and drain the lane again after the commit that completes.
+
+The function runs as an asyncio task of the loop this is awaited on; a worker process has one such loop (`loop.py`).
+An interrupt (cancel, shutdown, lost lease) cancels that task; the function gets a moment to put its things in order
+and is then abandoned, which is safe because whatever it still writes carries a fence that no longer holds.
+"""
+
+import asyncio
+import logging
+import random
+
+from django.db import OperationalError
+
+from fibers import context as contexts
+from fibers.conf import fiber_settings
+from fibers.context import FiberContext
+from fibers.core.states import FiberEvent, FiberStatus, Interrupt
+from fibers.errors import Cancelled, Failed, LeaseLost, Parked, UnknownDurable
+from fibers.process.heartbeat import heartbeat
+from fibers.process.running import registry, worker_name
+from fibers.queue import leases
+from fibers.queue.dispatch import forget_dispatch
+from fibers.queue.leases import Settlement
+from fibers.registry import DurableFunction, find_durable
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONValue, dump
+from thinkproject.kernel.retry import RetryPolicy
+from thinkproject.kernel.threads import act_for
+
+logger = logging.getLogger(__name__)
+
+RETRY = RetryPolicy()
+UNKNOWN_RETRIES = 10
+SETTLE_TRIES = 4
+CALLBACK_SECONDS = 10.0
+ERROR_CHARACTERS = 2000
+
+
+async def run_fiber(fiber_id: str) -> None:
+    """Run this fiber if it can be claimed, then whatever may run next in its lane, until nothing is left.
+
+    **Durability:** safe to call any number of times, from any process: who loses the claim does nothing. When the
+    fiber itself may not run yet, what stands before it in its lane is run.
+    """
+    following: str | None = fiber_id
+    while following is not None:
+        if registry.is_closing:
+            await db(forget_dispatch, [following])
+            return
+        claim = await db(leases.claim, following, worker_name())
+        if claim is not None:
+            await _run(claim)
+        elif following != fiber_id:
+            return  # somebody else drains this lane
+        following = await db(leases.next_claimable, following)
+
+
+class Run:
+    """One attempt that runs in this process: what the heartbeat renews and interrupts reach."""
+
+    def __init__(self, context: FiberContext) -> None:
+        self.fiber_id = context.fiber_id
+        self.fence = context.fence
+        self.context = context
+        self.task: asyncio.Task[JSONValue] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._interrupted = asyncio.Event()
+
+    @property
+    def progress(self) -> int:
+        """Settled steps and shown chunks so far."""
+        return self.context.progress
+
+    def interrupt(self, kind: Interrupt) -> None:
+        """Stop the function, from any thread. A second reason is ignored, but for a lost lease."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.stop, kind)
+
+    def stop(self, kind: Interrupt) -> None:
+        """Stop the function. On the loop."""
+        first = self.context.interrupt
+        if self.task is None or self.task.done() or first is kind:
+            return
+        if first is not None and kind is not Interrupt.LEASE_LOST:
+            return
+        self.context.interrupt = kind
+        self.task.cancel()
+        self._interrupted.set()
+
+    def start(self, function: DurableFunction) -> "asyncio.Task[JSONValue]":
+        """Start the function. Its first line runs before any interrupt can reach it."""
+        self.task = asyncio.create_task(self._call(function), name=self.fiber_id)
+        return self.task
+
+    async def wait(self) -> None:
+        """Wait until the function has ended, or was interrupted and has had its time."""
+        assert self.task is not None
+        interrupted = asyncio.create_task(self._interrupted.wait())
+        try:
+            await asyncio.wait({self.task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
+            if not self.task.done():
+                await asyncio.wait({self.task}, timeout=fiber_settings.grace_seconds)
+        finally:
+            interrupted.cancel()
+
+    async def _call(self, function: DurableFunction) -> JSONValue:
+        contexts.enter(self.context)
+        act_for(self.context.owner_id)
+        return await function(self.context)
+
+
+async def _run(claim: leases.Claim) -> None:
+    context = FiberContext(claim)
+    entry = find_durable(context.name)
+    if entry is None:
+        await _settle(context, _unknown(context))
+        return
+    run = Run(context)
+    run.start(entry.function)
+    was_rung = registry.add(run)
+    heartbeat.ensure()
+    try:
+        await _watch(run, was_rung=was_rung)
+        settlement = _settlement(run)
+        if settlement is not None:
+            await _settle(context, settlement)
+    finally:
+        registry.remove(run)
+
+
+async def _watch(run: Run, *, was_rung: bool) -> None:
+    if registry.is_closing:
+        run.interrupt(Interrupt.SHUTDOWN)
+    if was_rung:
+        run.interrupt(Interrupt.CANCEL)
+    try:
+        await run.wait()
+    except asyncio.CancelledError:
+        run.stop(Interrupt.SHUTDOWN)  # whoever runs us stops: hand the fiber back, as a worker would
+        await run.wait()
+
+
+async def _settle(context: FiberContext, settlement: Settlement) -> None:
+    """Write the end. What cannot be written is left to recovery: the lease runs out."""
+    for attempt in range(SETTLE_TRIES):
+        try:
+            status = await db(leases.settle, context.fiber_id, context.fence, settlement)
+        except LeaseLost:
+            logger.info("fiber lease lost", extra={"action": "fiber_lease_lost", "fiber_id": context.fiber_id})
+            return
+        except OperationalError:
+            logger.exception("fiber not settled", extra={"action": "fiber_unsettled", "fiber_id": context.fiber_id})
+            await asyncio.sleep(0.1 * 4**attempt)
+            continue
+        logger.info(
+            "fiber settled",
+            extra={"action": "fiber_settled", "fiber_id": context.fiber_id, "durable": context.name, "status": status},
+        )
+        await _call_back(context, status)
+        return
+
+
+async def _call_back(context: FiberContext, status: FiberStatus) -> None:
+    for callback in context.settled_callbacks:
+        task = asyncio.ensure_future(callback(status))
+        await asyncio.wait({task}, timeout=CALLBACK_SECONDS)
+        error = TimeoutError() if task.cancel() or task.cancelled() else task.exception()
+        if error is not None:
+            extra = {"action": "fiber_callback", "fiber_id": context.fiber_id}
+            logger.error("fiber callback failed", exc_info=error, extra=extra)
+
+
+def _settlement(run: Run) -> Settlement | None:
+    """Read the end of the task. None: write nothing, the lease is lost or decides."""
+    task, context = run.task, run.context
+    assert task is not None
+    if context.interrupt is Interrupt.LEASE_LOST:
+        task.cancel()
+        return None
+    if not task.done():
+        task.cancel()
+        logger.error("fiber abandoned", extra={"action": "fiber_abandoned", "fiber_id": context.fiber_id})
+        return _interrupted(context)
+    if task.cancelled():
+        return _interrupted(context)
+    error = task.exception()
+    if error is not None:
+        return _from_error(context, error)
+    try:
+        result = task.result()
+        dump(result)
+    except (TypeError, ValueError) as unencodable:
+        return _failure(
+            context, "result_invalid", f"the result is not JSON: {unencodable}", is_final=True, was_told=True
+        )
+    return Settlement(event=FiberEvent.COMPLETE, progress=context.progress, result=result)
+
+
+def _from_error(context: FiberContext, error: BaseException) -> Settlement | None:
+    if isinstance(error, Cancelled):
+        if context.interrupt is Interrupt.SHUTDOWN:
+            return _interrupted(context)
+        return Settlement(
+            event=FiberEvent.CANCEL, progress=context.progress, result=error.result, reason=error.reason[:64]
+        )
+    if isinstance(error, Parked):
+        return Settlement(event=FiberEvent.PARK, progress=context.progress, reason=error.reason[:64], waits=error.waits)
+    if isinstance(error, LeaseLost):
+        return None
+    if not isinstance(error, Exception):
+        logger.error("fiber dropped", exc_info=error, extra={"action": "fiber_drop", "fiber_id": context.fiber_id})
+        return None  # not an end of the function but of us: the lease runs out, recovery decides
+    if context.interrupt is not None:
+        return _interrupted(context)
+    # What was foreseen needs no traceback: its code and its words say what happened.
+    extra = {"action": "fiber_error", "fiber_id": context.fiber_id, "error": str(error)[:ERROR_CHARACTERS]}
+    logger.warning("fiber failed", exc_info=None if isinstance(error, ThinkError) else error, extra=extra)
+    if isinstance(error, Failed):
+        return _failure(context, error.error_code, error.message, is_final=error.is_final, was_told=True)
+    if isinstance(error, ThinkError):
+        return _failure(context, error.code, error.message)
+    return _failure(context, "internal", f"{type(error).__name__}: {error}")
+
+
+def _interrupted(context: FiberContext) -> Settlement:
+    match context.interrupt:
+        case Interrupt.CANCEL:
+            return Settlement(event=FiberEvent.CANCEL, progress=context.progress, was_told=False)
+        case Interrupt.SHUTDOWN:
+            return Settlement(event=FiberEvent.HAND_BACK, progress=context.progress, reason="shutdown")
+        case _:
+            return _failure(context, "cancelled_itself", "the function cancelled its own task")
+
+
+def _failure(
+    context: FiberContext, code: str, message: str, *, is_final: bool = False, was_told: bool = False
+) -> Settlement:
+    failures = context.retries + 1
+    will_retry = not is_final and failures <= context.max_retries
+    # The jitter spreads load; nothing secret hangs on it.
+    jitter = random.random()  # noqa: S311 - not cryptography
+    return Settlement(
+        event=FiberEvent.RETRY if will_retry else FiberEvent.FAIL,
+        progress=context.progress,
+        error={"code": code, "message": message[:ERROR_CHARACTERS], "retryable": will_retry},
+        reason="retry" if will_retry else code[:64],
+        delay_seconds=RETRY.delay_seconds(failures, jitter=jitter) if will_retry else 0.0,
+        is_failure=True,
+        was_told=was_told,
+    )
+
+
+def _unknown(context: FiberContext) -> Settlement:
+    """Give a name that this process does not know to another one, for a while (a deploy rolls out)."""
+    error = UnknownDurable(f"no durable function is named {context.name!r}")
+    is_last = context.retries + 1 > max(UNKNOWN_RETRIES, context.max_retries)
+    return Settlement(
+        event=FiberEvent.FAIL if is_last else FiberEvent.RETRY,
+        progress=context.progress,
+        error={"code": error.code, "message": error.message, "retryable": not is_last},
+        reason=error.code,
+        delay_seconds=RETRY.delay_seconds(context.retries + 1, jitter=0.5),
+        is_failure=True,
+    )

@@ -1,0 +1,163 @@
+"""What a worker process does besides running tasks: sweep, listen for interrupts, hand its leases back when it stops.
+
+Started by Celery's signals in each worker process, or by hand where fibers run without Celery. The heartbeat needs no
+start: it lives while the process runs a fiber.
+"""
+
+import logging
+import random
+import threading
+import time
+
+from celery import signals
+from django.db import close_old_connections, connection
+from django.db.utils import Error as DatabaseError
+
+from fibers.conf import fiber_settings
+from fibers.core.states import FiberEvent, Interrupt
+from fibers.errors import LeaseLost
+from fibers.execution import recovery
+from fibers.process.interrupts import Listener
+from fibers.process.running import Registry, registry
+from fibers.queue import leases
+from fibers.queue.leases import Settlement
+
+logger = logging.getLogger(__name__)
+
+PRUNE_SECONDS = 300.0
+POLL_SECONDS = 0.05
+
+
+class Sweeper:
+    """A thread that sweeps every few seconds."""
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="think-sweeper", daemon=True)
+        self._pruned_at = 0.0
+
+    def start(self) -> None:
+        """Start sweeping, at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Sweep no more."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join(timeout=5)
+
+    def _live(self) -> None:
+        while not self._stop.is_set():
+            self._sweep()
+            close_old_connections()
+            # Workers that were started together do not stay in step. Nothing secret hangs on the number.
+            self._stop.wait(fiber_settings.sweep_seconds * random.uniform(0.8, 1.2))  # noqa: S311 - not cryptography
+        connection.close()
+
+    def _sweep(self) -> None:
+        due = time.monotonic() - self._pruned_at > PRUNE_SECONDS
+        try:
+            counts = recovery.sweep(prune=due)
+        except DatabaseError:
+            logger.exception("sweep failed", extra={"action": "sweep_failed"})
+            close_old_connections()
+            return
+        if due:
+            self._pruned_at = time.monotonic()
+        if counts != recovery.SweepCounts():
+            logger.info(
+                "fibers swept",
+                extra={
+                    "action": "fibers_swept",
+                    "recovered": counts.recovered,
+                    "ended": counts.ended,
+                    "dispatched": counts.dispatched,
+                    "pruned": counts.pruned,
+                },
+            )
+
+
+class Worker:
+    """The threads of one worker process. Starting and stopping twice is once."""
+
+    def __init__(self, runs: Registry) -> None:
+        self._runs = runs
+        self._lock = threading.Lock()
+        self._threads: list[Sweeper | Listener] = []
+
+    def start(self) -> None:
+        """Start sweeping and listening."""
+        with self._lock:
+            if self._threads:
+                return
+            self._runs.is_closing = False
+            self._threads.append(Sweeper())
+            if fiber_settings.redis_url:
+                self._threads.append(Listener(fiber_settings.redis_url))
+            for thread in self._threads:
+                thread.start()
+
+    def close(self) -> None:
+        """Claim nothing more, interrupt what runs, wait for it, hand back what did not end in time.
+
+        **Units:** returns within the grace time and a second.
+        """
+        self._runs.is_closing = True
+        with self._lock:
+            threads, self._threads = self._threads, []
+        for thread in threads:
+            thread.stop()
+        for run in self._runs.snapshot():
+            run.interrupt(Interrupt.SHUTDOWN)
+        deadline = time.monotonic() + fiber_settings.grace_seconds + 0.5
+        while self._runs.snapshot() and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        for run in self._runs.snapshot():
+            # The loop itself is blocked: nobody else is left to give this lease up.
+            _hand_back(run.fiber_id, run.fence, run.progress)
+        for thread in threads:
+            thread.join()
+        connection.close()
+
+
+def _hand_back(fiber_id: str, fence: int, progress: int) -> None:
+    try:
+        leases.settle(
+            fiber_id,
+            fence,
+            Settlement(event=FiberEvent.HAND_BACK, progress=progress, reason="shutdown", was_told=False),
+        )
+    except (LeaseLost, DatabaseError):
+        logger.exception("lease not handed back", extra={"action": "hand_back_failed", "fiber_id": fiber_id})
+
+
+worker = Worker(registry)
+
+
+def connect() -> None:
+    """Let Celery start and stop the worker of each of its processes."""
+    signals.worker_ready.connect(_on_start, weak=False, dispatch_uid="think_fibers_ready")
+    signals.worker_process_init.connect(_on_fork, weak=False, dispatch_uid="think_fibers_init")
+    signals.worker_shutting_down.connect(_on_stop, weak=False, dispatch_uid="think_fibers_stop")
+    signals.worker_process_shutdown.connect(_on_process_stop, weak=False, dispatch_uid="think_fibers_process_stop")
+
+
+def _on_start(**_: object) -> None:
+    worker.start()
+
+
+def _on_fork(**_: object) -> None:
+    """A child of a pool of processes has none of its parent's threads."""
+    worker.__init__(registry)  # type: ignore[misc]  # afresh: the lock and the threads were the parent's
+    worker.start()
+
+
+def _on_stop(**_: object) -> None:
+    # Runs inside Celery's signal handler: it may not wait, or the runs could not end.
+    threading.Thread(target=worker.close, name="think-closing").start()
+
+
+def _on_process_stop(**_: object) -> None:
+    worker.close()

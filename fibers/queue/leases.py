@@ -1,0 +1,286 @@
+"""Claim, renew, fence, settle: each decided by one conditional UPDATE whose row count is checked.
+
+`select_for_update` does nothing on SQLite, so the UPDATE is what decides on both databases; SQLite's transactions are
+IMMEDIATE, PostgreSQL rechecks the condition on the locked row. Every instant is the database's clock. Lock order for
+callers: the fiber's row first (`fenced`, `cancel_fiber`), then rows of other apps.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import BigIntegerField, Case, F, Value, When
+from django.db.models.functions import Coalesce, Greatest, Now
+
+from fibers.conf import fiber_settings
+from fibers.core.states import TERMINAL, FiberEvent, FiberStatus, advance, sources
+from fibers.errors import LeaseLost
+from fibers.models import Fiber, FiberStep
+from fibers.queue.dispatch import dispatch_on_commit
+from fibers.queue.enqueue import FiberSpec, insert_fiber
+from fibers.registry import find_durable, resume_windows
+from fibers.waits import RESUMED, Wait
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+RENEW_BATCH = 500
+SEALER_RETRIES = 8  # what an ended fiber leaves must not be lost to a server that is away for a moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A lease that was won: the row as it stands now, and its journal."""
+
+    fiber: Fiber
+    entries: list[tuple[str, JSONValue]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a process believes to hold: the fence of its lease and the progress to write."""
+
+    fence: int
+    progress: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """Answer of the database to a heartbeat."""
+
+    lost: frozenset[str]
+    cancelled: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """How a run ended. `was_told` is False when the function did not end itself, by a return or by saying so."""
+
+    event: FiberEvent
+    progress: int
+    result: JSONValue = None
+    error: JSONValue = None
+    reason: str = ""
+    delay_seconds: float = 0.0
+    waits: tuple[Wait, ...] = ()  # of a fiber that parks
+    is_failure: bool = False
+    was_told: bool = True
+
+
+def claim(fiber_id: str, worker: str) -> Claim | None:
+    """Take the lease of a fiber, or return None when it is not there to be taken.
+
+    **Concurrency:** of any number of callers one wins. Two fibers of one lane are kept apart by the condition, and by
+    the unique constraint where both conditions held (PostgreSQL): `IntegrityError` means lost.
+    """
+    try:
+        with transaction.atomic():
+            claimable = Fiber.objects.filter(pk=fiber_id).claimable().resumable(resume_windows())
+            won = claimable.update(
+                status=advance(FiberStatus.PENDING, FiberEvent.CLAIM),
+                reason=Case(When(reason=RESUMED, then=Value(RESUMED)), default=Value("")),
+                worker=worker,
+                fence=F("fence") + 1,
+                attempt=F("attempt") + 1,
+                lease_until=_lease_end(),
+                started_at=Coalesce("started_at", Now()),
+                resume_requested_at=None,
+                updated_at=Now(),
+            )
+            if not won:
+                _note_waiting(fiber_id)
+                return None
+            fiber = Fiber.objects.get(pk=fiber_id)
+            return Claim(fiber=fiber, entries=_journal(fiber))
+    except IntegrityError:
+        return None
+
+
+def _note_waiting(fiber_id: str) -> None:
+    """Have the sweeper send a fiber again as soon as its share has room, not only after the usual time."""
+    waiting = Fiber.objects.filter(pk=fiber_id, status=FiberStatus.PENDING, cancel_requested_at=None)
+    waiting.exclude(share=None).update(dispatched_at=None)
+
+
+def next_claimable(fiber_id: str) -> str | None:
+    """Return the fiber that may run next in this one's lane, if any; for a fiber without a lane, None."""
+    lane = Fiber.objects.filter(pk=fiber_id).values_list("lane", flat=True).first()
+    return None if lane is None else next_in_lane(lane)
+
+
+def next_in_lane(lane: str) -> str | None:
+    """Return the id of the fiber that may run next in this lane."""
+    found: str | None = Fiber.objects.live_in(lane).claimable().values_list("pk", flat=True).first()
+    return found
+
+
+def renew(worker: str, held: Mapping[str, Held]) -> Beat:
+    """Prolong all leases of a process in one UPDATE and read what happened to them.
+
+    Rows that a fenced write has locked are skipped (PostgreSQL): that write prolongs its lease itself, and one slow
+    transaction must not cost the process all its leases.
+    """
+    alive: dict[str, int] = {}
+    cancelled: set[str] = set()
+    ids = sorted(held)
+    for start in range(0, len(ids), RENEW_BATCH):
+        batch = ids[start : start + RENEW_BATCH]
+        mine = Fiber.objects.filter(pk__in=batch, worker=worker, status=FiberStatus.RUNNING)
+        with transaction.atomic():
+            free = mine.select_for_update(skip_locked=True).order_by().values("pk")
+            Fiber.objects.filter(pk__in=free).update(
+                lease_until=_lease_end(), updated_at=Now(), progress=_progress({key: held[key] for key in batch})
+            )
+        for pk, fence, cancel in mine.values_list("pk", "fence", "cancel_requested_at"):
+            alive[pk] = fence
+            if cancel is not None:
+                cancelled.add(pk)
+    lost = frozenset(pk for pk, entry in held.items() if alive.get(pk) != entry.fence)
+    return Beat(lost=lost, cancelled=frozenset(cancelled) - lost)
+
+
+@contextmanager
+def fenced(fiber_id: str, fence: int, progress: int = 0) -> Iterator[None]:
+    """Open a transaction that commits only while this lease holds.
+
+    Its first statement is the conditional UPDATE of the fiber's row; it also prolongs the lease. **Errors:**
+    `LeaseLost`, before anything else was written.
+    """
+    with transaction.atomic():
+        kept = Fiber.objects.held(fiber_id, fence).update(
+            lease_until=_lease_end(), updated_at=Now(), progress=Greatest("progress", Value(progress))
+        )
+        if not kept:
+            raise LeaseLost
+        yield
+
+
+def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
+    """Write how a run ended and give the lease up; return the status that stands now.
+
+    A cancel that was requested before wins over every other ending. **Errors:** `LeaseLost`.
+    """
+    with fenced(fiber_id, fence, settlement.progress):
+        fiber = Fiber.objects.annotate(now=Now()).get(pk=fiber_id)
+        event = _deciding_event(fiber, settlement)
+        status = advance(FiberStatus.RUNNING, event)
+        is_terminal = status in TERMINAL
+        reason = settlement.reason
+        if event is FiberEvent.CANCEL:
+            reason = fiber.reason or settlement.reason or "cancelled"
+        elif event is FiberEvent.RESUME:
+            reason = RESUMED  # the answer came before it had parked
+        waits = _timed(settlement.waits, fiber)
+        Fiber.objects.filter(pk=fiber_id).update(
+            status=status,
+            reason=reason,
+            result=settlement.result if event is settlement.event else None,
+            error=settlement.error if settlement.error is not None or is_terminal else fiber.error,
+            retries=F("retries") + int(settlement.is_failure),
+            worker="",
+            lease_until=None,
+            available_at=Now() + timedelta(seconds=settlement.delay_seconds),
+            dispatched_at=None,
+            waits=waits,
+            parked_until=first_end(waits) if status is FiberStatus.PARKED else None,
+            finished_at=Now() if is_terminal else None,
+            updated_at=Now(),
+        )
+        was_told = settlement.was_told and (event is settlement.event or settlement.event is FiberEvent.COMPLETE)
+        if is_terminal and not was_told:
+            tidy_after(fiber, status, reason)
+    return status
+
+
+def _timed(waits: Sequence[Wait], fiber: Fiber) -> list[JSONObject]:
+    """The waits with the instants at which they are over. One that goes on over another answer keeps its instants."""
+    now: datetime = fiber.now  # type: ignore[attr-defined]  # annotated by `settle`
+    known = {wait["key"]: wait for wait in fiber.waits}
+    timed = []
+    for wait in waits:
+        until = (now + timedelta(seconds=wait.seconds)).isoformat() if wait.seconds > 0 else None
+        instants = {"since": now.isoformat(), "until": until}
+        kept = {name: value for name, value in known.get(wait.key, {}).items() if name in instants}
+        timed.append({**wait.to_json(), **instants, **kept})
+    return timed
+
+
+def first_end(waits: Sequence[JSONObject]) -> datetime | None:
+    """When the first of some waits is over; nothing where none has an end."""
+    return min((datetime.fromisoformat(wait["until"]) for wait in waits if wait["until"]), default=None)
+
+
+def sealer_key(fiber_id: str, fence: int) -> str:
+    """Give the key of the fiber that tidies up after the last run of another."""
+    return f"{fiber_id}:sealed:{fence}"
+
+
+def tidy_after(fiber: Fiber, status: FiberStatus, reason: str) -> None:
+    """Tidy up after a fiber whose function did not see its end: start the fiber that is declared for it.
+
+    It runs next in the lane, with a fence of its own: a worker that was given up for dead cannot write beside it.
+    Where the function never ran there is nothing to tidy; who wants to know is told at once.
+    """
+    entry = find_durable(fiber.name)
+    if entry is None:
+        return
+    if fiber.attempt == 0:
+        if entry.unrun is not None:
+            entry.unrun(fiber.payload)
+        return
+    if not entry.sealed:
+        return
+    Fiber.objects.filter(pk=fiber.pk).update(fence=F("fence") + 1)
+    fiber.fence += 1
+    payload = {
+        "fiber_id": fiber.pk,
+        "fence": fiber.fence,
+        "name": fiber.name,
+        "payload": fiber.payload,
+        "status": status.value,
+        "reason": reason,
+    }
+    insert_fiber(
+        FiberSpec(
+            name=entry.sealed,
+            payload=payload,
+            lane=fiber.lane,
+            after_position=fiber.lane_position,
+            max_retries=SEALER_RETRIES,
+            owner_id=fiber.owner_id,
+            key=sealer_key(fiber.pk, fiber.fence),
+        )
+    )
+
+
+def release_lane(lane: str | None) -> None:
+    """Tell the workers about the next fiber of a lane that became free, on commit."""
+    following = None if lane is None else next_in_lane(lane)
+    if following is not None:
+        dispatch_on_commit([following])
+
+
+def _deciding_event(fiber: Fiber, settlement: Settlement) -> FiberEvent:
+    if fiber.cancel_requested_at is not None and settlement.event in _CANCELLABLE:
+        return FiberEvent.CANCEL
+    if settlement.event is FiberEvent.PARK and fiber.resume_requested_at is not None:
+        return FiberEvent.RESUME
+    return settlement.event
+
+
+_CANCELLABLE = frozenset(event for event in FiberEvent if FiberStatus.RUNNING in sources(event))
+
+
+def _journal(fiber: Fiber) -> list[tuple[str, JSONValue]]:
+    if fiber.attempt == 1:
+        return []
+    return list(FiberStep.objects.filter(fiber=fiber).order_by("pk").values_list("step_key", "value"))
+
+
+def _lease_end() -> object:
+    return Now() + timedelta(seconds=fiber_settings.lease_seconds)
+
+
+def _progress(held: Mapping[str, Held]) -> Case:
+    advanced = [When(pk=pk, then=Value(entry.progress)) for pk, entry in held.items()]
+    return Case(*advanced, default=F("progress"), output_field=BigIntegerField())
