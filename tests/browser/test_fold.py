@@ -5,6 +5,7 @@ import random
 from typing import Any
 
 from chat.core.wire.accumulator import fold
+from chat.core.wire.chunks import Chunk
 from tests.browser.chat_page import ChatPage
 
 FOLD = """([chunks, seed]) => import(new URL('/static/think/testing.js', location)).then(({ applyChunk }) => {
@@ -15,7 +16,7 @@ FOLD = """([chunks, seed]) => import(new URL('/static/think/testing.js', locatio
 OURS = ("startedAt", "endedAt")  # what only the browser notes, for durations
 
 
-def some_chunks(dice: random.Random) -> list[dict[str, Any]]:
+def some_chunks(dice: random.Random) -> list[Chunk]:
     """A plausible and now and then senseless list of chunks."""
     calls = ["c1", "c2", "c3"]
     makers: list[Any] = [

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings, Usage
 from chat.core.model.output_schema import Output
+from chat.core.wire.chunks import Chunk
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool
 
@@ -208,7 +209,7 @@ class ChunkContext:
     """One chunk on its way to the reader. Observation only."""
 
     request_id: str
-    chunk: JSONObject
+    chunk: Chunk
 
 
 Moment = Literal["start", "finish"]

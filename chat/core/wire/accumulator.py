@@ -319,7 +319,8 @@ def _approval_request(draft: _Draft, chunk: Chunk) -> None:
         draft.settle_input(part)
         part["state"] = ToolState.APPROVAL_REQUESTED.value
         part["approval"] = {"id": chunk["approvalId"]}
-        part["approval"].update((to, chunk[key]) for key, to in _APPROVAL_FIELDS.items() if key in chunk)
+        given: Mapping[str, object] = chunk
+        part["approval"].update((to, given[key]) for key, to in _APPROVAL_FIELDS.items() if key in given)
 
 
 def _approval_response(draft: _Draft, chunk: Chunk) -> None:
@@ -371,7 +372,7 @@ def _merged(known: JSONValue, added: JSONObject) -> JSONObject:
     return {**known, **added} if isinstance(known, dict) else dict(added)
 
 
-def _take(target: JSONObject, chunk: Chunk, *keys: str) -> None:
+def _take(target: JSONObject, chunk: Mapping[str, object], *keys: str) -> None:
     for key in keys:
         if key in chunk:
             target[key] = chunk[key]

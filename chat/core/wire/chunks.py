@@ -7,12 +7,47 @@ Source: `docs/reference/protocol.md`, chunks.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Required, TypedDict, cast
 
 from chat.errors import ChunkInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
-Chunk = JSONObject
+
+class Chunk(TypedDict, total=False):
+    """A chunk of any type: `type` decides which other fields there are. Extra fields of later versions are kept."""
+
+    type: Required[str]
+    id: str  # of the text, reasoning or data part
+    delta: str
+    messageId: str
+    messageMetadata: JSONObject
+    finishReason: str
+    toolCallId: str
+    toolName: str
+    inputTextDelta: str
+    input: JSONValue
+    output: JSONValue
+    errorText: str
+    title: str
+    dynamic: bool
+    preliminary: bool
+    providerExecuted: bool
+    providerMetadata: JSONObject
+    toolMetadata: JSONObject
+    inputEncoding: str
+    approvalId: str
+    approved: bool
+    reason: str
+    data: JSONValue
+    transient: bool
+    url: str
+    mediaType: str
+    filename: str
+    sourceId: str
+    citations: list[JSONObject]
+    kind: str
+    parts: list[JSONObject]
+
 
 DATA_PREFIX: Final = "data-"
 STATUS: Final = DATA_PREFIX + "think-status"
@@ -21,7 +56,7 @@ STATUS: Final = DATA_PREFIX + "think-status"
 def _with(chunk: Chunk, **optional: JSONValue) -> Chunk:
     for key, value in optional.items():
         if value is not None and value is not False:
-            chunk[key] = value
+            chunk[key] = value  # type: ignore[literal-required]  # a name of a keyword argument below
     return chunk
 
 
@@ -94,7 +129,7 @@ def tool_input_available(
     call_id: str, name: str, tool_input: JSONValue, *, dynamic: bool = False, title: str | None = None
 ) -> Chunk:
     """Complete a call's input."""
-    chunk = {"type": "tool-input-available", "toolCallId": call_id, "toolName": name, "input": tool_input}
+    chunk: Chunk = {"type": "tool-input-available", "toolCallId": call_id, "toolName": name, "input": tool_input}
     return _with(chunk, dynamic=dynamic, title=title)
 
 
@@ -102,7 +137,7 @@ def tool_input_error(
     call_id: str, name: str, tool_input: JSONValue, error_text: str, *, dynamic: bool = False
 ) -> Chunk:
     """End a call whose input is malformed or cut; `tool_input` is what there was of it."""
-    chunk = {
+    chunk: Chunk = {
         "type": "tool-input-error",
         "toolCallId": call_id,
         "toolName": name,
@@ -116,7 +151,7 @@ def tool_output_available(
     call_id: str, output: JSONValue, *, preliminary: bool = False, dynamic: bool = False
 ) -> Chunk:
     """Settle a call with its result, or show a preliminary one."""
-    chunk = {"type": "tool-output-available", "toolCallId": call_id, "output": output}
+    chunk: Chunk = {"type": "tool-output-available", "toolCallId": call_id, "output": output}
     return _with(chunk, preliminary=preliminary, dynamic=dynamic)
 
 
@@ -147,7 +182,7 @@ def source_url(source_id: str, url: str, *, title: str | None = None) -> Chunk:
 
 def source_document(source_id: str, media_type: str, title: str, *, filename: str | None = None) -> Chunk:
     """Add a document that the answer rests on."""
-    chunk = {"type": "source-document", "sourceId": source_id, "mediaType": media_type, "title": title}
+    chunk: Chunk = {"type": "source-document", "sourceId": source_id, "mediaType": media_type, "title": title}
     return _with(chunk, filename=filename)
 
 
@@ -171,7 +206,7 @@ def abort(reason: str | None = None) -> Chunk:
     return _with({"type": "abort"}, reason=reason)
 
 
-_SHOWN_DELTAS: Final[Mapping[str, str]] = {"text-delta": "delta", "reasoning-delta": "delta"}
+_SHOWN_DELTAS: Final = frozenset({"text-delta", "reasoning-delta"})
 _SHOWN: Final = frozenset(
     {
         "tool-input-start",
@@ -217,8 +252,7 @@ def is_shown(chunk: Chunk) -> bool:
     Framing (`start`, `start-step`, the opening of a part) shows nothing; neither does an empty delta.
     """
     kind = chunk["type"]
-    key = _SHOWN_DELTAS.get(kind)
-    return bool(chunk[key]) if key else kind in _SHOWN
+    return bool(chunk["delta"]) if kind in _SHOWN_DELTAS else kind in _SHOWN
 
 
 def is_boundary(chunk: Chunk) -> bool:
@@ -232,15 +266,16 @@ def merge(first: Chunk, second: Chunk) -> Chunk | None:
     if names is None or second["type"] != first["type"]:
         return None
     part, delta = names
-    if first[part] != second[part]:
+    one, other = cast("JSONObject", first), cast("JSONObject", second)
+    if one[part] != other[part]:
         return None
-    is_plain = len(first) == _PLAIN_DELTA_KEYS == len(second)
-    if not is_plain and _rest(first, delta) != _rest(second, delta):
+    is_plain = len(one) == _PLAIN_DELTA_KEYS == len(other)
+    if not is_plain and _rest(one, delta) != _rest(other, delta):
         return None
-    return {**first, delta: first[delta] + second[delta]}
+    return cast("Chunk", {**one, delta: one[delta] + other[delta]})
 
 
-def _rest(chunk: Chunk, delta: str) -> Chunk:
+def _rest(chunk: JSONObject, delta: str) -> JSONObject:
     return {key: value for key, value in chunk.items() if key != delta}
 
 
@@ -322,7 +357,7 @@ def validate(chunk: JSONValue) -> Chunk:
             raise ChunkInvalid(f"Chunk {kind!r} has {key!r} that is not{_kind_of(expected)}.")
     if kind == "finish" and chunk.get("finishReason", "stop") not in _FINISH_REASONS:
         raise ChunkInvalid(f"Chunk 'finish' has an unknown reason {chunk['finishReason']!r}.")
-    return chunk
+    return cast("Chunk", chunk)
 
 
 def _required(kind: str) -> Mapping[str, type]:

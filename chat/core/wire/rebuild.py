@@ -5,7 +5,7 @@ as `tool-input-available`: pages run their own tools on that chunk, and would ru
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import tool_name
@@ -52,7 +52,7 @@ def _part(part: JSONObject, part_id: str) -> Iterator[Chunk]:
     elif tool_name(part):
         yield from _call(part)
     elif kind in _KEPT_AS_THEY_ARE or kind.startswith(chunks.DATA_PREFIX):
-        yield dict(part)
+        yield cast("Chunk", dict(part))
 
 
 def _call(part: JSONObject) -> Iterator[Chunk]:

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.test import AsyncClient
 from django.utils import timezone
 
+from chat.core.wire.chunks import validate
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.reads.snapshots import current_transcript
@@ -98,7 +99,7 @@ async def last_turn() -> Turn:
 async def write(turn: Turn, *chunks: Json) -> None:
     async with StreamWriter(turn.id, fence=1, ctx_fenced=transaction.atomic) as writer:
         for chunk in chunks:
-            writer.write(chunk)
+            writer.write(validate(chunk))
         await writer.flush()
 
 

@@ -39,7 +39,7 @@ def test_metadata_merges_shallowly() -> None:
             chunks.start("m", metadata={"a": {"x": 1}, "b": 1}),
             chunks.message_metadata({"a": {"y": 2}}),
             chunks.finish("stop", metadata={"c": 3}),
-            {"type": "message-metadata", "messageMetadata": "odd"},
+            {"type": "message-metadata", "messageMetadata": "odd"},  # type: ignore[typeddict-item]  # of a stranger
         ]
     )
     assert folded["metadata"] == {"a": {"y": 2}, "b": 1, "c": 3}
@@ -65,7 +65,9 @@ def test_text_end_without_a_text_is_ignored() -> None:
 
 
 def test_citations_of_version_7_are_kept() -> None:
-    assert parts(chunks.text_start("t"), {**chunks.text_end("t"), "citations": [1]})[0]["citations"] == [1]
+    assert parts(chunks.text_start("t"), {**chunks.text_end("t"), "citations": [{"n": 1}]})[0]["citations"] == [
+        {"n": 1}
+    ]
 
 
 def test_reasoning_metadata_merges_over_the_whole_part() -> None:
@@ -115,7 +117,7 @@ def test_reset_step_without_a_step_changes_nothing() -> None:
 
 
 def test_files_and_sources_are_appended() -> None:
-    given = [
+    given: list[chunks.Chunk] = [
         chunks.file("/f", "image/png"),
         chunks.source_url("s1", "https://example.org", title="E"),
         chunks.source_document("s2", "text/plain", "Notes"),

@@ -1,6 +1,6 @@
 """The fold of tool calls: states, inputs, approvals, and the first write that wins."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -91,7 +91,7 @@ def test_approval_request_before_the_input_uses_what_was_written() -> None:
 
 def test_approval_request_keeps_its_details() -> None:
     details = {"approvalDescriptor": {"d": 1}, "signature": "s", "reason": "why", "isAutomatic": False}
-    assert call(INPUT, {**REQUEST, **details})["approval"] == {
+    assert call(INPUT, cast("chunks.Chunk", {**REQUEST, **details}))["approval"] == {
         "id": "p",
         "descriptor": {"d": 1},
         "signature": "s",
