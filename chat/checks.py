@@ -110,7 +110,7 @@ def check_values(**_kwargs: Any) -> list[CheckMessage]:
 
 @register("chat")
 def check_configs(**_kwargs: Any) -> list[CheckMessage]:
-    """Report a `config_model` that is no pydantic class, and a `config_access` that nobody knows."""
+    """Report a `config_model` that is no pydantic class, and an unknown `config_access`."""
     found: list[CheckMessage] = []
     for agent_class in registry.registered_classes():
         kind: Any = agent_class.config_model
@@ -169,7 +169,7 @@ def _policy_problems(policy: Callable[[Any], object], value: Any) -> list[str]:
 
 
 def _concurrency_problems(value: Any) -> list[str]:
-    """What the product would have to guess: an unknown strategy, a setting nobody reads, a time that is none."""
+    """Report an unknown strategy, an unused setting and an invalid time."""
     settings = {"strategy": value} if isinstance(value, str) else value
     try:
         policy = to_policy(settings)

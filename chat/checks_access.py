@@ -1,7 +1,7 @@
 """System checks of access: origins, sessions, middleware, storage.
 
 chat.E101 an entry of THINK_ALLOWED_ORIGINS is no origin · chat.E102 what signing in needs is not installed ·
-chat.W101 an allowed origin without TLS on a production server · chat.W102 sessions that nobody can end ·
+chat.W101 an allowed origin without TLS on a production server · chat.W102 sessions that cannot be ended ·
 chat.W103 files lie where the web server may serve them · chat.W104 `ninja` is not installed as an app · chat.W105 a
 cache that processes do not share.
 """
@@ -35,7 +35,7 @@ _conf = AccessSettings()
 
 @register(Tags.security)
 def check_origins(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
-    """Report origins that allow nobody, or more than was meant."""
+    """Report origins that match no page, or more pages than intended."""
     found: list[CheckMessage] = []
     for entry in _conf.allowed_origins:
         origin = parse_origin(entry)

@@ -4,7 +4,7 @@ from thinkproject.kernel.conf import Setting
 
 
 class AccessSettings:
-    """Read at each use, so that `override_settings` works. Zero switches a limit off where the text says so."""
+    """Read at each use, so that `override_settings` works. Zero switches off the limits whose text mentions it."""
 
     allowed_origins = Setting[tuple[str, ...] | list[str]](
         "THINK_ALLOWED_ORIGINS",

@@ -1,4 +1,4 @@
-"""The chat's durable functions: a turn, the hook after it, and what is left to do for a turn that nobody finished."""
+"""The chat's durable functions: a turn, the hook after it, and the completion of turns that were abandoned."""
 
 import logging
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
 
 @durable(EXPIRY_FIBER)
 async def expire(context: FiberContext) -> JSONValue:
-    """Deny a question that nobody answered in time. It starts when that time is over."""
+    """Deny an approval that was not answered in time. It starts when that time is over."""
     return await db(expire_question, int(context.payload["row_id"]), str(context.payload["instance_id"]))
 
 
@@ -187,7 +187,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
 
 
 async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONObject) -> str:
-    """The text that people get for a turn that was given up; none for one that somebody stopped."""
+    """The error text of an abandoned turn; empty for a stopped one."""
     if context.payload["status"] == FiberStatus.CANCELLED:
         return ""
     told = ChatErrorContext(

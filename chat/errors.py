@@ -108,7 +108,7 @@ class CallRefused(ChatError, Invalid):
 
 
 class StateRefused(ChatError, Invalid):
-    """The state may not be set to this. What the agent said stays on the server."""
+    """The state may not be set to this. The agent's reason stays on the server."""
 
     code = "state_refused"
 

@@ -119,7 +119,7 @@ class Turn(models.Model):
     cost = models.DecimalField(max_digits=20, decimal_places=10, default=0)  # in the currency of the price table
     step_count = models.PositiveIntegerField(default=0)
     retry = JSONText(null=True)  # the last time that its model was to be asked again: attempt, attempts, retryAt, code
-    error_text = models.TextField(blank=True, default="")  # what the client was told
+    error_text = models.TextField(blank=True, default="")  # the text for clients
     error_code = models.CharField(max_length=64, blank=True, default="")
     accepted_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)

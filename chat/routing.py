@@ -1,4 +1,4 @@
-"""Socket routes. The path is parsed raw by the consumer: a decoded one cannot tell `%2F` from a new segment."""
+"""Socket routes. The path is parsed raw by the consumer: in a decoded one `%2F` looks like a new segment."""
 
 from channels.routing import URLRouter
 from django.urls import re_path

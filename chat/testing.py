@@ -34,7 +34,7 @@ __all__ = ["AgentClient", "Reply", "agent_client", "think_test_settings", "worke
 think_test_settings: Final[dict[str, Any]] = {
     "REDIS_URL": "",
     "THINK_FIBER_DISPATCH": "manual",
-    "THINK_TITLE_MODEL": "none",  # a script answers what was said, and nothing else
+    "THINK_TITLE_MODEL": "none",  # a script answers the conversation, and nothing else
     "CHANNEL_LAYERS": {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}},
 }
 """For `override_settings(**think_test_settings)` or a settings module."""
@@ -54,7 +54,7 @@ class Reply:
 
     @property
     def parts(self) -> list[JSONObject]:
-        """The parts of the stored message; none when nothing was said."""
+        """The parts of the stored message; none when the answer is empty."""
         return [] if self.result.message is None else list(self.result.message["parts"])
 
     @property

@@ -27,7 +27,7 @@ def hash_secret(secret: str) -> str:
 
 
 def create_token(user: AbstractBaseUser, *, name: str, days: int | None = None) -> tuple[ApiToken, str]:
-    """Make a named token of the user's; the second value is the secret, which nobody can read again.
+    """Make a named token of the user's; the second value is the secret, which is not stored.
 
     Units: `days` until it expires; nothing: never. Errors: `InputInvalid` for an empty or long name.
     """

@@ -1,6 +1,6 @@
 """Who is asking, and what of theirs a URL may open. Every entry comes through here.
 
-Names are scoped to the user, so nobody can name another's instance; ids are looked up together with their owner, so a
+Names are scoped to the user, so no user can name another's instance; ids are looked up together with their owner, so a
 foreign id is the same as an unknown one. Superusers get no way round: for looking at other people's conversations there
 is the admin, with permissions of its own. All functions are sync; call them through `kernel.aio.db` from the loop.
 """
@@ -152,7 +152,7 @@ def open_attachment(user: User, attachment_id: str) -> Attachment:
 
 
 def authenticate_scope(scope: Scope) -> Credential | None:
-    """Who opens this socket, by bearer header, `?token=`, or session cookie; nothing for nobody.
+    """Authenticate the opener of a socket by bearer header, `?token=` or session cookie; `None` without a credential.
 
     A bearer decides alone: when it is wrong a cookie is not tried. Errors: `OriginDenied` when a cookie comes from a
     page that is not ours or not listed (answer 403 before accepting); anything else is refused after accepting.
@@ -242,7 +242,7 @@ def _find(rows: QuerySet[Row], key: str, missing: type[ThinkError]) -> Row:
 
 
 def _session_credential(session_key: str) -> Credential | None:
-    # Django's own `get_user` may rotate the session, which a socket cannot tell the browser; this only reads.
+    # Django's own `get_user` may rotate the session, which a socket cannot send to the browser; this only reads.
     session = _store_class()(session_key)
     user_id, backend = session.get(SESSION_KEY), session.get(BACKEND_SESSION_KEY)
     if user_id is None or backend not in settings.AUTHENTICATION_BACKENDS:

@@ -38,7 +38,7 @@ class SignInAttempts(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
     """Counts attempts in rows of `AccessAttempt`, one for each account and address."""
 
     def is_allowed(self, request: HttpRequest, credentials: Credentials = None) -> bool:
-        """Count an attempt, and tell whether it may be made. Called before a password is compared."""
+        """Count an attempt and return whether it is allowed. Called before a password is compared."""
         if self.is_locked(request, credentials):
             return False
         self._count(request, credentials)
@@ -46,7 +46,7 @@ class SignInAttempts(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         return not self._is_beyond(request, credentials, spare=0)
 
     def is_locked(self, request: HttpRequest, credentials: Credentials = None) -> bool:
-        """Tell whether an attempt would be refused. Counts nothing."""
+        """Return whether an attempt would be refused. Counts nothing."""
         return self._is_beyond(request, credentials, spare=1)
 
     def user_login_failed(

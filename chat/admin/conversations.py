@@ -38,7 +38,7 @@ from tools_app.models import ToolCallRecord
 
 
 class TellingCompactionAdmin(CompactionAdmin):
-    """Summaries; a change is told to the open pages of the conversation, if the session is one's."""
+    """Summaries. The open pages of a conversation are notified of a change."""
 
     @override
     def reword(self, row: Compaction, summary: str, author: Author) -> None:
@@ -179,7 +179,7 @@ class TurnAdmin(ActionAdmin):
 
     @admin.action(description="Stop", permissions=["manage"])
     def cancel_turns(self, request: HttpRequest, queryset: QuerySet[Turn]) -> None:
-        """Stop the selected turns that have not ended; what they said stays."""
+        """Stop the selected turns that have not ended. Their partial answers are kept."""
         chosen = list(queryset.values_list("pk", flat=True))
         done = sum(cancel_turn(pk) for pk in chosen)
         self.message_user(request, f"{done} of {len(chosen)} stopped.", messages.SUCCESS)

@@ -82,7 +82,7 @@ class ConfigForm(forms.Form):
             raise forms.ValidationError(f"This is no JSON: {error}") from error
 
     def store(self, instance: AgentInstance) -> bool:
-        """Store it; false, with an error in the form, when it does not fit or somebody else was faster."""
+        """Store it; false, with an error in the form, when it does not fit or was changed meanwhile."""
         try:
             save_config(key_of(instance), self.cleaned_data["config"], version=self.cleaned_data["version"])
         except ConfigInvalid as error:
@@ -123,7 +123,7 @@ class AgentInstanceAdmin(ActionAdmin):
 
     @override
     def get_search_fields(self, request: HttpRequest) -> list[str]:
-        """A search for how titles begin would tell them, too."""
+        """Return the fields to search; a search by title would disclose titles."""
         return [name for name in self.search_fields if name != "^title" or reads_messages(request)]
 
     def _title_field(self, request: HttpRequest) -> str:

@@ -25,7 +25,7 @@ class EventInline(ReadOnlyInline):
 
 
 class ToolCallAdmin(ReadOnlyAdmin):
-    """Calls, newest first. Whoever may change calls may decide those that wait for an approval."""
+    """Calls, newest first. Staff who may change calls may also decide pending approvals."""
 
     list_display = ("call_id", "tool_name", "status", "owner", "input", "created_at", "expires_at", "settled_at")
     list_filter = ("status",)

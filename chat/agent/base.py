@@ -57,7 +57,7 @@ class Host(Protocol):
         ...
 
     async def change_state(self, agent: "Agent", value: JSONValue) -> None:
-        """Have the agent validate a state, store it, tell every connection, run the hook. Errors: `StateRefused`."""
+        """Have the agent validate a state, store it, notify every connection, run the hook. Errors: `StateRefused`."""
         ...
 
     async def load_config(self) -> Any:
@@ -129,7 +129,7 @@ class Agent:
     def resolve_name(cls, name: str, owner_id: int) -> Any:
         """Say which instance answers where a client of this user asks for `name`; the same by default.
 
-        Asked whenever a client connects. When the answer is another one after a reconnect, clients are told so by the
+        Called whenever a client connects. If the result differs after a reconnect, clients learn of it from the
         identity: `onIdentityChange`. Must give its own answers as they are: an instance that is reached as `today` is
         also opened under its own name. May be sync or async.
         """
@@ -165,7 +165,7 @@ class Agent:
         """Refuse a state by raising; what is raised stays on the server. Also runs for `set_state`."""
 
     def on_state_changed(self, state: JSONValue, source: StateSource) -> Any:
-        """Run after a state was stored and told. What it raises is logged and undoes nothing."""
+        """Run after a state was stored and sent. Its exceptions are logged and undo nothing."""
 
     # Verbs that the developer calls.
 

@@ -11,7 +11,7 @@
 Nothing else of an agent can be reached from outside. Arguments come by position and are checked against the signature's
 types. An async generator streams its items; one that ends with a value yields it last, as `StreamResult(value)`.
 
-What a method raises is not for clients: they are told that the agent's own code failed, and the log has the rest. To
+Clients never see what a method raises, only that the agent's code failed; the log has the rest. To
 say something to the client raise `chat.errors.CallRefused("...")`, or any other `ThinkError`: those messages are sent.
 """
 

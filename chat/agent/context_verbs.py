@@ -33,7 +33,7 @@ def configuring() -> Iterator[None]:
 class ContextVerbs:
     """The context of a conversation's current session; inside a turn, of the turn's session.
 
-    Errors: `BlockNotFound`, `BlockNotWritable`, `BlockTooLarge`, `ContextInvalid` where nothing else is said.
+    Errors: `BlockNotFound`, `BlockNotWritable`, `BlockTooLarge`, `ContextInvalid`, unless a method lists others.
     """
 
     def __init__(self, open_context: "Callable[[], Awaitable[SessionContext]]") -> None:

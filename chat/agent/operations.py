@@ -18,7 +18,7 @@ MessageInput: TypeAlias = str | JSONObject | Sequence[str | JSONObject]
 """A text, a UI message, or several of them."""
 
 MessageFunction: TypeAlias = Callable[[list[JSONObject]], MessageInput | Awaitable[MessageInput]]
-"""Gets the messages of now, oldest first; gives what is to be said. Sync or async."""
+"""Takes the current messages, oldest first; returns the messages to send. Sync or async."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class StoredSession:
     is_current: bool
     parent_id: str | None
     message_count: int  # of the shown path
-    summary: str  # what it is about, for people; empty where nobody has written that
+    summary: str  # for people; empty until one is written
     created_at: datetime
     updated_at: datetime
     pinned_at: datetime | None

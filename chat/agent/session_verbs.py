@@ -25,7 +25,7 @@ class SessionVerbs:
     async def switch_session(self, session_id: str) -> list[JSONObject]:
         """Make another history current and read it; every client gets its list.
 
-        What runs in the former one goes on, and nobody is told of it until it is current again.
+        Turns of the former one continue; clients receive nothing of them until it is current again.
         Errors: `SessionNotFound`, `InputInvalid` when the class does not keep several.
         """
         await self._operations.switch_session(session_id)

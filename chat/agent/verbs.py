@@ -29,7 +29,7 @@ class TurnVerbs:
         """Say something in this conversation as a person would, and wait for the answer. Clients see it.
 
         Several messages are placed together and answered once. A function is called when the turn starts, with the
-        messages of then, and gives what is to be said; messages that are there already are left out of it. Setting
+        messages at that time, and returns the messages to send, without those that exist already. Setting
         `signal` stops the turn; one that is set before stores the messages and asks no model.
         Durability: accepted messages are answered whatever becomes of the caller. A function lives in this process
         alone: until it has given its words nothing is stored, and if the process dies its turn is skipped.
@@ -87,7 +87,7 @@ class TurnVerbs:
         parent: str | Leaf | None = Leaf.ACTIVE,
         mode: Literal["append", "upsert"] = "append",
     ) -> list[str]:
-        """Store messages of any role, in one chain, without asking a model; returns their ids. Clients are told.
+        """Store messages of any role, in one chain, without asking a model; returns their ids. Clients are notified.
 
         They go to the end of the shown path, below the message `parent`, or with `None` to a new beginning. Those that
         are there already stay as they are; with `upsert` their content is replaced, their place never. Works inside a
@@ -101,7 +101,7 @@ class TurnVerbs:
         return await self._operations.stop_turns(request_id, reason)
 
     async def abort_all_requests(self) -> bool:
-        """Stop every turn that runs or waits; `False` when there is none. What was said is kept."""
+        """Stop every turn that runs or waits; `False` when there is none. Partial answers are kept."""
         return await self._operations.stop_turns(None, None)
 
     async def has_pending_interaction(self) -> bool:
@@ -119,7 +119,7 @@ class TurnVerbs:
         """Have the middle of this conversation summarised for the model, behind the turns that wait; nothing is lost.
 
         Returns the id of the fiber that does it. Works inside a turn. `instructions` say what matters in the summary.
-        Errors: `QuotaExceeded`. That it failed is told to `on_compaction_error` and to clients.
+        Errors: `QuotaExceeded`. A failure is reported to `on_compaction_error` and to clients.
         """
         return await self._operations.compact(instructions)
 

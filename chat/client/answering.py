@@ -1,7 +1,7 @@
 """Ask for turns, and answer the calls of a turn: run tools, send results and decisions, find the turn that follows.
 
 The turn that goes on has an id of the server's, so it is found by asking which stream there is to join. A stream that
-was there before the answer was given is somebody else's and is waited for.
+existed before the answer was given belongs to another request and is waited for.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Answering:
         )
         turn = self._register.begin(request.id)
 
-        def on_try(line: int, is_first: bool) -> None:  # who asks for the first time hears everything over that line
+        def on_try(line: int, is_first: bool) -> None:  # a first request receives everything over that connection
             turn.line = line if is_first else None
 
         try:

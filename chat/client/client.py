@@ -85,7 +85,7 @@ class ChatClient:
         await self.close()
 
     async def close(self) -> None:
-        """Leave. Turns go on without this client; whoever waits for one here gets `ClientClosed`."""
+        """Disconnect. Turns continue on the server; callers that wait here get `ClientClosed`."""
         await self._exchange.close()
         await self._endings.close()
         await self._web.close()
@@ -94,12 +94,12 @@ class ChatClient:
 
     @property
     def messages(self) -> list[JSONObject]:
-        """The messages as last told: the shown path, then those that wait. A running answer is not in it yet."""
+        """The messages as last received: the active path, then pending ones; without the running answer."""
         return list(self._room.messages)
 
     @property
     def state(self) -> JSONValue:
-        """The agent's state as last told; `None` while it has none."""
+        """The agent's state as last received; `None` while it has none."""
         return self._room.state
 
     @property
@@ -156,7 +156,10 @@ class ChatClient:
             self._room.register.unwatch(watcher)
 
     async def cancel(self, turn: Turn | str) -> None:
-        """Stop a turn (or the request of this id), also one of others; what was said is kept. Safe to call twice."""
+        """Stop a turn (or the request of this id), also one of others.
+
+        The partial answer is kept. Safe to call twice.
+        """
         request_id = turn if isinstance(turn, str) else turn.request_id
         await self._exchange.deliver(Cancel(id=request_id), repeats=True)
 
@@ -173,7 +176,7 @@ class ChatClient:
         return await self._answering.deliver([_decision(call_id, is_approved=True)])
 
     async def deny(self, call_id: str) -> Turn | None:
-        """Refuse a call that waits for approval; the model is told. As `approve`."""
+        """Refuse a call that waits for approval; the model sees the refusal. As `approve`."""
         return await self._answering.deliver([_decision(call_id, is_approved=False)])
 
     # State and methods

@@ -1,4 +1,4 @@
-"""Tools that run in this client: what the model is told of them, and running a call."""
+"""Tools that run in this client: their declarations for the model, and their execution."""
 
 import inspect
 from collections.abc import Callable, Mapping

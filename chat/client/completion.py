@@ -42,7 +42,7 @@ class Endings:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _finish(self, turn: Turn, outcome: str) -> None:
-        """Fetch what a turn said meanwhile, then end it. Without the chunks the answer is at least the stored one.
+        """Fetch the missing chunks of a turn, then end it. If there are none, the answer is the stored message.
 
         The transcript that has the answer may still be on its way over the new connection.
         """

@@ -78,7 +78,7 @@ class Line:
         return self._failure
 
     def introduced(self) -> None:
-        """The server has said who it is: the connection may be used."""
+        """The handshake is complete: the connection may be used."""
         self.is_ready = True
         self._changed.set()
 
@@ -131,7 +131,7 @@ class Line:
                     additional_headers=self._headers,
                     open_timeout=self._options.open_seconds,
                     close_timeout=2,
-                    ping_interval=None,  # a heartbeat of ours: a reader that is held back hears no answers
+                    ping_interval=None,  # a heartbeat of ours: a paused reader receives no pongs
                     max_size=self._options.received_max_bytes,
                     compression=None,
                     proxy=None,

@@ -1,6 +1,7 @@
 """What a client knows of its conversation: messages, state, turns; and what it answers to each frame. No I/O.
 
-Resuming is decided here: an offered stream is acknowledged once a connection, replayed chunks are told from new ones by
+Resuming is decided here: an offered stream is acknowledged once a connection, replayed chunks are distinguished from
+new ones by
 `seq`, and a turn of which this client may have missed a piece is not over before the piece was fetched.
 """
 
@@ -139,7 +140,7 @@ class Room:
         turn = self.register.running.get(frame.id)
         if turn is None:
             if frame.done or frame.error:
-                return []  # the end of what this client was never told of
+                return []  # the end of a turn that this client never received
             turn = self.register.observe(frame.id)
         self._told.add(frame.id)
         if frame.done:
@@ -149,7 +150,7 @@ class Room:
         elif frame.seq is not None:
             return self._chunk(turn, frame, frame.seq)
         elif not frame.replay:
-            self._apply(turn, frame.body)  # not stored, so never told again
+            self._apply(turn, frame.body)  # transient, so never replayed
         return []
 
     def _chunk(self, turn: Turn, frame: sf.Response, seq: int) -> list[ClientFrame]:
@@ -158,7 +159,7 @@ class Room:
         if seq > turn.next_seq:
             if turn.is_behind:
                 return []
-            turn.is_behind = True  # one was lost on the way: have all told again
+            turn.is_behind = True  # one was lost on the way: request a replay
             return [ResumeAck(id=turn.request_id)]
         if seq == turn.next_seq:
             turn.next_seq += 1

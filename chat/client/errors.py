@@ -74,7 +74,7 @@ class NotSignedIn(Refused):
 
 
 class NotYours(Refused):
-    """This conversation belongs to somebody else."""
+    """This conversation belongs to another user."""
 
     code = "client_not_yours"
 

@@ -37,7 +37,7 @@ class Gate:
 
     @contextmanager
     def awaiting(self) -> Iterator[None]:
-        """Read on in here, whoever is slow: somebody waits for what comes."""
+        """Read from the socket inside this block even if a reader is slow: a caller waits for a later frame."""
         self._awaited += 1
         self._changed.set()
         try:
@@ -60,7 +60,7 @@ class Gate:
 class Inbox(Generic[T]):
     """Items for one reader, in order, each once. Units: `size` of an item in characters.
 
-    `is_optional`: nobody may ever read it; it then holds nobody up, and is let go when it is full.
+    `is_optional`: it may never be read, so it applies no backpressure and is dropped when it is full.
     """
 
     def __init__(self, gate: Gate, *, merge: Callable[[T, T], T | None] | None = None) -> None:
@@ -106,7 +106,7 @@ class Inbox(Generic[T]):
         self._wake()
 
     def let_go(self) -> None:
-        """Nobody reads any more."""
+        """Stop collecting: there is no reader any more."""
         self.was_let_go = True
         self._items.clear()
         self._size = 0

@@ -1,4 +1,4 @@
-"""What a client may be told about its connection. Pure."""
+"""Options of a client's connection. Pure."""
 
 import random
 from collections.abc import Mapping

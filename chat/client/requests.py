@@ -146,7 +146,7 @@ class Exchange:
             self.end(self.line.failure)
 
     def end(self, error: ClientError) -> None:
-        """There will be no other connection: whoever waits gets this error."""
+        """There will be no other connection: all waiting callers get this error."""
         self.calls.lost(error)
         self.room.lost(error)
 
@@ -155,4 +155,4 @@ class Exchange:
         await self.line.close()
         assert self.line.failure is not None
         self.end(self.line.failure)
-        await asyncio.sleep(0)  # whoever waited hears it before what they use is gone
+        await asyncio.sleep(0)  # callers see the error before their resources are gone

@@ -30,14 +30,14 @@ class Calls:
         return frame, inbox
 
     def forget(self, frame: Rpc) -> None:
-        """Nobody waits any more."""
+        """Forget a call whose caller has gone."""
         self._on_answer.pop(frame.id, None)
         inbox = self._waiting.pop(frame.id, None)
         if inbox is not None:
             inbox.let_go()
 
     def take(self, answer: RpcAnswer) -> None:
-        """Take an answer; one to a question that nobody asked is ignored."""
+        """Take the response to a call; a response without a call is ignored."""
         inbox = self._waiting.get(answer.id)
         if inbox is None:
             return

@@ -39,7 +39,7 @@ class Turn:
         self.outcome: str | None = None
         self.error_text = ""
         self.next_seq = 0
-        self.line: int | None = None  # the connection that has told everything so far
+        self.line: int | None = None  # the connection that has delivered all chunks so far
         self.is_behind = False  # a chunk is missing, and a replay was asked for
         self.continuation: asyncio.Future[Turn | None] = asyncio.get_running_loop().create_future()
         self._gate = gate
@@ -97,7 +97,7 @@ class Turn:
         """Wait for the end and return the answer, JSON-ready; a stopped or empty turn gives what there was.
 
         Errors: `TurnFailed` with the words for people; what there was is in `answer`. `Refused` and `ClientClosed` when
-        no connection will tell the end.
+        the end cannot be received any more.
         """
         self.need_not_be_read()
         with self._gate.awaiting():
@@ -135,11 +135,11 @@ class Turn:
         self._inbox.put(chunk, size)
 
     def keep_for_reader(self) -> None:
-        """Somebody will read the chunks: hold the socket back rather than let them go."""
+        """The chunks will be read: apply backpressure instead of dropping them."""
         self._inbox.is_optional = False
 
     def need_not_be_read(self) -> None:
-        """It may be that nobody reads the chunks: let them go rather than hold the socket back."""
+        """The chunks may never be read: drop them instead of applying backpressure."""
         self._inbox.is_optional = True
 
     def take_stored(self, message: JSONObject) -> None:
@@ -158,14 +158,14 @@ class Turn:
         self._over.set()
 
     def lose(self, error: Exception) -> None:
-        """No connection will tell the end."""
+        """Fail the turn: its end cannot be received any more."""
         if not self.is_over:
             self._lost = error
             self._inbox.end(error)
             self._over.set()
         if not self.continuation.done():
             self.continuation.set_exception(error)
-            self.continuation.exception()  # it may be that nobody asks
+            self.continuation.exception()  # it may never be awaited
 
     def continue_with(self, turn: "Turn | None") -> None:
         """Say which turn continues this one, or that none does."""

@@ -60,7 +60,7 @@ class Register:
         return request_id in self._ended
 
     def lose(self, error: Exception) -> None:
-        """Nobody will tell how the running turns end."""
+        """Fail the running turns: their ends cannot be received any more."""
         for turn in list(self.running.values()):
             turn.lose(error)
         for watcher in self._watchers:
@@ -81,7 +81,7 @@ class Register:
         return next((turn for turn in self._unannounced if turn.request_id not in set(known)), None)
 
     def announce(self) -> None:
-        """Tell the watchers of turns of others, unless it is being found out whose they are."""
+        """Announce turns of other clients to the watchers, unless their origin is still being determined."""
         if self.holds:
             return
         for turn in self._unannounced:

@@ -1,4 +1,4 @@
-"""Summaries of a conversation as people handle them: list, read, reword, undo. Every change tells the open pages.
+"""Summaries of a conversation as people handle them: list, read, reword, undo. Every change notifies the open pages.
 
 Whether the user may do it was decided in `auth.py`.
 """

@@ -98,7 +98,7 @@ def new_instance_name() -> str:
 
 
 def rename_instance(instance: AgentInstance, title: str) -> None:
-    """Give the conversation a title, and tell the owner's open pages. Errors: `InputInvalid` when it is too long."""
+    """Set the conversation's title and notify the owner's open pages. Errors: `InputInvalid` when it is too long."""
     with transaction.atomic():
         AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title), title_is_provisional=False)
         if instance.owner_id is not None:
@@ -106,7 +106,7 @@ def rename_instance(instance: AgentInstance, title: str) -> None:
 
 
 def title_of(instance_id: str, owner_id: int) -> str | None:
-    """The title of one of the user's own conversations; `None` when it is gone or somebody else's."""
+    """The title of one of the user's own conversations; `None` when it is gone or another user's."""
     rows = AgentInstance.objects.filter(pk=instance_id, owner_id=owner_id)
     return rows.values_list("title", flat=True).first()
 

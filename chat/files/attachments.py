@@ -156,7 +156,7 @@ def claim(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance)
 
 
 def bind(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) -> None:
-    """Do as `claim` for files that nobody attached: the originals of large messages. Shared files stay shared."""
+    """Do as `claim` for files without an upload: the originals of large messages. Shared files stay shared."""
     wanted = set(attachment_ids)
     if not wanted:
         return

@@ -1,7 +1,7 @@
 """What kind of file some bytes are, by the bytes. Pure.
 
 The name's extension only chooses between kinds of text; what a client says about the type is never believed. HTML and
-SVG are text here, so that a browser never runs what somebody attached.
+SVG are text here, so that a browser never runs an attachment.
 """
 
 _MAGIC = (

@@ -32,7 +32,7 @@ def home_url() -> str:
 
 
 def locked_response(request: HttpRequest) -> HttpResponse | None:
-    """The answer to somebody who has tried too often, where the project limits attempts (django-axes)."""
+    """The response to too many attempts, where the project limits them (django-axes)."""
     if not apps.is_installed("axes"):
         return None
     from axes.handlers.proxy import AxesProxyHandler  # noqa: PLC0415 - its models are there only where it is installed
@@ -55,7 +55,7 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Tell the page whether there are sign-in links here: `make run` makes a user without a password."""
+        """Add to the page's context whether there are sign-in links: `make run` creates a user without a password."""
         return {**super().get_context_data(**kwargs), "has_links": sign_in.has_links()}
 
     def get_default_redirect_url(self) -> str:

@@ -1,6 +1,6 @@
 """From a raw URL path to the address of an agent: the one parser that sockets and HTTP use.
 
-A decoded path cannot tell `c%2Fd` from two segments, so the raw path is split first and each segment decoded after.
+In a decoded path `c%2Fd` looks like two segments, so the raw path is split first and each segment decoded after.
 Pure: knows no database and no class. Source: `docs/reference/protocol.md`, routing.
 """
 

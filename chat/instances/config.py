@@ -1,7 +1,7 @@
 """The private configuration of an instance: one JSON value, typed by its class, cached in each process.
 
 The cache holds what was read and checked, with its version; the row's version is looked at in each read, so another
-process's change is seen at once. Whoever configures comes through `save_config`: a hook, a parent, server code, the
+process's change is seen at once. Every writer uses `save_config`: a hook, a parent, server code, the
 API.
 """
 
@@ -58,7 +58,7 @@ def load_config(key: InstanceKey) -> Any:
     if stored is None:
         return None
     value = _typed(stored[1], kind, f"The stored configuration of {key.agent!r}")
-    if not transaction.get_connection().in_atomic_block:  # what is rolled back leaves its version to somebody else
+    if not transaction.get_connection().in_atomic_block:  # a rolled back version may be taken by another writer
         _remember(found[0], stored[0], kind, value)
     return copy.deepcopy(value)
 

@@ -137,7 +137,7 @@ Notification = (
 
 
 def group_of(key: InstanceKey) -> str:
-    """Name of an instance's group. It exists before the row does, and nobody can guess the name of another's."""
+    """Name of an instance's group. It exists before the row does, and cannot be guessed."""
     owner_id: int | str | None = key.owner_id
     if owner_id is not None and not isinstance(owner_id, int):
         owner_id = str(owner_id)  # a user model whose key is a UUID

@@ -34,7 +34,7 @@ def lock_owner(owner_id: int) -> None:
     """Lock the user's row until the transaction ends, for a count and an insert that belong together.
 
     One statement on PostgreSQL, none on SQLite, whose transactions have one writer. Inserting rows that refer to the
-    user is not kept waiting. Order of locks: fiber, instance, owner; whoever holds the owner takes no fiber and no
+    user is not kept waiting. Order of locks: fiber, instance, owner; a holder of the owner's row takes no fiber and no
     instance that it does not hold, and only sessions of instances that it holds.
     """
     if not connection.features.has_select_for_update:
@@ -72,7 +72,8 @@ def recount_if_due(owner_id: int | None, messages: Sequence[JSONObject] = ()) ->
     if not is_due:
         return
     with transaction.atomic():
-        # The first update locks: nobody counts between the look at the messages and the second.
+        # The first update locks the row: no other writer counts between the query of the messages and the second
+        # update.
         if MessageCount.objects.filter(pk=row.pk, counted_at=row.counted_at).update(counted_at=timezone.now()):
             stored = stored_messages(owner_id)
             MessageCount.objects.filter(pk=row.pk).update(message_count=stored.count, byte_count=stored.byte_count)

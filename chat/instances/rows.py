@@ -32,7 +32,7 @@ def key_of(instance: AgentInstance) -> InstanceKey:
 
 
 def parent_key(owner_id: int | None, ancestors: Sequence[Sequence[str]]) -> InstanceKey | None:
-    """The address of the last of the instances above, as the column `ancestors` tells them."""
+    """The address of the nearest ancestor, from the column `ancestors`."""
     parent: InstanceKey | None = None
     for agent, name in ancestors:
         parent = InstanceKey(owner_id=owner_id, agent=agent, name=name, parent=parent)
@@ -72,7 +72,7 @@ def ensure_instance(key: InstanceKey, *, title: str = "", title_is_provisional: 
     try:
         return _make_instance(key, title, title_is_provisional)
     except (IntegrityError, InstanceNotFound):
-        # Somebody else made it between our look and our insert, or deleted what it hangs below.
+        # Another process created it between our query and our insert, or deleted its parent.
         return _make_instance(key, title, title_is_provisional)
 
 

@@ -1,4 +1,4 @@
-"""What the product answers with when nobody named a model: configuration, a server on this machine, the small model.
+"""The default model: the configured one, a server on this machine, or the small local model.
 
 `make run` calls `discover` once and stores the choice; nothing is asked again while the product runs. Only fixed
 loopback ports are asked, 300 ms each and all at once. Needs no Django.
@@ -75,7 +75,10 @@ class Listed:
 
 
 def discover(env: Mapping[str, str], *, ports: Mapping[str, str] = LOOPBACK) -> Choice:
-    """Choose the default model. Never raises; asks the network as said above. Blocks: call it before a loop runs."""
+    """Choose the default model.
+
+    Never raises. Sends the requests described above. Blocks: call it before a loop runs.
+    """
     return asyncio.run(discover_async(env, ports=ports))
 
 

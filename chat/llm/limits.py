@@ -1,7 +1,7 @@
-"""How much a model can take: what the settings say, else what its server told, else a table by the model's name.
+"""The limits of a model: from the settings, else from its server, else from a table by the model's name.
 
-Figures of the table are those that vendors publish for their own service. The same weights on somebody's own server
-have whatever context that server was started with, so open models are not in it: their server tells, or the
+Figures of the table are those that vendors publish for their own service. The same weights on a private server
+have whatever context that server was started with, so open models are not in it: their server reports it, or the
 settings do. Nothing known is 0, and then nothing is decided by counting.
 """
 
@@ -14,7 +14,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 Value = TypeVar("Value")
 
-_OUTPUT_SHARE: Final = 4  # of a context whose longest answer nobody tells, an answer is counted on to take a quarter
+_OUTPUT_SHARE: Final = 4  # a quarter of the context is reserved for an answer of unknown maximum length
 
 
 def _limits(context_tokens: int, output_tokens: int, input_tokens: int = 0) -> Limits:
@@ -46,9 +46,9 @@ TABLE: Final[dict[str, Limits]] = {
 
 
 def model_limits(name: str, told: tuple[str, int] = ("", 0)) -> Limits:
-    """Say what the model `provider/model` can take; zeros where nobody knows.
+    """Return the limits of the model `provider/model`; zeros where they are unknown.
 
-    `told` is what a model's server said when it was found: the model's name and its context in tokens.
+    `told` is the report of a model's server at discovery: the model's name and its context in tokens.
     """
     configured = _longest(llm_settings.model_limits, name)
     if configured is not None:

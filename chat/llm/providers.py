@@ -14,7 +14,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 DEFAULT_OPENAI_MODEL: Final = "gpt-5-mini"
 LOCAL_MODEL_NAME: Final = "local/smollm2-135m"
 
-# Servers that people run on their own machine, at the port they take when nobody says otherwise.
+# Servers that people run on their own machine, at their default ports.
 LOOPBACK: Final = {
     "ollama": "http://127.0.0.1:11434/v1",
     "lmstudio": "http://127.0.0.1:1234/v1",

@@ -25,7 +25,7 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
-    """What people are told about the default model. `kind` is a `ChoiceKind`; `name` is empty when there is none."""
+    """The default model, as it is reported to people. `kind` is a `ChoiceKind`; `name` is empty when there is none."""
 
     name: str
     kind: ChoiceKind
@@ -106,7 +106,7 @@ def default_choice() -> Choice:
 
 
 def limits_of(model: LanguageModel) -> Limits:
-    """Say how much a model can take, by its name; zeros where nobody knows."""
+    """Return the limits of a model by its name; zeros where they are unknown."""
     choice = default_choice()
     return model_limits(model.name, told=(choice.name, choice.context_tokens))
 

@@ -152,8 +152,8 @@ class StallGuard(_Wrapper):
 class _Watch:
     """One timer for a whole stream: an event costs two stores, not a timer of its own.
 
-    When the timer finds that a wait began too long ago, it cancels the waiting task; `claim` tells that cancellation
-    from anybody else's, as `asyncio.timeout` does.
+    When the timer finds that a wait began too long ago, it cancels the waiting task; `claim` distinguishes that
+    cancellation from anybody else's, as `asyncio.timeout` does.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class _Watch:
     def _look(self) -> None:
         self._timer = None
         if self._task is None:
-            return  # nobody waits; the next wait arms the timer again
+            return  # no wait is pending; the next one arms the timer again
         if self._loop.time() + 0.001 < self._deadline:
             self._arm(self._deadline)
             return

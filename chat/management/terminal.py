@@ -1,4 +1,4 @@
-"""A conversation on a terminal or a pipe: what is printed of a turn while it runs. Asks nobody, stores nothing.
+"""A conversation on a terminal or a pipe: what is printed of a turn while it runs. Does no I/O but printing.
 
 On a terminal everything goes to one screen, reasoning dimmed, control characters of the model's removed. On a pipe the
 answers alone go to standard output, byte for byte; the rest goes to standard error.
@@ -60,7 +60,7 @@ class Screen:
             self.note(f"{kind.partition('-')[0]}: {chunk['url']}")
 
     def on_reset(self) -> None:
-        """What was printed does not hold: the answer is told again from its beginning."""
+        """Discard what was printed: the answer is streamed again from its beginning."""
         self.note("(the answer begins again)")
 
     def on_done(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.apps import apps
 from django.db import OperationalError, connection
 
-MAX_READ: Final = 4 * 1024**3  # SQLite reads the whole file to tell; a larger one is not asked
+MAX_READ: Final = 4 * 1024**3  # SQLite reads the whole file for it; a larger one is left out
 
 _POSTGRES: Final = """
 SELECT c.relname, pg_total_relation_size(c.oid), pg_indexes_size(c.oid), c.reltuples::bigint
@@ -35,7 +35,7 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseSize:
-    """The whole database, largest table first. `problem`: why the tables are not told."""
+    """The whole database, largest table first. `problem`: why the sizes of the tables are unknown."""
 
     tables: list[TableSize]
     byte_size: int

@@ -31,7 +31,7 @@ PREVIEW_CHARS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSize:
-    """A tool as the model is told of it."""
+    """A tool as it is declared to the model."""
 
     name: str
     description: str
@@ -75,10 +75,10 @@ class SystemSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The next call. `context_tokens`: what the model can take, 0 where nobody knows; `policy`: a preset's name.
+    """The next call. `context_tokens`: what the model can take, 0 where it is unknown; `policy`: a preset's name.
 
     `usable_tokens`: what a conversation may take by the agent's compaction policy; beyond it older messages are
-    summarised where `is_automatic` says so.
+    summarised if `is_automatic`.
     """
 
     session_id: str

@@ -150,7 +150,7 @@ def turns_after(key: InstanceKey, position: int) -> list[TurnRef]:
 
 
 def answer_of(turn_id: str) -> JSONObject | None:
-    """Read the stored answer of a turn; nothing when it said nothing or is gone."""
+    """Read the stored answer of a turn; `None` when it is empty or the turn is gone."""
     turn = Turn.objects.filter(pk=turn_id).first()
     stored = selectors.get_message(turn.session_id, turn.assistant_id) if turn else None
     return None if stored is None else stored.to_ui()

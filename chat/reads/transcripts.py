@@ -82,8 +82,8 @@ class MessageView:
 class Transcript:
     """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order.
 
-    `has_more`: the path goes on above; `has_newer`: below. Then nothing is said to be queued. `leaf_id` ends the path
-    that the page is of, `shown_leaf_id` the one that the conversation shows. `version`: how often it changed.
+    `has_more`: the path goes on above; `has_newer`: below; such a page lists no queued messages. `leaf_id` ends the
+    path that the page is of, `shown_leaf_id` the one that the conversation shows. `version`: how often it changed.
     """
 
     session_id: str | None = None

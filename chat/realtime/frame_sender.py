@@ -47,10 +47,10 @@ class FrameSender:
         self._has_path_to = RecentSet[str]()  # requests whose question this client has in its place
         self._stopped = RecentSet[str]()  # requests that this connection stopped
         self._cleared = RecentSet[str]()  # turns that were cleared away
-        self._updated: set[str] = set()  # messages of which this client was told a change since the last end
+        self._updated: set[str] = set()  # messages whose change this client was sent since the last end
         self.recovery = RecoveryNotice(send)
         self._clears = 0
-        self.version: tuple[str, int] | None = None  # session and its last change, as this client was told it
+        self.version: tuple[str, int] | None = None  # session and last change of the transcript that was sent last
         self._reads = 0  # transcripts that were asked for, and which of them was sent last
         self._sent_read = 0
         self._shown_since: set[str] = set()  # answers that this client was shown live from the start after all of them
@@ -67,9 +67,9 @@ class FrameSender:
         return turn_id in self._cleared
 
     def clear(self, turns: Sequence[TurnRef], *, back: Sequence[TurnRef] = ()) -> None:
-        """The conversation was cleared, or another session is followed, and these turns are told no more.
+        """Stop sending these turns: the conversation was cleared, or another session is followed.
 
-        `back`: turns of the session that is followed now, which may have been told before.
+        `back`: turns of the session that is followed now, which may have been sent before.
         """
         self._clears += 1
         self.version = None  # the client has emptied its list by itself, or is about to
@@ -77,7 +77,7 @@ class FrameSender:
         self._cleared.discard(*(turn.turn_id for turn in back))
 
     async def cleared(self) -> None:
-        """Say that somebody cleared the conversation."""
+        """Notify the client that the conversation was cleared."""
         await self._send(frames.clear())
 
     async def chunks(
@@ -101,7 +101,7 @@ class FrameSender:
         await self.chunks(turn, await read(turn.turn_id, 0), is_replay=True)
 
     async def replay_complete(self, turn: TurnRef) -> None:
-        """Say that what follows is live, and what could not be said before: clients forget it with the replay."""
+        """End the replay; live chunks follow. Then send the recovery notice: clients drop it at a replay."""
         await self._send(frames.replay_complete(turn.request_id))
         await self.recovery.replay_completed(turn.request_id)
 
@@ -127,18 +127,18 @@ class FrameSender:
     async def path_to(self, turn: TurnRef) -> None:
         """Send the transcript before the replay of a turn whose path this client may not show.
 
-        Another tab may have asked, edited or asked again while this one was away. One that was told the beginning of
-        the same answer has the path, and would see what it has of the answer vanish for a moment.
+        Another tab may have asked, edited or asked again while this one was away. A client that received the beginning
+        of the same answer has the path, and would see what it has of the answer vanish for a moment.
         """
         if turn.request_id not in self._has_path_to:
             self._has_path_to.add(turn.request_id)
             await self.transcript(connect=True)
 
     async def end_interrupted_answer(self, snapshot: Snapshot) -> None:
-        """Tell the end of the answer that this client was being told when its line was cut, if it has ended.
+        """Send the terminal frame of the answer that this client was receiving when it disconnected, if it has ended.
 
-        A failure that the user has not seen is told by the handshake, with its text; what the snapshot finds running,
-        by its delivery, also when it ends meanwhile.
+        The handshake reports a failure that the user has not seen, with its text. What the snapshot finds running is
+        ended by its delivery, also when it ends meanwhile.
         """
         request_id = await self._memory.last()
         self._has_path_to.add(request_id)
@@ -168,8 +168,8 @@ class FrameSender:
         # Clients that saw `start` keep an empty message that is not stored; one that asked to go on from an answer
         # begins the new message with a copy of its parts.
         is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
-        # A call that was answered while the client was still told of it: at the end its own copy, without the answer,
-        # takes the place of what it was told.
+        # A call was answered while the client was still receiving the turn: at the end its own copy, without the
+        # answer, replaces the update.
         was_updated = ended.assistant_id in self._updated
         self._updated.clear()
         is_odd = was_updated or is_copy or (is_empty and ended.has_begun and not failed)
@@ -204,7 +204,7 @@ class FrameSender:
         shown = await db(snapshots.shown_message, self._key, session_id, message_id)
         if shown is not None and clears == self._clears:
             change_seq, message = shown
-            if self.version == (session_id, change_seq - 1):  # of more than one change, others are still to be told
+            if self.version == (session_id, change_seq - 1):  # of several changes, others are still to be sent
                 self.version = (session_id, change_seq)
             self._updated.add(message_id)
             await self._send(frames.message_updated(message))
@@ -233,8 +233,8 @@ class FrameSender:
 def _ends_with_waiting(messages: list[JSONObject]) -> bool:
     """Whether messages wait behind the answer, or waited until they were stopped.
 
-    Until its end clients keep the answer that they are being told at the end of their list, and put the next one behind
-    it: the list must end with the next question by then.
+    Clients keep the answer that they receive at the end of their list until its `done` frame, and put the next one
+    behind it: the list must end with the next question by then.
     """
     return bool(messages) and bool((messages[-1].get("metadata") or {}).get("queued"))
 

@@ -1,6 +1,6 @@
 """Limits of inbound frames: how many a second, bytes a minute, bytes each. Large frames are decoded off the loop.
 
-Decoding 16 MB takes from a tenth of a second to several seconds, in which nobody else would be served. So a large
+Decoding 16 MB takes from a tenth of a second to several seconds, in which no other client would be served. So a large
 frame is looked at before it is decoded (only chat requests may be large), and decoded in a thread, in pieces, one frame
 of the process at a time; users take turns.
 """

@@ -64,7 +64,7 @@ class Counts:
 class Connections:
     """The sockets of this process. The watching task lives as long as there are any.
 
-    Each socket is checked in a task of its own: one that fails or that nobody reads holds up no other.
+    Each socket is checked in a task of its own: one that fails or is not read delays no other.
     """
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ class RecoveryNotice:
 
     def __init__(self, send: Callable[[str], Awaitable[None]]) -> None:
         self._send = send
-        self._told = ""  # the request that was said to recover when this client connected
+        self._told = ""  # the request whose recovery this client was notified of on connect
         self._after_replay = ""
 
     async def begin(self, request_id: str) -> None:

@@ -1,9 +1,9 @@
-"""Which answer a client was being told last, so that it learns how that ended when its line was cut.
+"""The last turn that was streamed to each client, so that a client that reconnects is sent its terminal frame.
 
-Published clients that look on keep a half-told answer over a reconnect until they are told its end, also where another
-path is shown by then. Nothing in the protocol says what a client holds, but it keeps a label of its own (`_pk` in the
-socket's query). The entries are in Django's cache for a day; with one that is lost the half stays on screen until its
-path is shown again or the page is loaded.
+Published clients that observe a turn keep a partial answer over a reconnect until they receive its end, also where
+another path is shown by then. Nothing in the protocol says what a client holds, but it keeps a label of its own (`_pk`
+in the socket's query). The entries are in Django's cache for a day; with one that is lost the half stays on screen
+until its path is shown again or the page is loaded.
 """
 
 import logging
@@ -34,7 +34,7 @@ class ResumeMemory:
         self._noted = ""
 
     async def note(self, request_id: str) -> None:
-        """The client is being told this answer. Costs nothing when that is known."""
+        """Remember that this turn is streamed to the client. Costs nothing when it is known."""
         if self._name and request_id != self._noted:
             self._noted = request_id
             try:
@@ -43,7 +43,7 @@ class ResumeMemory:
                 logger.warning("not noted", extra={"action": "told_not_noted"})
 
     async def last(self) -> str:
-        """The request whose answer the client was told last; empty when that is not known."""
+        """The request whose answer was streamed to the client last; empty when it is unknown."""
         if not self._name:
             return ""
         try:
@@ -65,7 +65,7 @@ def client_query(scope: dict[str, Any]) -> Mapping[str, str]:
 
 
 def shows_list(scope: dict[str, Any]) -> bool:
-    """Whether a client shows the list of conversations and wants to be told of its changes (`_list=1`)."""
+    """Whether a client shows the list of conversations and is to be notified of its changes (`_list=1`)."""
     return _query(scope).get("_list") == "1"
 
 

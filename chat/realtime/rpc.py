@@ -20,7 +20,7 @@ MAX_CALLS = 32
 
 
 class Calls:
-    """Runs what a client calls. Closing the connection cancels what runs: nobody is there for the answer."""
+    """Runs the methods that a client calls. Closing the connection cancels running calls, which have no receiver."""
 
     def __init__(
         self,

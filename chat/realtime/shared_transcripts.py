@@ -1,7 +1,7 @@
 """Transcripts as frames carry them, read and encoded once for all connections of a process that need the same version.
 
 Each request still reads the version of the session and which waiting messages were stopped: what is returned is never
-older than the moment of the call. The window itself, up to 512 KiB, is read when nobody has that version yet.
+older than the moment of the call. The window itself, up to 512 KiB, is read when no connection has that version yet.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _Limits = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """The messages of a conversation, and their JSON text. Shared: nobody changes it. `version` as `live` has it."""
+    """The messages of a conversation, and their JSON text. Shared and immutable. `version` as in `snapshots`."""
 
     version: Version | None
     messages: list[JSONObject] = field(default_factory=list)

@@ -102,7 +102,7 @@ class TurnFeed:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no turn is told or waits to be."""
+        """Whether no turn is being sent or pending."""
         return self._current is None and not self.pending
 
     def is_delivering(self, turn: TurnRef) -> bool:
@@ -116,7 +116,7 @@ class TurnFeed:
         self.enqueue(turn)
         self._acknowledged.add(turn.request_id)
         if self._current is not None and self._current.turn_id == turn.turn_id:
-            self._restart.set()  # another one goes on: it must not be said twice
+            self._restart.set()  # not for another turn, which would be sent twice
 
     async def turn_finished(self, turn_id: str) -> None:
         """A turn ended. One that waits behind another is ended here; the current one by its own delivery."""
@@ -154,7 +154,7 @@ class TurnFeed:
             await self.sender.transcript()
 
     async def follow(self, turns: Sequence[TurnRef], *, last_position: int) -> None:
-        """Another session is the current one: end here what was told of the former, show the path, tell its turns.
+        """Switch to another session: send the terminal frames of the former one, the transcript, and enqueue its turns.
 
         The turns that are left go on by themselves; a client that comes back to their session gets them from their
         beginning.

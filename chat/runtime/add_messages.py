@@ -1,4 +1,4 @@
-"""Messages that come into a conversation without a turn: imports, notes, context. Nobody is asked for an answer."""
+"""Add messages to a conversation without a turn: imports, notes, context. No model is asked."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def add_messages(
 
     Known ones stay as they are, or get the new content with `is_upsert`; their place never changes. While a turn runs,
     what goes to the end of the path comes between its question and its answer.
-    Durability: all or nothing, told to clients on commit. Errors: `MessageNotFound` for an unknown parent,
+    Durability: all or nothing; clients are notified on commit. Errors: `MessageNotFound` for an unknown parent,
     `MessageInvalid`, `AttachmentInvalid`, `QuotaExceeded`, `AgentNotFound`, `TurnConflict`.
     """
     if not issubclass(get_agent_class(key.agent), Think):
@@ -64,8 +64,8 @@ def edit_answer(key: InstanceKey, message_id: str, message: JSONObject, *, shows
     """Put another answer beside one, as its sibling; returns its id and the end of the path that is shown now.
 
     With `shows` the path goes on from it; else what is shown stays, unless the old answer ended the path. Nothing that
-    follows the old one is moved or lost. Told to clients on commit. Errors: `InputInvalid` for a message that is no
-    answer in its place, `MessageInvalid`, `TurnConflict`.
+    follows the old one is moved or lost. Clients are notified on commit. Errors: `InputInvalid` for a message that is
+    no answer in its place, `MessageInvalid`, `TurnConflict`.
     """
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(f"Agent {key.agent!r} does not chat.")

@@ -48,7 +48,7 @@ class StreamCallback(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResult:
-    """How a turn ended. `message` is the stored answer, `None` when nothing was said."""
+    """The result of a turn. `message` is the stored answer, `None` when it is empty."""
 
     request_id: str
     turn_id: str
@@ -93,7 +93,7 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
         """Say something and wait for the answer; returns after `on_chat_response` has run.
 
         Shape: a text, or a UI message of role user. `callback`: see `StreamCallback`. Setting `signal` stops the turn;
-        what was said is kept. A hook that calls this must not wait for the hooks behind it.
+        the partial answer is kept. A hook that calls this must not wait for the hooks behind it.
         Errors: `NestedTurn` from inside a turn of the same instance; `TurnFailed` when the turn fails and the callback
         has no `on_error`.
         """

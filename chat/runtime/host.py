@@ -23,7 +23,7 @@ class DatabaseHost:
         return await db(_load_state, self.key, default)
 
     async def change_state(self, agent: Agent, value: JSONValue) -> None:
-        """Validate, store and tell a state of the agent's own."""
+        """Validate, store and send a state that the agent sets."""
         await change_state(agent, value, "server")
 
     async def load_config(self) -> Any:

@@ -1,7 +1,7 @@
 """From the address that a URL asks for to the address of an instance: the classes on the way are asked.
 
 Denies by default: a class says with `sub_agents` which classes may be opened below it, its hook may refuse some of
-them, and whatever is unknown or refused is the same `AgentNotFound`. Asked when somebody connects, not for each frame.
+them, and unknown and refused ones get the same `AgentNotFound`. Called on connect, not for each frame.
 """
 
 import logging

@@ -123,7 +123,7 @@ def delete_session(key: InstanceKey, session_id: str) -> None:
 
 
 def choose(instance: AgentInstance, session_id: str | None) -> None:
-    """Make a session of the instance current, or none, and tell. Inside a transaction that holds the row."""
+    """Make a session of the instance current, or none, and notify. Inside a transaction that holds the row."""
     AgentInstance.objects.filter(pk=instance.pk).update(session_id=session_id)
     instance.session_id = session_id
     notify_on_commit(group_of(key_of(instance)), {"type": "session.switched"})

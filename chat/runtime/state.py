@@ -1,7 +1,7 @@
-"""The synced state of an instance: one JSON value, stored under a version, told to every client.
+"""The synced state of an instance: one JSON value, stored under a version, sent to every client.
 
-Whoever changes it comes through here: a client's frame in a web process, `set_state` in a hook, tool or callable.
-Shape: any JSON of at most `THINK_STATE_BYTES`. The newest write wins; clients are told in the order of the versions.
+Every writer comes through here: a client's frame in a web process, `set_state` in a hook, tool or callable.
+Shape: any JSON of at most `THINK_STATE_BYTES`. The newest write wins; clients receive the versions in order.
 """
 
 import logging
@@ -55,7 +55,7 @@ def acting_for_client(key: InstanceKey, connection: ClientConnection) -> Iterato
 
 
 async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, origin: str = "") -> None:
-    """Ask whether the client may, validate, store and tell a state, then run the hook.
+    """Check the client's permission, validate, store and send a state, then run the hook.
 
     Durability: stored when this returns. `origin` labels the connection that has it already. Errors: `StateRefused`;
     then nothing has changed.

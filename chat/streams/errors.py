@@ -10,7 +10,7 @@ from thinkproject.kernel.errors import Unavailable
 
 
 class Fenced(ChatError, LeaseLost):
-    """Somebody else writes this stream now; nothing that is written here counts."""
+    """Another writer owns this stream now; writes from here do not count."""
 
     code = "stream_fenced"
 

@@ -1,7 +1,7 @@
 """Encoded frames that the sockets of one process share.
 
 Followers of one process get the same record; the frame around it is built by the first and reused by the others. A
-small LRU; a stream that began a new life is told apart by the record's text.
+small LRU; a stream with a new epoch differs in the record's text.
 """
 
 from collections import OrderedDict

@@ -26,7 +26,7 @@ Event = list[Record] | CaughtUp | Reset | End
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
-    """Records from the offset on, and what the tiers said about themselves."""
+    """Records from the offset on, and the state of both tiers."""
 
     records: list[Record]
     epoch: str | None  # as the hot log knows it, else the database
@@ -58,7 +58,7 @@ async def follow(
     """Yield lists of records from the offset on: what is stored, `CaughtUp`, then live, and `End` when all is over.
 
     `Reset` says that what was delivered does not hold (the offset lies beyond the end, or the stream began a new life)
-    and that records from 0 follow. `is_over` tells whether the turn is final; it is asked after silence, after
+    and that records from 0 follow. `is_over` returns whether the turn is final; it is called after silence, after
     `close_stream`, and when the hot log does not know the stream. `epoch` is that of an earlier `CaughtUp`.
     Close it (`contextlib.aclosing`) when you leave early.
     """
@@ -84,7 +84,7 @@ async def follow(
 
 
 async def close_stream(stream: str, *, log: StreamLog | None = None) -> None:
-    """Tell the followers that the turn is final; they re-read its row. Call after the commit that ended it.
+    """Notify the followers that the turn is final; they re-read its row. Call after the commit that ended it.
 
     Records that a dead writer left in the hot log alone are archived first. Safe to call twice. Without Redis the
     followers find out by themselves, at their idle time.

@@ -22,7 +22,7 @@ class AgentCodeFailed(ChatError):
     """The agent's own code failed.
 
     Its message goes to clients, so it has nothing of what was raised: that may be a path, a query, a secret. It is in
-    the log, and `on_chat_error` gets it (`original`). Code that wants to tell a client something raises a `ThinkError`.
+    the log, and `on_chat_error` gets it (`original`). To report something to a client, code raises a `ThinkError`.
     """
 
     code = "agent_code_failed"

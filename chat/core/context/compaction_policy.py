@@ -1,7 +1,7 @@
 """When a conversation is made shorter, what of it stays, and what its summary is like: one policy, with presets.
 
 A preset is one of the documented ways to do it; the site names one, a class may name another or bring its own. Pure:
-whoever asks knows the model and reads the settings.
+the caller knows the model and reads the settings.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from sessions_app.core.compaction.summary_form import SHOWN_CHARS, TOPIC_SECTION
 MIN_TAIL_TOKENS: Final = 2_000
 MAX_TAIL_TOKENS: Final = 15_000
 TAIL_SHARE: Final = 4
-"""What stays as it is at the end, unless told otherwise: a quarter of what fits, within these bounds."""
+"""The default size of the tail that is kept verbatim: a quarter of the context, within these bounds."""
 
 LEAST_TAIL_TOKENS: Final = 1
 """What stays when there was nothing beyond that: the last messages alone, whatever they take."""
@@ -67,7 +67,7 @@ class CompactionPolicy:
         return self._bounds(min(self.keep_tokens, usable // 2) if self.keep_tokens else quarter)
 
     def bounds_when_asked(self, tokens: int) -> Bounds:
-        """What stays where nobody knows what fits. `tokens`: the threshold, else what the conversation has."""
+        """The tail to keep where the context size is unknown. `tokens`: the threshold, else the conversation's size."""
         return self._bounds(min(self.keep_tokens or TAIL_TOKENS, tokens // TAIL_SHARE))
 
     def least_bounds(self) -> Bounds:

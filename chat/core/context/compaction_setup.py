@@ -11,7 +11,7 @@ CompactionHook: TypeAlias = Callable[[list[JSONObject]], Any]
 """Gets the history as the model gets it; gives a `CompactionResult`, or `None` for nothing to do. Sync or async."""
 
 ErrorHandler: TypeAlias = Callable[[Exception], Any]
-"""Is told what failed. Sync or async; what it raises is logged and changes nothing."""
+"""Called with the failure. Sync or async; its exceptions are logged and change nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,6 @@ class CompactionSetup:
         return self
 
     def on_compaction_error(self, handler: ErrorHandler) -> Self:
-        """Be told when a compaction failed. The conversation goes on as it was."""
+        """Set a handler for failed compactions. The conversation stays unchanged."""
         self.compaction_error = handler
         return self

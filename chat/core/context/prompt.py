@@ -26,7 +26,7 @@ from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
-"""What the model is told when the history ends with its own words. Never stored."""
+"""The instruction to continue, for a history that ends with the model's own message. Never stored."""
 
 NOTHING_TEXT: Final = "(The message is empty.)"
 INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
@@ -53,7 +53,7 @@ def to_model_messages(
     """Make the model's messages of UI messages.
 
     Shape: oldest first in and out; never empty, never ends with an `AssistantMessage`, each call is followed by its
-    one result before anything else is said. `load_file` gets the URL of a file part; `None` means it is gone. Without
+    one result before the next message. `load_file` gets the URL of a file part; `None` means it is gone. Without
     `sends_media` a line names each picture and the like; files of text are sent all the same.
     """
     if policy is not None:

@@ -27,7 +27,7 @@ SUMMARISED_TEXT: Final = (
     "The conversation had become too long, so its earlier part was summarised, or what tools gave was cut. Go on from "
     "where you stopped. If it is not clear what comes next, say what is unclear and ask."
 )
-"""What the model is told in the call after a compaction that came between two steps. Never stored."""
+"""The instruction for the call after a compaction between two steps. Never stored."""
 
 
 class RoomMaker(Protocol):
@@ -40,7 +40,7 @@ class RoomMaker(Protocol):
     async def make_room(self, model: LanguageModel, *, was_refused: bool) -> bool:
         """Make what the next prompt holds smaller; false when there is nothing to do, or it failed. Never raises.
 
-        `was_refused`: the provider said that it does not fit.
+        `was_refused`: the provider refused the request as too large.
         """
         ...
 

@@ -117,12 +117,13 @@ class StepConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """A finished step: what the model said, called and cost.
+    """A finished step: the model's text, calls and cost.
 
     Shape: `finish_reason` is the AI SDK's word. `files` and `sources` are parts of the message. `warnings`: what of the
-    settings this provider cannot be told. `request` is the body that was sent, without credentials; `response` has the
-    provider's `id` and `model`. `output` is the structured answer, if the turn asked for one and this step gave it. A
-    step whose model call broke in the middle of a tool call has the reason "error" and neither request nor response.
+    settings that this provider does not support. `request` is the body that was sent, without credentials; `response`
+    has the provider's `id` and `model`. `output` is the structured answer, if the turn asked for one and this step gave
+    it. A step whose model call broke in the middle of a tool call has the reason "error" and neither request nor
+    response.
     """
 
     request_id: str
@@ -243,7 +244,7 @@ class ResponseStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResponse:
-    """A finished turn. `message` is the stored assistant message, with no parts when nothing was said.
+    """A finished turn. `message` is the stored assistant message, with no parts when the answer is empty.
 
     `output` is the structured answer of a turn that asked for one, as JSON.
     """

@@ -431,7 +431,7 @@ def recorded_outputs(fold: TurnState, records: Mapping[str, JSONValue]) -> list[
 
 
 def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[Chunk]:
-    """Outputs of calls that ran when their turn ended and will have no result: an error that says so. Folds them."""
+    """Outputs of calls that ran when their turn ended and will have no result: errors. Folds them."""
     cut = [call for call in fold.unsettled_calls() if call.call_id in call_ids]
     outputs = [chunks.tool_output_error(call.call_id, text) for call in cut]
     for chunk in outputs:
@@ -440,7 +440,7 @@ def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[C
 
 
 def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
-    """What the journal keeps of a settled call, or of one that somebody else is to answer."""
+    """What the journal keeps of a settled call, or of one that a client or a person answers."""
     if isinstance(item, ToolResult):
         return {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
     return {

@@ -105,7 +105,7 @@ class TurnState:
 
     @property
     def waits_for_answers(self) -> bool:
-        """Whether calls of the last step are somebody else's to answer: a client's, or a person's to decide."""
+        """Whether calls of the last step wait for a client's result or a person's decision."""
         return any(
             part.get("state") in _OPEN_STATES and not part.get("providerExecuted") for part in self._step_parts()
         )

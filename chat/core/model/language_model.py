@@ -48,14 +48,14 @@ class ToolCallContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage:
-    """What a person (or the loop, for an unstored "go on" line) said."""
+    """A message of the user, or the loop's unstored instruction to continue."""
 
     content: tuple[TextContent | FileContent, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantMessage:
-    """What the model said and which tools it called."""
+    """The model's text and its tool calls."""
 
     content: tuple[TextContent | ReasoningContent | ToolCallContent, ...]
 
@@ -76,7 +76,7 @@ ModelMessage: TypeAlias = UserMessage | AssistantMessage | ToolMessage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as the model is told of it. `input_schema` is a JSON Schema of type object."""
+    """A tool as it is declared to the model. `input_schema` is a JSON Schema of type object."""
 
     name: str
     description: str
@@ -211,7 +211,7 @@ class ToolCallEnd:
 class Finish:
     """The call ended as the provider intended. Always the last event; a stream without it broke off.
 
-    `warnings`: what of the request was not sent. `provider_metadata`: what the provider told besides, by its name.
+    `warnings`: parts of the request that were not sent. `provider_metadata`: further data by the provider's name.
     """
 
     reason: FinishReason

@@ -16,8 +16,8 @@ from tools_app.errors import SchemaInvalid
 class Output:
     """The shape of an answer: a pydantic model, or a JSON Schema.
 
-    `by_tool` asks for it as the call of a tool made for it, for models that cannot be told a schema. Models whose
-    provider refuses the schema are asked that way without being told to.
+    `by_tool` requests it as the call of a tool, for models without support for schemas. Models whose
+    provider refuses the schema are asked that way automatically.
     """
 
     schema: type[BaseModel] | JSONObject
@@ -74,7 +74,7 @@ def _check(output: Output) -> None:
 
 
 def _unfenced(text: str) -> str:
-    """The text without the code fence that some models put around JSON whatever they are told."""
+    """The text without the code fence that some models put around JSON despite instructions."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```") and "\n" in text:
         return text[text.index("\n") + 1 : -3]

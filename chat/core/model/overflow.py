@@ -29,16 +29,16 @@ OUTPUT_TOKEN_MAX: Final = 32_000
 """An answer is not counted on to be longer, whatever the model declares."""
 
 RESERVED_TOKENS_MAX: Final = 20_000
-"""What `v2` keeps free at most, unless told otherwise."""
+"""The most that `v2` keeps free by default."""
 
 BUFFER_TOKENS: Final = 20_000
-"""What `v3` keeps free at least, unless told otherwise: an answer that may become longer is kept free as a whole."""
+"""The least that `v3` keeps free by default. The limit of a longer answer is kept free as a whole."""
 
 FIXED_RESERVE_TOKENS: Final = 16_384
-"""What `reserve` keeps free, unless told otherwise."""
+"""What `reserve` keeps free by default."""
 
 SHARE_PERCENT: Final = 90
-"""How much of the context `share` fills, unless told otherwise."""
+"""The share of the context that `share` fills by default."""
 
 
 class Formula(StrEnum):
@@ -67,9 +67,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """Tokens of one model call. `input_tokens` without what came from or went to a cache; `total` where it is told.
+    """Tokens of one model call. `input_tokens` without cache reads and writes; `total` where the provider reports it.
 
-    `is_estimate`: nobody has counted them, they are ours, of a request that was not sent yet.
+    `is_estimate`: an estimate of ours, for a request that was not sent yet.
     """
 
     input_tokens: int = 0
@@ -86,7 +86,7 @@ class Count:
 
     @property
     def all_tokens(self) -> int:
-        """Everything, as it was told, else added up."""
+        """The reported total, else the sum."""
         return self.total_tokens or self.all_input_tokens + self.output_tokens
 
 
@@ -157,7 +157,7 @@ def overflows(
 ) -> bool:
     """Whether a call of this size leaves no room for the next, by the formula that was chosen.
 
-    `v3` hears of estimates alone: what a provider counted never overflows.
+    `v3` gets estimates only: a count by the provider never overflows.
     """
     usable = usable_tokens(limits, formula, reserved_tokens=reserved_tokens, share_percent=share_percent)
     match formula:

@@ -114,7 +114,7 @@ class Accumulator:
 
     @property
     def error_text(self) -> str | None:
-        """What the last error chunk said."""
+        """The text of the last error chunk."""
         return self._draft.error_text
 
     def accepts(self, chunk: Chunk) -> bool:

@@ -247,7 +247,7 @@ _PLAIN_DELTA_KEYS: Final = 3  # type, part, delta: nothing else to compare
 
 
 def is_shown(chunk: Chunk) -> bool:
-    """Whether somebody may have seen content of the model step by this chunk, so that the step cannot be run again.
+    """Whether this chunk shows content of the model step, so that the step cannot be run again.
 
     Framing (`start`, `start-step`, the opening of a part) shows nothing; neither does an empty delta.
     """

@@ -78,7 +78,7 @@ class McpServers(WireShape):
 
 
 def mcp_servers(mcp: McpState | None = None) -> str:
-    """Tell the MCP servers; without any, the empty lists clients expect."""
+    """Send the MCP servers; without any, the empty lists clients expect."""
     value = McpServers(mcp=mcp or McpState())
     return dump({"type": "cf_agent_mcp_servers", **value.model_dump(by_alias=True)})
 
@@ -167,7 +167,7 @@ class AgentToolEvent(WireShape):
 def agent_tool_event(
     event: RunEvent, *, sequence: int, parent_tool_call_id: str | None = None, replay: bool = False
 ) -> str:
-    """Tell the clients of a parent what a child's run does."""
+    """Send an event of a child's run to the clients of its parent."""
     frame = AgentToolEvent(
         parent_tool_call_id=parent_tool_call_id, sequence=sequence, replay=replay, event=event
     ).model_dump(by_alias=True, exclude_none=True)
@@ -180,7 +180,7 @@ def agent_tool_event(
 
 
 def conversation_changed(instance_id: str, title: str) -> str:
-    """Tell what one of the user's conversations is called now. Only for clients that asked for it in their address."""
+    """Send the new title of one of the user's conversations. Only for clients that asked for it in their address."""
     return dump({"type": "think_conversation", "id": instance_id, "title": title})
 
 
@@ -211,7 +211,7 @@ class SessionError(WireShape):
 
 
 def session_phase(value: SessionPhase) -> str:
-    """Tell how full the session is. A threshold that is not set is `null`."""
+    """Send the size of the session's context. A threshold that is not set is `null`."""
     frame = value.model_dump(by_alias=True)
     if value.compacted is None:
         del frame["compacted"]
@@ -219,5 +219,5 @@ def session_phase(value: SessionPhase) -> str:
 
 
 def session_error(text: str) -> str:
-    """Tell that a compaction failed."""
+    """Send the failure of a compaction."""
     return dump({"type": "cf_agent_session_error", "error": text})

@@ -301,12 +301,12 @@ def encode(frame: ClientFrame) -> str:
 
 
 def identity(name: str, agent: str, *, state_follows: bool = False) -> str:
-    """Tell the client whom it talks to. With `state_follows` a `state` frame must come next."""
+    """Send the identity of the instance. With `state_follows` a `state` frame must come next."""
     return _frame("cf_agent_identity", name=name, agent=agent, stateFollows=state_follows)
 
 
 def state(value: JSONValue) -> str:
-    """Tell the agent's state."""
+    """Send the agent's state."""
     return dump({"type": "cf_agent_state", "state": value})
 
 
@@ -347,7 +347,7 @@ def message_updated(message: JSONObject) -> str:
 
 
 def clear() -> str:
-    """Tell the other clients that the conversation was cleared."""
+    """Notify the other clients that the conversation was cleared."""
     return _frame("cf_agent_chat_clear")
 
 

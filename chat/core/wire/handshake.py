@@ -1,4 +1,4 @@
-"""Resuming, decided: what one connection is told, and which live chunks it may get.
+"""The rules of resuming: what a connection is sent, and which live chunks it may get.
 
 One `Handshake` a socket. Events go in with a view of the instance, actions come out in order; the consumer carries them
 out. It does no I/O and knows no clock. Source: `docs/reference/protocol.md`, connecting and resuming.
@@ -19,7 +19,7 @@ IDLE: Final = "idle"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTurn:
-    """A request that ended in an error: what people are told."""
+    """A request that ended in an error, with the text for people."""
 
     request_id: str
     text: str
@@ -52,7 +52,7 @@ class InstanceView:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs or waits, and nothing is left to be told."""
+        """Whether nothing runs, waits or is left to be sent."""
         return self.active is None and not self.accepted and self.terminal is None
 
 

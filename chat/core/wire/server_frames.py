@@ -2,7 +2,7 @@
 
 `frames.py` and `side_frames.py` write what this reads.
 
-`parse_server` gives `None` for what is no frame, is of a type nobody knows or is malformed: clients ignore all three.
+`parse_server` returns `None` for text that is no frame, malformed or of an unknown type: clients ignore all three.
 Source: `docs/reference/protocol.md`.
 """
 
@@ -47,7 +47,7 @@ class RpcAnswer(WireShape):
 class Transcript(WireShape):
     """The messages; they replace what the client had. `connect`: the one of this connection.
 
-    `version`: the number of the last change of the session that is in it for certain; told to the product's pages.
+    `version`: the number of the last change of the session that is in it for certain; sent to the product's pages.
     """
 
     messages: list[JSONObject]

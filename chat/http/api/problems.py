@@ -18,7 +18,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_SECONDS: Final = 60
-"""What a refused caller is told to wait where nobody knows when the limit ends."""
+"""`Retry-After` where the end of the limit is unknown."""
 _CODES = {400: "bad_request", 401: "unauthenticated", 403: "denied", 404: "not_found", 413: "too_large", 429: "quota"}
 
 
@@ -51,7 +51,7 @@ def problem_of(error: ThinkError) -> HttpResponse:
 
 
 def install_problems(api: NinjaAPI) -> None:
-    """Answer every error of this API as a problem. What nobody foresaw goes to Django, as a 500 without details."""
+    """Answer every error of this API as a problem. Unexpected exceptions go to Django, as a 500 without details."""
     api.add_exception_handler(ThinkError, _think_error)
     api.add_exception_handler(ValidationError, _validation_error)
     api.add_exception_handler(HttpError, _http_error)

@@ -48,7 +48,7 @@ def turns_for_page(instance: AgentInstance, user_id: int) -> list[Turn]:
     ended = _left_out(instance, user_id) - turns.keys()
     if ended:
         rows = Turn.objects.filter(pk__in=ended, instance=instance, session_id=instance.session_id)
-        rows = rows.filter(generation=instance.generation).select_related("fiber")  # a clear takes back what was said
+        rows = rows.filter(generation=instance.generation).select_related("fiber")  # none from before a clear
         turns |= {turn.pk: turn for turn in rows}
     return sorted(turns.values(), key=lambda turn: turn.position)
 

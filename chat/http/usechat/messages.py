@@ -41,7 +41,10 @@ def get_messages(request: HttpRequest) -> HttpResponse:
 
 
 def address_of(request: HttpRequest) -> Address:
-    """Where the request's raw path points; the decoded one where the server does not tell. Errors: `AgentNotFound`."""
+    """Where the request's raw path points; the decoded one where the server does not provide it.
+
+    Errors: `AgentNotFound`.
+    """
     scope: Mapping[str, Any] = getattr(request, "scope", {})
     raw: bytes | str = scope.get("raw_path") or quote(request.path)
     return parse_address(raw)

@@ -2,11 +2,11 @@
 
 The chunks are those of the log. What differs is what a page without a socket needs:
 
-- framing waits for the first content, since the SDK shows an empty message on `start` and nobody would take it away;
+- framing waits for the first content, since the SDK shows an empty message on `start` that would stay;
   what is transient, such as a retry of the model, does not wait and is no content;
 - a continuation goes on in the message that the page has, with the outputs that its calls have got since;
-- to a page that comes back, what a continuation goes on from is said first, each message under its own id;
-- how the turn ended is said as a chunk: `error` with the text for people, or `abort`.
+- a page that reconnects is first sent the messages that a continuation extends, each under its own id;
+- the end of the turn is a chunk: `error` with the text for people, or `abort`.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -102,7 +102,7 @@ class _Player:
         for record in records:
             if not self._has_shown:
                 chunk = load(record.text)
-                if chunk.get("transient"):  # the SDK tells it and shows no message
+                if chunk.get("transient"):  # the SDK reports it and shows no message
                     texts.append(record.text)
                     continue
                 self._framing.append(self._labelled(chunk))
@@ -134,7 +134,7 @@ class _Player:
     async def _end(self) -> bytes:
         turn = await db(snapshots.find_turn, self._key, turn_id=self._turn.turn_id)
         ending: list[Chunk] = await self._outputs() if self._has_shown else []
-        if not self._has_shown:  # nothing was said, or the log is gone and the row is not
+        if not self._has_shown:  # the answer is empty, or the log is gone and the row is not
             answer = await db(snapshots.answer_of, self._turn.turn_id)
             ending = [] if answer is None else [self._labelled(chunk) for chunk in rebuild(answer)]
         if turn is None or turn.status in {TurnStatus.ABORTED, TurnStatus.SKIPPED}:
@@ -157,4 +157,4 @@ def _lines(said: Iterable[Chunk]) -> bytes:
 
 
 CUT: Final = _lines([chunks.error(LOST)])
-"""What a page gets in the place of an end that cannot be told."""
+"""The last chunk for a page that cannot be sent the end."""

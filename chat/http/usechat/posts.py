@@ -32,7 +32,7 @@ PATH_MESSAGES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatPost:
-    """A checked body. `message_id`: the message that is edited, answered again or gone on from, if the page says so."""
+    """A checked body. `message_id`: the message to edit, to answer again or to continue, if the page names one."""
 
     messages: Sequence[JSONObject]
     is_regenerate: bool
@@ -94,7 +94,7 @@ def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playbac
 
 
 def stop_turns(instance: AgentInstance | None) -> int:
-    """Stop what runs or waits in this conversation; what was said is kept. Returns how many turns that were."""
+    """Stop the active turns of this conversation; partial answers are kept. Returns the number of turns."""
     return 0 if instance is None else len(cancel_all(instance, session_id=instance.session_id))
 
 
@@ -122,8 +122,8 @@ def _request_id(instance: AgentInstance | None, post: ChatPost) -> str:
     asked = fingerprint([post.is_regenerate, post.message_id, last.get("id"), last.get("role"), last.get("parts")])
     if last.get("role") == "user" and post.message_id is None and not post.is_regenerate:
         return f"post-{asked}"
-    # Whoever asks for the same again after its end means it. Counted before the look at what runs: of two at the same
-    # moment, the second either finds the first or has counted the same.
+    # A repeated request after the end of the first one is intended. Counted before the query for active turns: of two
+    # at the same moment, the second either finds the first or has counted the same.
     count = 0 if instance is None else instance.turn_count
     running = [] if instance is None else [turn.request_id for turn in turns_here(instance)]
     same = next((request_id for request_id in running if request_id.startswith(f"post-{asked}-")), None)

@@ -116,7 +116,7 @@ def chat_messages(request: ModelRequest, *, accepts_images: bool, accepts_docume
 
 
 def _add_user(messages: list[JSONObject], content: str | list[JSONObject]) -> None:
-    """Add what a person said; to the message before, if that is theirs too: many templates want roles to alternate."""
+    """Add a user's message, to a preceding one of the user if there is one: many templates want roles to alternate."""
     last = messages[-1] if messages else None
     if last is None or last["role"] != "user":
         messages.append({"role": "user", "content": content})

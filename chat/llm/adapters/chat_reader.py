@@ -126,7 +126,7 @@ class ChatReader:
 
     @property
     def finish_seen(self) -> bool:
-        """Whether the provider said that the answer is complete."""
+        """Whether the provider reported the answer as complete."""
         return self._finish is not None or self.is_done
 
     def feed(self, data: bytes) -> list[ModelEvent]:
@@ -242,7 +242,7 @@ class ChatReader:
         else:
             known = self._calls.get(index)
             if known is not None and wire_id and known.wire_id and wire_id != known.wire_id:
-                # Some servers give every parallel call the index 0; the id tells them apart.
+                # Some servers give every parallel call the index 0; only the ids differ.
                 index = next((at for at, call in self._calls.items() if call.wire_id == wire_id), max(self._calls) + 1)
         self._last_index = index
         call = self._calls.get(index)

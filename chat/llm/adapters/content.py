@@ -13,7 +13,7 @@ def data_url(file: FileContent) -> str:
 
 
 def file_note(file: FileContent) -> str:
-    """What a model that cannot take this file is told instead."""
+    """The text in place of a file that the model cannot take."""
     name = f"{file.filename!r}, " if file.filename else ""
     return f"[A file is attached that you cannot see: {name}{file.media_type}, {len(file.data)} bytes]"
 

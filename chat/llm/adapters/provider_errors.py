@@ -1,4 +1,4 @@
-"""What a provider's failure means: one of the `ModelError` family, with how long to wait when the provider said so.
+"""Map a provider's failure to the `ModelError` family, with the waiting time where the provider gave one.
 
 Messages name the provider and what to do; they carry no credential and nothing of the provider's body, which goes,
 redacted, to the log.
@@ -63,7 +63,7 @@ _OVERFLOW_STATUSES: Final = frozenset({400, 413, 422, 429, 500})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What a provider said when it failed. `status` is 0 for an error in a stream; `code` is the provider's word."""
+    """A provider's error. `status` is 0 for an error within a stream; `code` is the provider's own."""
 
     provider: str
     status: int = 0

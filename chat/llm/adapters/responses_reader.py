@@ -81,7 +81,7 @@ class _Call:
 
 
 class ResponsesReader:
-    """The state of one answer. `is_done`: the provider said how it ended."""
+    """The state of one answer. `is_done`: the provider has sent its end."""
 
     def __init__(self, provider: str, secrets: tuple[str, ...], used_call_ids: set[str]) -> None:
         self._provider = provider

@@ -11,7 +11,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class SSEOverflow(ValueError):
-    """A line or an event is longer than the decoder was told to hold."""
+    """A line or an event exceeds the decoder's limit."""
 
 
 class SSEEvent(NamedTuple):

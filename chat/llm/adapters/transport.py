@@ -44,7 +44,7 @@ _clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, OrderedDict[tupl
 async def client_of(endpoint: Endpoint) -> AsyncGenerator[openai.AsyncOpenAI, None]:
     """Use the running loop's client for this address and key; connections are kept and shared between turns.
 
-    Of those that nobody uses the `KEPT_CLIENTS` most recently used ones stay open.
+    Of the unused ones, the `KEPT_CLIENTS` most recently used stay open.
     """
     clients = _clients.setdefault(asyncio.get_running_loop(), OrderedDict())
     key = (endpoint.base_url, endpoint.api_key)

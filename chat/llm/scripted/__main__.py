@@ -16,7 +16,7 @@ from chat.llm.scripted.server import ServerOptions, start_server
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run until a signal."""
     parser = argparse.ArgumentParser(prog="python -m chat.llm.scripted", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)

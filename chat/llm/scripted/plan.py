@@ -1,7 +1,7 @@
 """From a request to the answer that the scripted provider gives: a pure function of the conversation it received.
 
 A request that goes on from a sealed partial answer gets the rest of the *same* answer, byte for byte; a partial that is
-no beginning of that answer is answered with a loud mismatch, because then somebody lost or doubled text.
+no beginning of that answer is answered with a loud mismatch, because then text was lost or doubled.
 """
 
 import hashlib

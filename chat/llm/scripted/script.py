@@ -1,4 +1,4 @@
-"""The script language: what a user message tells the scripted provider to do. Pure.
+"""The script language: the instructions of a user message for the scripted provider. Pure.
 
 One directive a line; a line that is none is prose and is ignored. The grammar is in docs/design/models.md.
 """
@@ -87,7 +87,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What else can be said about an answer: finish, usage, marker, parallel."""
+    """The other directives of an answer: finish, usage, marker, parallel."""
 
     name: str
     value: str

@@ -1,7 +1,7 @@
 """The scripted provider's HTTP side: a small server on plain asyncio that speaks like a provider and logs what it sent.
 
 Many streams at little cost: one timer per chunk and stream, no tasks. The log is append-only JSON lines: `request`, one
-`chunk` for each chunk as it *should* be sent, `end`. It is the oracle of tests, so it never tells what a directive
+`chunk` for each chunk as it *should* be sent, `end`. It is the oracle of tests, so it never reports what a directive
 "misbehave" did to the wire.
 """
 
@@ -98,7 +98,7 @@ class Provider:
         """Cut every connection and close the log."""
         for connection in list(self._connections):
             connection.cut()
-        await asyncio.sleep(0)  # the loop tells the connections that they are lost, and they log their ends
+        await asyncio.sleep(0)  # the loop notifies the connections of their end, and they log it
         await asyncio.sleep(0)
         self.log.close()
 

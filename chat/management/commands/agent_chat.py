@@ -96,7 +96,7 @@ class Talk:
             return
         while True:
             try:
-                # \x01 and \x02 tell readline what takes no room.
+                # \x01 and \x02 mark what has no width for readline.
                 yield input(f"\x01{BOLD}\x02{PROMPT}\x01{RESET}\x02").strip()
             except (EOFError, KeyboardInterrupt):
                 self._screen.out.write("\n")
@@ -176,7 +176,7 @@ class Talk:
             yield
 
     async def _watch(self) -> None:
-        """Say it, once, when nobody takes the message up."""
+        """Print a hint, once, when no worker takes the message."""
         await asyncio.sleep(PATIENCE_SECONDS)
         if self._screen.has_begun:
             return
@@ -220,7 +220,7 @@ async def _interrupts(stop: asyncio.Event, talking: "asyncio.Future[Any]") -> As
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """No worker is told; without a Redis the stream goes through this process' memory."""
+    """Notify no worker; without Redis the stream stays in the memory of this process."""
     changes: dict[str, Any] = {"THINK_FIBER_DISPATCH": "manual"}
     if not getattr(settings, "REDIS_URL", "") or readiness().parts["redis"] != "ok":
         changes |= {"REDIS_URL": "", "CHANNEL_LAYERS": IN_MEMORY}

@@ -73,7 +73,7 @@ def archive(stream: str, records: Sequence[Record], epoch: str = "") -> None:
             with transaction.atomic():
                 write_missing(stream, records, epoch)
         except IntegrityError:
-            return  # somebody else does the same at this moment
+            return  # another process does the same at this moment
 
 
 def prunable_segments(*, retention_seconds: float | None = None) -> QuerySet[StreamSegment]:

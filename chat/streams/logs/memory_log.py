@@ -80,7 +80,7 @@ class MemoryLog:
 
     @asynccontextmanager
     async def subscribe(self, stream: str, max_batches: int) -> AsyncIterator[Subscription]:
-        """Hear what is appended from now on."""
+        """Subscribe to what is appended from now on."""
         subscription = Subscription(max_batches)
         with self._lock:
             self._followers.setdefault(stream, {})[subscription] = asyncio.get_running_loop()

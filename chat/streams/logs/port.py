@@ -27,4 +27,4 @@ class StreamLog(Protocol):
         """Wake the followers of a final turn and let its records expire. Errors: `LogUnavailable`."""
 
     def subscribe(self, stream: str, max_batches: int) -> AbstractAsyncContextManager[Subscription]:
-        """Hear what is appended from now on: on entering, the subscription is acknowledged (or will be repaired)."""
+        """Subscribe to new records: on entering, the subscription is acknowledged, or will be repaired."""

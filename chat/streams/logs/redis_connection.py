@@ -43,7 +43,7 @@ class RedisLink:
                 await connection.send_packed_command(packed, check_health=False)
                 return [await _reply(connection) for _ in commands]
         finally:
-            # One that was cut in the middle has disconnected itself: nobody else reads a late answer.
+            # An interrupted one has disconnected itself: no other caller reads a late reply.
             await self._pool.release(connection)
 
     def new_connection(self) -> Connection:

@@ -22,7 +22,7 @@ from chat.streams.logs.subscription import Subscription
 from chat.streams.records import Answer, Append, HotSlice, Opened, Outcome, Record
 
 ABANDONED_SECONDS = 7 * 86_400
-"""A stream that nobody closes and nobody writes goes after this."""
+"""An idle stream that was never closed expires after this."""
 READ_CONNECTIONS = 16
 WRITE_CONNECTIONS = 2
 
@@ -90,7 +90,7 @@ class RedisLog:
 
     @asynccontextmanager
     async def subscribe(self, stream: str, max_batches: int) -> AsyncIterator[Subscription]:
-        """Hear the stream over the one connection that this loop shares."""
+        """Subscribe to the stream over the one connection that this loop shares."""
         subscription = Subscription(max_batches)
         try:
             await self._hub.join(stream, subscription)

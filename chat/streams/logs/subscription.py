@@ -19,7 +19,7 @@ class Heard(NamedTuple):
 
     @property
     def is_silence(self) -> bool:
-        """Whether nothing was heard."""
+        """Whether nothing was received."""
         return not (self.batches or self.must_reread or self.is_closed)
 
 
@@ -64,7 +64,7 @@ class Subscription:
         self._must_reread = False
 
     async def wait(self, idle_seconds: float) -> Heard:
-        """Return what was heard, at the latest after the idle time."""
+        """Return what was received, at the latest after the idle time."""
         if not (self._batches or self._must_reread or self._is_closed):
             self._waiter = self._loop.create_future()
             self._deadline = self._loop.time() + idle_seconds

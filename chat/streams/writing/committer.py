@@ -50,7 +50,7 @@ class Owner(Protocol):
         """The stream is lost."""
 
     def notify(self) -> None:
-        """Something changed that somebody may wait for."""
+        """Wake the waiters: something has changed."""
 
 
 class Committer:
@@ -62,7 +62,7 @@ class Committer:
         self._ctx_fenced = ctx_fenced
         self._loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
-        self.is_unsure = False  # whether a commit may have arrived that we did not hear of
+        self.is_unsure = False  # whether a commit may have succeeded without a response
         self._group = _group_of(self._loop)
 
     @property

@@ -277,5 +277,5 @@ async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
         done, _ = await asyncio.wait({task}, timeout=CLOSE_SECONDS)
         for ended in done:
             if not ended.cancelled():
-                ended.exception()  # looked at; the cancel is what the caller hears
+                ended.exception()  # retrieved; the caller gets the cancellation
         raise

@@ -51,7 +51,7 @@ RETRY = RetryPolicy(first_seconds=0.005, max_seconds=0.5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """One request for a turn. `origin` labels the connection that sent it; it is not told twice.
+    """One request for a turn. `origin` labels the connection that sent it, which gets no notification.
 
     Shape: `via` is the way it came in: socket, api, server. `client_tools` replaces the tools that clients run.
     `is_stopped`: accept what it says and never run it. `awaits_input`: what it says is given when its turn starts.
@@ -96,7 +96,7 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     try:
         return _admit(key, request, file_ids)
     except IntegrityError:
-        # Somebody else accepted the same request at the same moment; now it is there to be found.
+        # Another process accepted the same request at the same moment; now it can be found.
         return _admit(key, request, file_ids)
 
 
@@ -123,7 +123,7 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
 
 
 def _speaks_later(request: TurnRequest) -> bool:
-    """Whether nothing is said before the turn starts: until then it leaves no trace, and passes nobody by."""
+    """Whether the messages enter when the turn starts: until then it leaves no trace and overtakes no turn."""
     return request.awaits_input or (isinstance(request.intake, Program) and request.intake.enters_at_start)
 
 
@@ -248,7 +248,7 @@ def give_input(key: InstanceKey, turn: Turn, messages: Sequence[JSONObject]) -> 
 def cancel_turn(turn_id: str) -> bool:
     """Stop a turn, running or queued. Durable and idempotent; `False` if it had ended.
 
-    A running one keeps what it said; a queued one keeps its message. Nobody has to be connected.
+    A running one keeps its partial answer, a queued one its message. No client has to be connected.
     """
     turn = Turn.objects.select_related("fiber", "instance").get(pk=turn_id)
     cancelled = cancel_fiber(turn.fiber_id, reason="stopped")

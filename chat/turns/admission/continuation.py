@@ -1,7 +1,7 @@
 """Going on after answers: the turn that continues a conversation once nothing in its last answer is open.
 
-It is admitted in the transaction of the answer that was missing, so whoever gave it may go away at once. Exactly one
-comes of a batch: the one that settles the last call admits it, whoever answered the others, and in whatever order.
+It is admitted in the transaction of the answer that was missing, so its sender may disconnect at once. Exactly one
+results from a batch: the answer that settles the last call admits it, in whatever order they come.
 """
 
 import logging

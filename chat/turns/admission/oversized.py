@@ -1,7 +1,7 @@
 """Messages too large for a row: what is cut of them is kept in storage, and the stored message names it.
 
 Objects are written before the transaction that stores the message, rows inside it; what a crash leaves in between
-nobody claims, so it is swept.
+has no owner, so it is swept.
 """
 
 import logging
@@ -60,7 +60,7 @@ def fit_message(owner_id: int | None, message: JSONObject, *, is_vital: bool) ->
 
 
 def fit_answer(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
-    """Do so for what a model said: it is stored in any case, cut where its original could not be kept."""
+    """Do so for a model's answer: it is stored in any case, and cut where its original could not be kept."""
     return fit_message(owner_id, message, is_vital=False)
 
 

@@ -1,7 +1,7 @@
-"""Answers from outside a turn: a client's result of a call, a person's decision about one, or nobody's.
+"""Answers from outside a turn: a client's result of a call, a person's decision about one, or an expiry.
 
 All ways in (socket, API, admin, a client's array, expiry) come through here. The call's row decides who was first; the
-stored message follows it in the same transaction, and every client is told. Once the last open call of an answer is
+stored message follows it in the same transaction, and every client is notified. Once the last open call of an answer is
 settled and one of the replies asked for it, the conversation goes on by a turn of its own
 (`chat/turns/admission/continuation.py`).
 
@@ -35,7 +35,7 @@ from tools_app.selectors import calls_of, find_call, open_calls
 from tools_app.services import Actor, abandon_call, answer_call, decide_call, keep_early_answer
 
 ANSWERABLE: Final = OPEN - {CallStatus.APPROVED}
-"""Calls that somebody still owes an answer."""
+"""Calls that wait for an answer."""
 
 PASSED_TEXT: Final = "The conversation went on without an answer."
 _WENT_WELL: Final = (FiberStatus.RUNNING, FiberStatus.COMPLETED)  # running: stored, and about to say so
@@ -46,7 +46,7 @@ class Reply:
     """An answer to one call: a decision where `is_approved` is set, else a result.
 
     Shape: a result is an `output`, or an `error_text` (empty: the usual words). `input_hash` is the fingerprint of the
-    arguments that the answerer was shown, where it tells them. `continues`: go on by itself once nothing is open.
+    arguments that were shown to the answerer, where it sends them. `continues`: go on by itself once nothing is open.
     """
 
     call_id: str
@@ -60,7 +60,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What came of it. Not new: somebody was first, or nobody had asked. `ready`: the turn that can be continued."""
+    """The outcome.
+
+    Not new: another answer was first, or there is no such call. `ready`: the turn that can be continued.
+    """
 
     is_new: bool
     ready: Turn | None = None
@@ -123,7 +126,7 @@ def _take(row: ToolCallRecord, reply: Reply, actor: Actor) -> bool:
 
 
 def show_answers(instance: AgentInstance, turn: Turn, rows: Iterable[ToolCallRecord]) -> None:
-    """Write the rows' answers into the turn's stored message and tell every client."""
+    """Write the rows' answers into the turn's stored message and notify every client."""
     try:
         changed = update_message(turn.session_id, turn.assistant_id, with_answers(rows))
     except MessageNotFound:
@@ -154,7 +157,7 @@ def _apply(message: JSONObject, row: ToolCallRecord) -> JSONObject:
 
 
 def is_ready(turn: Turn) -> bool:
-    """Whether a finished turn's answer can be gone on from: nothing is open, somebody asked for it, nobody was faster.
+    """Whether a finished turn can be continued: no open calls, auto-continue requested, no continuation admitted yet.
 
     A turn that was stopped or failed is not continued by itself, nor one that the shown path has left. Needs its fiber.
     """
@@ -178,7 +181,7 @@ def supersede_open_calls(
 ) -> None:
     """Settle what is open in finished turns of a session, since it goes on without the answers.
 
-    Questions are denied, calls of clients fail, approved calls that nobody ran say so. Inside a transaction that holds
+    Approvals are denied, calls of clients fail, approved calls that never ran fail. Inside a transaction that holds
     the instance's row.
     """
     by_turn: dict[str, list[ToolCallRecord]] = {}

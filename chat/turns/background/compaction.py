@@ -1,6 +1,6 @@
 """Compact the session of an agent: a summary by a model, or by a function of the developer's, stored as an overlay.
 
-Whatever goes wrong leaves the conversation as it was. Clients are told with the frames `cf_agent_session` and
+A failure leaves the conversation unchanged. Clients are notified with the frames `cf_agent_session` and
 `cf_agent_session_error`.
 """
 
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 SYSTEM: Final = "You write summaries of conversations. You answer with the summary alone."
 PIECE_SIZES: Final = (1, 4, 16)
-"""A piece that is too long for the summariser is tried again as so many, for models whose context nobody knows."""
+"""A piece that is too long for the summariser is tried again as so many, for models of unknown context."""
 
 
 async def compact_session(  # noqa: PLR0913 - one keyword for each thing a caller may decide
@@ -75,7 +75,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     fence, and `also` runs in its transaction. `bounds` say what stays as it is; by default the agent's compaction
     policy does, by the threshold or else by the length of the history. Before each of its calls of a model the policies
     of turns are asked, as before those of a turn.
-    Errors: `CompactionFailed`, with everything as it was; the session's handler and the clients have been told.
+    Errors: `CompactionFailed`, with everything unchanged; the session's handler and the clients have been notified.
     """
     setup = await configured_session(agent)
     work = CompactionJob(
@@ -164,7 +164,7 @@ def _checked(value: Any) -> CompactionResult | None:
 
 @dataclass(slots=True, kw_only=True)
 class CompactionJob:
-    """One compaction: the compact function that is given the history, and what clients are told meanwhile."""
+    """One compaction: the compact function for the history, and the notifications of clients."""
 
     agent: Think
     session_id: str
@@ -288,7 +288,7 @@ class CompactionJob:
             with _fenced():
                 self.write_usage()
 
-    # What clients are told
+    # Notifications
 
     def tell_end(self, done: CompactionDone | None) -> None:
         """It is over, and this is how full the session is now."""
@@ -301,7 +301,7 @@ class CompactionJob:
         self._notify_phase("idle", done.tokens_after if done else self.tokens, compacted)
 
     async def tell_failure(self, error: CompactionFailed) -> None:
-        """Tell the session's handler and the clients. Never raises for what the handler does."""
+        """Notify the session's handler and the clients. Never raises for what the handler does."""
         extra = {"action": "compaction_failed", "session_id": self.session_id, "code": error.code}
         logger.warning("compaction failed", extra=extra)
         handler = self.setup.compaction_error

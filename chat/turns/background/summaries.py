@@ -2,7 +2,7 @@
 
 Where an agent has a `summary_model`, one is begun with the first step of a turn, so that people see what is being
 worked on, and one when the answer is stored. A person can ask for one at any time. They wait for each other in a lane
-of the session; of those that nobody asked for one waiting is enough, and one that finds nothing new calls no model. A
+of the session; one automatic summary at most is pending, and one that finds nothing new calls no model. A
 person's own words stay until that person asks for others.
 """
 
@@ -56,7 +56,7 @@ class SummaryWork:
 
 
 def writes_summaries(agent: Think) -> bool:
-    """Whether the agent has summaries written without being asked. Nobody lists a sub-agent's conversation."""
+    """Whether the agent has summaries written automatically. Conversations of sub-agents are in no list."""
     return bool(_choice(agent) != OFF) and not agent.key.ancestors
 
 
@@ -74,7 +74,7 @@ def start_summary(key: InstanceKey, session_id: str) -> None:
 def request_summary(instance: AgentInstance, session_id: str) -> str:
     """Have one written because a person asks. Returns the fiber's id. Durability: committed when this returns.
 
-    Errors: `InputInvalid` when nothing was said yet, `QuotaExceeded`.
+    Errors: `InputInvalid` without messages, `QuotaExceeded`.
     """
     if selectors.leaf_id(session_id) is None:
         raise InputInvalid("Nothing was said yet, so there is nothing to summarise.")

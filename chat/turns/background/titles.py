@@ -114,7 +114,7 @@ def _text(message: StoredMessage) -> str:
 
 
 def _store(context: FiberContext, title: str, model_name: str, finish: Finish | None) -> None:
-    """Write the title unless somebody gave one meanwhile, and what it cost. Recency stays as it is."""
+    """Write the title, unless it was set meanwhile, and its cost. The order of the list is unchanged."""
     payload: JSONObject = context.payload
     with context.fenced():
         rows = AgentInstance.objects.filter(_UNTITLED, pk=payload["instance_id"], generation=payload["generation"])
@@ -124,5 +124,5 @@ def _store(context: FiberContext, title: str, model_name: str, finish: Finish | 
 
 
 def tell_conversation(owner_id: Any, instance_id: str) -> None:
-    """Tell the owner's open pages, once this is committed, that a conversation is called or described otherwise."""
+    """Notify the owner's open pages, on commit, of a new title or summary."""
     notify_on_commit(user_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})

@@ -61,14 +61,14 @@ def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None)
             raise Cancelled(reason=SKIPPED_REASON)
     else:
         leaf_id = recorded["leaf"]
-        if turn.finished_at is not None:  # it had been given up, and somebody had it run again
+        if turn.finished_at is not None:  # it was abandoned, and an operator has it run again
             with context.fenced():
                 Turn.objects.filter(pk=turn.pk).update(**_NOT_OVER)
     return facts_of(turn, leaf_id, history)
 
 
 def mark_never_started(payload: JSONObject) -> None:
-    """Note the end of a turn that nobody began, in the transaction that stops it."""
+    """Note the end of a turn that never began, in the transaction that stops it."""
     end_not_started(payload["turn_id"])
 
 
@@ -87,7 +87,7 @@ def _stored_history(session_id: str, leaf_id: str) -> list[StoredMessage]:
 
 
 def _is_left(turn: Turn) -> bool:
-    """Whether this continues an answer after which something else was said or chosen."""
+    """Whether this continues an answer that is not the end of the active path any more."""
     return turn.parent_id is not None and selectors.leaf_id(turn.session_id) != turn.base_id
 
 
@@ -108,7 +108,7 @@ def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
 def _repaired(turn: Turn, leaf_id: str) -> list[JSONObject] | None:
     """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed.
 
-    Clients that show the conversation are told, and so are those who read the log.
+    Clients that show the conversation are notified, and the log has a warning.
     """
     history = _stored_history(turn.session_id, leaf_id)
     broken = repair_messages([message.to_ui() for message in history])
@@ -126,7 +126,7 @@ def _replace_by(repaired: JSONObject, _stored: JSONObject) -> JSONObject:
 
 
 def _left_behind(turn: Turn) -> list[str]:
-    """Messages of earlier turns that ended before they began: they were said, so they come before this turn's."""
+    """User messages of turns that were cancelled before they started; they are placed first, in order."""
     earlier = Turn.objects.filter(session_id=turn.session_id, position__lt=turn.position, started_at=None)
     queued = selectors.queued(turn.session_id)
     waiting = {message.id: message.turn_id for message in queued if message.turn_id != turn.pk}

@@ -25,7 +25,7 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     """Store the answer, its cost and its end, and start what follows: once, recorded.
 
     Runs inside the fenced transaction that also commits the last of the log. The message is not stored when the
-    conversation was cleared meanwhile, nor when nothing was said.
+    conversation was cleared meanwhile, nor when it is empty.
     """
     was_stored = store_answer(facts, end.message, end.original_ids)
     if was_stored:
@@ -41,7 +41,7 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
 
 
 def store_answer(facts: TurnFacts, message: JSONObject, original_ids: Sequence[str]) -> bool:
-    """Store what a turn said, fitted to its row; false when it said nothing or the conversation was cleared since.
+    """Store the answer, fitted to its row; false when it is empty or the conversation was cleared since.
 
     `original_ids` names the attachments that hold what the message lost. Safe to call twice.
     """

@@ -112,7 +112,7 @@ async def build_model_input(agent: Think, place: Place, *, keeps_prompt: bool = 
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         system = await context.system_prompt(state, keeps=keeps_prompt)
-    # A client's tool never takes the place of one of ours: the model would be told what we never said.
+    # A client's tool never takes the place of one of ours: the model would see a declaration that is not ours.
     offered = Toolset(to_tools(place.client_tools), await call_hook(agent, "get_tools"), session_tools(context, state))
     return ModelInput(
         choice=choice,
@@ -129,7 +129,7 @@ async def build_model_input(agent: Think, place: Place, *, keeps_prompt: bool = 
 
 
 def tool_specs(toolset: Toolset) -> tuple[ToolSpec, ...]:
-    """The tools as the model is told of them."""
+    """The tools as they are declared to the model."""
     return tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset)
 
 

@@ -362,7 +362,7 @@ class _StepHooks:
             policies.check_step(instance, StepsSoFar(count=step_number, cost=cost, session_id=self._facts.session_id))
 
     async def on_step_finish(self, record: StepRecord) -> None:
-        """Tell the agent."""
+        """Notify the agent."""
         await notify_hook(self._agent, "on_step_finish", record)
 
     async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:

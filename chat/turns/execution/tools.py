@@ -58,7 +58,7 @@ class TurnTools:
             yield item
 
     async def run_here(self, call: ToolCall, turn_id: str) -> AsyncIterator[ToolProgress | ToolResult]:
-        """Run a call whose row is that of a turn, this one's or an earlier one's. Nobody is asked any more."""
+        """Run a call whose row is that of a turn, this one's or an earlier one's. No approval is requested any more."""
         attempt = await db(self._begin, call, turn_id)
         result = ToolResult(output=None)
         async for item in self._run(call, attempt):
@@ -85,7 +85,7 @@ class TurnTools:
         yield result
 
     async def _pause(self, call: ToolCall) -> ToolPause | None:
-        """Whether somebody else is to answer this call."""
+        """Whether a client or a person answers this call."""
         if call.tool_name not in self._toolset:
             return None
         tool = self._toolset.get(call.tool_name)

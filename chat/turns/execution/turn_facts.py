@@ -59,7 +59,7 @@ def holds_generation(instance_id: str, turn_id: str) -> bool:
     """Whether no clear came since the admission. Locks the row, so none can come before this transaction commits.
 
     The turn's generation is read, not remembered: where another session is cleared, this one's turns get the new one.
-    Whoever does that holds the turn's fiber, as we do, so the two never overlap.
+    That transaction holds the turn's fiber, as we do, so the two never overlap.
     """
     turn = Turn.objects.filter(pk=turn_id, generation=OuterRef("generation"))
     rows = AgentInstance.objects.filter(Exists(turn), pk=instance_id)

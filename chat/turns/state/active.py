@@ -1,4 +1,4 @@
-"""The turns of an instance that have not ended, found through the lane of their fibers: whatever was said before."""
+"""The turns of an instance that have not ended, found through the lane of their fibers, whatever the history."""
 
 from django.db.models import QuerySet
 
@@ -21,7 +21,7 @@ def active_fibers(instance_id: str) -> list[tuple[str, str, JSONValue]]:
 def active_turns(instance_id: str) -> QuerySet[Turn]:
     """Turns that wait or run, in order, their fibers loaded. One query, which costs what it finds.
 
-    `is_silent` tells of each whether its worker has missed heartbeats.
+    `is_silent`: whether the turn's worker has missed heartbeats.
     """
     fibers = Fiber.objects.live_in(lane_of(instance_id)).order_by()
     turns = Turn.objects.filter(fiber__in=fibers).select_related("fiber").order_by("position")

@@ -28,7 +28,7 @@ def add_deferred_messages(turn: Turn) -> None:
 
 
 def end_not_started(turn_id: str) -> None:
-    """Note the end of a turn that nobody began, in the transaction that stops it, and drop what it keeps."""
+    """Note the end of a turn that never began, in the transaction that stops it, and drop what it keeps."""
     change_options(turn_id, _without_later)
     Turn.objects.filter(pk=turn_id).update(finished_at=timezone.now())
 

@@ -3,7 +3,7 @@
 A function cannot be stored. So the turn is admitted without its messages and takes its place in the lane. When it
 starts, the worker waits for a moment; the caller, which has waited in its own process, calls the function with the
 messages of now and stores what it gives. From then on the turn is like any other. If the caller is gone, nothing was
-said: the turn is skipped.
+supplied: the turn is skipped.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ FUNCTION_SECONDS = 60.0
 async def wait_for_input(context: FiberContext, turn_id: str) -> None:
     """Wait until the caller has given what this turn says. Costs nothing for other turns.
 
-    Errors: `Cancelled`, as skipped when nothing is said or the caller is gone.
+    Errors: `Cancelled`, as skipped without messages or when the caller is gone.
     """
     if not context.metadata.get(AWAITS):
         return
@@ -82,7 +82,7 @@ def _end(context: FiberContext, turn_id: str) -> None:
 
 
 async def wait_for_place(turn_id: str) -> bool:
-    """Wait until the turn has its place and waits for what is to be said; false when it has ended."""
+    """Wait until the turn has its place and waits for its messages; false when it has ended."""
     status: list[str | None] = []
 
     async def is_decided() -> bool:

@@ -1,7 +1,7 @@
 """Messages that came one after the other and are one for the model (`message_concurrency = "merge"`).
 
-What is stored stays separate. The turn that answers them names those before its own in its options; whoever asks a
-model about that stretch of the conversation, then or later, joins them.
+What is stored stays separate. The turn that answers them names those before its own in its options; a caller that asks
+a model about that stretch of the conversation, then or later, joins them.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Answers for turns that are parked: a tool that waits for somebody is told, and its turn goes on."""
+"""Answers for parked turns: a waiting tool receives its answer and its turn continues."""
 
 from chat.agent.base import InstanceKey
 from chat.errors import CallNotFound

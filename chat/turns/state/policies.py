@@ -51,7 +51,7 @@ class TurnPolicy(Protocol):
 class TurnsPerMinute:
     """At most `THINK_TURNS_PER_MINUTE` accepted turns a minute for one user, whatever the entry; 0 switches it off.
 
-    A summary or a compaction that somebody asks for counts as one.
+    A requested summary or compaction counts as one.
     """
 
     def check_admission(self, instance: AgentInstance) -> None:
@@ -89,7 +89,7 @@ class SessionBudget:
     """
 
     def check_admission(self, instance: AgentInstance) -> None:
-        """Whatever is said is stored; the turn says why it is not answered."""
+        """The message is stored; the turn has the reason why it is not answered."""
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Compare with the limit. Errors: `BudgetReached`."""

@@ -68,7 +68,7 @@ class CompactionOut(Schema):
 def instance_compact(request: HttpRequest, instance_id: str, data: CompactIn) -> object:
     """Have a summary made of the middle of the conversation, behind the turns that wait. Nothing is deleted.
 
-    How it ends is told by the frames `cf_agent_session` and `cf_agent_session_error`; the list shows the result.
+    The frames `cf_agent_session` and `cf_agent_session_error` report its end; the list shows the result.
     """
     user = caller_of(request).user
     instance = open_instance(user, instance_id)

@@ -48,7 +48,7 @@ class TailOut(Schema):
 
 
 class ToolSizeOut(Schema):
-    """A tool as the model is told of it."""
+    """A tool as it is declared to the model."""
 
     name: str
     description: str
@@ -56,7 +56,7 @@ class ToolSizeOut(Schema):
 
 
 class PreviewOut(Schema):
-    """The next call; tokens are estimates. `context_tokens`: what the model can take, 0 where nobody knows.
+    """The next call; tokens are estimates. `context_tokens`: what the model can take, 0 where it is unknown.
 
     `usable_tokens`: what a conversation may take beside the answer; `is_automatic`: beyond it older messages are
     summarised by themselves. `policy`: the preset that decides what of the messages is sent, empty for another.

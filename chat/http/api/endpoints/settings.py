@@ -32,7 +32,7 @@ def config_detail(request: HttpRequest, instance_id: str) -> object:
     "/instances/{instance_id}/config", response=ConfigOut, operation_id="put_config", openapi_extra=declares(409)
 )
 def config_update(request: HttpRequest, instance_id: str, data: ConfigIn) -> object:
-    """Replace the configuration; with `version` only if nobody has changed it since. Only where its class allows it."""
+    """Replace the configuration; with `version` only if it has not changed since. Only where its class allows it."""
     instance = _opened(request, instance_id, ("write",))
     save_config(key_of(instance), data.config, version=data.version)
     instance.refresh_from_db()

@@ -41,9 +41,9 @@ class DocumentDiffOut(Schema):
 class SessionSummaryOut(Schema):
     """What a session is about, and what it has changed of what is remembered.
 
-    `text` is empty, and `written_at` null, where nobody has written one; `is_own`: a person wrote it; `is_current`:
-    nothing was said since. `state`: waiting, running or empty; `error`: why the one that was asked for last has failed.
-    `documents`: what was changed last first; `has_more_documents`: it changed more than is told.
+    `text` is empty, and `written_at` null, until one is written; `is_own`: a person wrote it; `is_current`:
+    there are no newer messages. `state`: waiting, running or empty; `error`: why the last request failed.
+    `documents`: what was changed last first; `has_more_documents`: it changed more than are listed.
     """
 
     text: str
@@ -63,7 +63,7 @@ class SessionSummaryOut(Schema):
 class SummaryIn(Input):
     """Your own words."""
 
-    text: Annotated[str, StringConstraints(max_length=100_000)]  # what is wrong with it is said in words
+    text: Annotated[str, StringConstraints(max_length=100_000)]  # the service refuses it with a text for people
 
 
 class SummaryAskedOut(Schema):

@@ -1,4 +1,4 @@
-"""API operations on tool calls that somebody outside a turn answers: what is open, decisions, results, events."""
+"""API operations on tool calls that are answered from outside a turn: open calls, decisions, results, events."""
 
 from django.http import HttpRequest
 from ninja import Router
@@ -37,7 +37,7 @@ def call_list(request: HttpRequest, instance_id: str) -> list[OpenCallOut]:
     openapi_extra=declares(409),
 )
 def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: ApprovalIn) -> AnsweredOut:
-    """Approve or deny a call. The first decision counts; a later one changes nothing and says so.
+    """Approve or deny a call. The first decision counts; a later one changes nothing and returns the first.
 
     With `input`, the decision counts only for exactly these arguments (409 otherwise).
     """

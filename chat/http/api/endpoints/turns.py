@@ -72,7 +72,7 @@ def turn_detail(request: HttpRequest, turn_id: str) -> object:
 
 @router.post("/turns/{turn_id}/cancel", response=CancelOut, operation_id="cancel_turn")
 def turn_cancel(request: HttpRequest, turn_id: str) -> CancelOut:
-    """Stop a turn; what it has said so far is kept. Safe to call twice, and on a turn that has ended."""
+    """Stop a turn; its partial answer is kept. Safe to call twice, and on a turn that has ended."""
     return CancelOut(cancelled=cancel_turn(open_turn(caller_of(request).user, turn_id).id))
 
 

@@ -191,7 +191,7 @@ class TurnPageOut(Schema):
 
 
 class OpenCallOut(Schema):
-    """A tool call that waits for somebody. `needs`: a person's approval, or a result from a client."""
+    """A tool call that waits for an answer. `needs`: a person's approval, or a result from a client."""
 
     call_id: str
     tool_name: str
@@ -229,7 +229,7 @@ class AnsweredOut(Schema):
 
 
 class ApprovalEventOut(Schema):
-    """Something that happened to a question. `actor_id`: nobody, where the product itself did it."""
+    """An event of a tool call. `actor_id`: null for events of the product itself."""
 
     kind: str
     actor_id: int | str | None
@@ -412,14 +412,17 @@ class BudgetOut(Schema):
 
 
 class ConfigIn(Input):
-    """A whole configuration. `version`: the one that it replaces, so that nobody's change is lost."""
+    """A whole configuration. `version`: the one that it replaces, so that no other change is lost."""
 
     config: JSONValue
     version: int | None = None
 
 
 class ConfigOut(Schema):
-    """A configuration. `version` 0: it was never set. `config_schema`: what it has to fit, where its class says so."""
+    """A configuration.
+
+    `version` 0: it was never set. `config_schema`: the schema that it has to fit, where its class has one.
+    """
 
     config: JSONValue
     version: int

@@ -32,7 +32,7 @@ class SessionChoiceIn(Input):
 class SessionOut(Schema):
     """A history inside a conversation. `is_current`: the one that turns go to; `message_count`: of its shown path.
 
-    `summary`: what it is about, for people; empty where nobody has written that.
+    `summary`: a summary for people; empty until one is written.
     """
 
     id: str
