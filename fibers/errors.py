@@ -28,7 +28,7 @@ class FiberNotFound(FiberError, NotFound):
 
 
 class LeaseLost(FiberError, Conflict):
-    """Somebody else runs this fiber now; nothing that is written here counts."""
+    """Another worker runs this fiber now; writes from here do not count."""
 
     code = "lease_lost"
 
@@ -78,9 +78,9 @@ class Failed(FiberError):
 
 
 class Cancelled(BaseException):
-    """Raised by a durable function that stops because it was told to, or finds that it is not wanted any more.
+    """Raised by a durable function that stops because it was stopped, or finds that its work is not needed any more.
 
-    The fiber ends as cancelled. `reason`: one word, for a fiber that nobody had cancelled.
+    The fiber ends as cancelled. `reason`: one word, for a fiber that was not cancelled from outside.
     """
 
     def __init__(self, result: JSONValue = None, *, reason: str = "") -> None:

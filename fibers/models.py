@@ -64,7 +64,7 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         return self.filter(lapsed, status=FiberStatus.PENDING)
 
     def undispatched(self, seconds: float) -> Self:
-        """Those nobody was told about in the last seconds."""
+        """Those whose workers were not notified in the last seconds."""
         return self.filter(Q(dispatched_at=None) | Q(dispatched_at__lt=Now() - timedelta(seconds=seconds)))
 
     def expired(self) -> Self:
@@ -90,7 +90,7 @@ def _lay_too_long(name: str, seconds: float) -> Q:
 
 
 class Fiber(models.Model):
-    """One durable run of a named function. Whoever holds the lease runs it, with the fence of that lease."""
+    """One durable run of a named function. The holder of the lease runs it, with the fence of that lease."""
 
     id = models.CharField(primary_key=True, max_length=64, default=new_fiber_id, editable=False)
     name = models.CharField(max_length=200)  # of the durable function; a contract
@@ -124,7 +124,7 @@ class Fiber(models.Model):
     parked_until = models.DateTimeField(null=True, blank=True)  # when the first of its waits is over
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     resume_requested_at = models.DateTimeField(null=True, blank=True)  # resumed while it was still running
-    dispatched_at = models.DateTimeField(null=True, blank=True)  # when the workers were last told
+    dispatched_at = models.DateTimeField(null=True, blank=True)  # when the workers were last notified
     available_at = models.DateTimeField(db_default=Now())  # not claimed before
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, blank=True)

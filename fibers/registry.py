@@ -43,10 +43,10 @@ def durable(
     """Register an async function under a name, so that a fiber can run it in any process.
 
     **Shape:** `sealed` names another durable function. When a fiber that had started ends without its function having
-    ended it (given up by recovery, cancelled while nobody ran it or where it did not answer with `Cancelled`, out of
-    retries), a fiber of that name is started in the same transaction, with the payload
+    ended it (abandoned by recovery, cancelled while no worker ran it or where it did not answer with `Cancelled`, out
+    of retries), a fiber of that name is started in the same transaction, with the payload
     `{"fiber_id", "name", "payload", "status", "reason"}`. `unrun` is called with the payload, inside the transaction
-    that cancels a fiber which nobody ever ran.
+    that cancels a fiber which never ran.
     **Units:** a fiber that was started and then lay for longer than `resume_seconds` is sealed, not resumed.
     **Errors:** never raises; the same name twice is the system check `fibers.E001`.
     """

@@ -30,7 +30,7 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
     max_retries: int = 0,
     metadata: JSONValue = None,
 ) -> Fiber:
-    """Insert a pending fiber; workers are told when the transaction commits.
+    """Insert a pending fiber; workers are notified when the transaction commits.
 
     `lane` and `share` are opaque: of one lane one fiber runs at a time, in order; of one share a few, as the setting
     says.
@@ -61,8 +61,8 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
 def cancel_fiber(fiber_id: str, *, reason: str = "cancelled") -> bool:
     """Stop a fiber. False if it is unknown or has ended.
 
-    Pending and parked ones end at once. A running one is flagged and its worker rung; it ends as cancelled, whatever
-    its function still returns. Twice is once.
+    Pending and parked ones end at once. A running one is flagged and its worker signalled; it ends as cancelled,
+    whatever its function still returns. Twice is once.
     """
     fiber = Fiber.objects.filter(pk=fiber_id)
     for _ in range(MOVE_TRIES):  # it may move between the statements, and back

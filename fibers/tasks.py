@@ -1,4 +1,4 @@
-"""Celery's way in. Sent by name from `dispatch.py`; nobody imports this module."""
+"""Celery's way in. Sent by name from `dispatch.py`; no module imports this one."""
 
 from celery import shared_task
 
@@ -9,7 +9,7 @@ from fibers.execution.worker_loop import run_on_shared_loop
 
 @shared_task(name="fibers.run_fiber", acks_late=False, ignore_result=True)
 def run_fiber(fiber_id: str) -> None:
-    """Run a fiber and drain its lane. Safe to run twice, and to lose: the sweeper sends what nobody claimed."""
+    """Run a fiber and drain its lane. Safe to run twice, and to lose: the sweeper sends unclaimed fibers."""
     run_on_shared_loop(run(fiber_id))
 
 

@@ -68,7 +68,7 @@ async def worker(*, look_seconds: float = 0.01) -> AsyncIterator[None]:
 
 @contextmanager
 def crash_after(step_key: str, *, times: int = 1) -> Iterator[None]:
-    """Kill whoever runs the fiber right after the record of this step has been committed, the first `times` times.
+    """Kill the worker of the fiber right after the record of this step has been committed, the first `times` times.
 
     The lease is left behind as a dead worker leaves it; `run_until_idle` lets it expire, so that no test waits for it.
     """

@@ -1,8 +1,8 @@
 """What a parked fiber waits for, and how the answer reaches it.
 
-A wait has a key of its own in the journal: its answer is the record of the step `wait:<key>`, written once by whoever
-answers first. So an answer that comes before the fiber has parked, or twice, or together with the end of the wait's
-time, is delivered exactly once.
+A wait has a key of its own in the journal: its answer is the record of the step `wait:<key>`, written once by the
+process that answers first. So an answer that comes before the fiber has parked, or twice, or together with the end of
+the wait's time, is delivered exactly once.
 """
 
 from dataclasses import asdict, dataclass

@@ -44,7 +44,7 @@ def new_compaction_id() -> str:
 
 
 class Session(models.Model):
-    """One conversation. `scope` is opaque here; whoever made the session knows what it belongs to."""
+    """One conversation. `scope` is opaque here; its meaning belongs to the creator of the session."""
 
     id = models.CharField(primary_key=True, max_length=64, default=new_session_id, editable=False)
     owner = models.ForeignKey(
@@ -140,7 +140,7 @@ class MessageQuerySet(QuerySet["Message"]):
         """Messages of a session by id: its own, and those that its origin owns at these depths.
 
         For ids that were on the shared path at these depths: ids are unique in the origin, so nothing has to be walked.
-        What is shared and nobody's, or further up than the origin's own, is not among them; `named` finds it.
+        What is shared and without an owner, or further up than the origin's own, is not among them; `named` finds it.
         """
         shared = Q(depth__lte=rows_by(FORKED_DEPTH, (session_id,))) & own_rows_of(
             rows_by(FORKED_SESSION, (session_id,))
@@ -283,7 +283,7 @@ class Compaction(models.Model):
 class SessionSummary(models.Model):
     """What a session is about, in a few sentences for people. Models do not read it; what they read is a compaction.
 
-    It tells of the path to a leaf as it was at a change. Written by a model, or by a person, whose words stay.
+    It covers the path to a leaf as it was at a change. Written by a model, or by a person, whose words stay.
     """
 
     session = models.OneToOneField(Session, primary_key=True, on_delete=models.CASCADE, related_name="summary")

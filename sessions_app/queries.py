@@ -14,8 +14,8 @@ from django.db.models.lookups import Exact
 
 NO_BOUND: Final = 2_000_000_000
 
-# In the walks below what is asked of the next row names the walk too. A condition on that row alone tells SQLite, where
-# it has statistics, that most rows fail: it then reads the whole table for a filter before the first step.
+# In the walks below what is asked of the next row names the walk too. A condition on that row alone suggests to SQLite,
+# where it has statistics, that most rows fail: it then reads the whole table for a filter before the first step.
 
 # Newest rows of a path, as far as it is not archived. Beyond `max_bytes` it goes on only for the newest exchange: until
 # a user's message is in.
@@ -202,7 +202,7 @@ class Bounds:
 
 def rows_by(sql: str, params: tuple[str | int | None, ...]) -> RawSQL:
     """Expression of one of the texts above, which are constants; every value is a parameter."""
-    return RawSQL(sql, params)  # noqa: S611 - as said above
+    return RawSQL(sql, params)  # noqa: S611 - as explained above
 
 
 def own_rows(session_id: str) -> Exact:

@@ -1,4 +1,4 @@
-"""Conversations for tests, of this project and of whoever builds on it. Everything goes through the services."""
+"""Conversations for tests, of this project and of projects that build on it. Everything goes through the services."""
 
 from typing import Final
 

@@ -33,7 +33,7 @@ DOWNLOAD = "about 6 MB (esbuild and three libraries from the npm registry, once)
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal."""
+    """Print a line for the person at the terminal."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 

@@ -13,7 +13,7 @@ from kombu.transport.redis import Channel
 SEEN_SECONDS = 5.0
 
 # When Redis goes away kombu gives back what it had not acknowledged, over the connection it has just closed, and the
-# worker dies of it. Nothing needs to be given back: the sweeper sends what nobody claimed.
+# worker dies of it. Nothing needs to be given back: the sweeper sends unclaimed fibers.
 Channel.do_restore = False
 
 app = Celery("think")

@@ -20,7 +20,7 @@ _PATTERNS = [
     (re.compile(r"(/sign-in/)[\w-]{16,}"), rf"\1{BLOT}"),
 ]
 _PLAIN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_SIMPLE = (str, int, float, type(None))  # anything else may hold what nobody meant to log
+_SIMPLE = (str, int, float, type(None))  # anything else may hold data that was not meant for logs
 _secrets: list[str] = []
 
 
@@ -64,7 +64,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configuration(level: str, form: str, *, secrets: Iterable[str]) -> dict[str, Any]:
-    """Return Django's LOGGING. Everything goes to standard error; whoever starts the process keeps the files."""
+    """Return Django's LOGGING. Everything goes to standard error; the starter of the process keeps the files."""
     _secrets[:] = [value for secret in secrets for value in _parts(secret) if len(value) > 5]
     formatter = JsonFormatter if form == "json" else TextFormatter
     return {

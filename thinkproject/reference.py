@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
 
 
 def is_current(name: str) -> bool:
-    """Tell whether a page holds the table that the code gives."""
+    """Return whether a page holds the table that the code gives."""
     text = (ROOT / PAGES[name]).read_text(encoding="utf-8")
     return _with_table(text, table(name)) == text
 

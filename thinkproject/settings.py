@@ -136,7 +136,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE = {  # what nobody took in time is dropped: the next one comes anyway
+CELERY_BEAT_SCHEDULE = {  # an expired task is dropped: the next one comes anyway
     "sweep": {"task": "fibers.sweep", "schedule": 60.0, "options": {"expires": 60}},
     "prune": {"task": "think.prune", "schedule": 3600.0, "options": {"expires": 3600}},
 }
@@ -244,6 +244,6 @@ LOG_LEVEL = env.env_text("THINK_LOG_LEVEL", "INFO", doc="How much to log: DEBUG,
 LOG_FORMAT = env.env_text("THINK_LOG_FORMAT", "text", doc="`text` or `json` (one object a line).")
 LOGGING = logs.configuration(LOG_LEVEL, LOG_FORMAT, secrets=[SECRET_KEY, OPENAI_API_KEY, DATABASE_URL])
 
-# Values of the apps' own settings (`conf*.py`), and the refusal of keys that nobody declared.
+# Values of the apps' own settings (`conf*.py`), and the refusal of undeclared keys.
 globals().update(app_settings(INSTALLED_APPS, os.environ, taken=globals()))
 check_environment(os.environ)

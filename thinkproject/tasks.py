@@ -6,7 +6,7 @@ from django.core.management import call_command, get_commands
 
 @shared_task(name="think.prune", ignore_result=True)
 def prune() -> None:
-    """Remove what nobody needs any more: old stream logs, ended links, unclaimed files, expired sessions."""
+    """Delete expired data: old stream logs, ended links, unclaimed files, expired sessions."""
     call_command("clearsessions")
     if "prune" in get_commands():
         call_command("prune", verbosity=0)

@@ -65,7 +65,7 @@ class ApprovalEvent(models.Model):
     kind = models.CharField(max_length=16, choices=ApprovalEventKind.choices)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )  # nobody: the product itself
+    )  # none: the product itself
     via = models.CharField(max_length=16)  # the way it came in: socket, api, admin, server, turn
     reason = models.CharField(max_length=1000, blank=True, default="")
     input_hash = models.CharField(max_length=64)  # of the arguments that were asked about

@@ -67,7 +67,10 @@ def close_cut_calls(turn_id: str, text: str) -> list[str]:
 
 @transaction.atomic
 def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, owner_id: int | None) -> ToolCallRecord:
-    """Write that a call waits for somebody outside its turn; returns its row. Safe to call again; the first counts."""
+    """Record that a call waits for an answer from outside its turn; returns its row.
+
+    Safe to call again; the first counts.
+    """
     expires = None if pause.expires_seconds is None else Now() + timedelta(seconds=pause.expires_seconds)
     row, made = ToolCallRecord.objects.get_or_create(
         turn_id=turn_id,
@@ -119,7 +122,7 @@ def keep_early_answer(
 ) -> bool:
     """Keep a client's result of a call that its turn has not handed out yet; `False` if one is kept already.
 
-    At most 64 for a turn: what comes beyond is no answer to anything that a model said.
+    At most 64 for a turn: further ones cannot belong to a model's call.
     """
     kept = ToolCallRecord.objects.filter(turn_id=turn_id, status=CallStatus.EARLY)
     if kept.count() >= MAX_EARLY:
@@ -140,7 +143,7 @@ def keep_early_answer(
 
 @transaction.atomic
 def answer_call(row: ToolCallRecord, result: ToolResult, *, continues: bool) -> bool:
-    """Give a client's call its result from outside; `False` if somebody was first, or the call is not a client's."""
+    """Give a client's call its result from outside; `False` if another answer was first or it is not a client's."""
     if not _settle(row.pk, result, {CallStatus.WAITING}):
         return False
     ToolCallRecord.objects.filter(pk=row.pk).update(continues=continues)
@@ -163,7 +166,7 @@ def decide_call(row: ToolCallRecord, *, approved: bool, actor: Actor, reason: st
 
 @transaction.atomic
 def abandon_call(row: ToolCallRecord, text: str, kind: ApprovalEventKind, actor: Actor) -> bool:
-    """Settle an open call that nobody answered: a question as denied, any other as failed; `False` if it had ended."""
+    """Settle an open call without an answer: an approval as denied, any other as failed; `False` if it had ended."""
     if row.status == CallStatus.ASKED:
         asked = ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.ASKED)
         changed = bool(asked.update(status=CallStatus.DENIED, output=text, settled_at=timezone.now()))

@@ -91,7 +91,7 @@ def session_tools(context: SessionContext, state: ContextState) -> list[Tool]:
 
 
 class ReadMessages(Protocol):
-    """Gives messages as a model reads them: the history, and what the running turn said."""
+    """Gives messages as a model reads them: the history, and the running turn's answer so far."""
 
     def __call__(self, history: list[JSONObject], said: Sequence[JSONObject] = ()) -> list[JSONObject]:
         """Give them in one list, root first."""

@@ -35,12 +35,12 @@ class FiberEvent(StrEnum):
     COMPLETE = "complete"  # the function returned
     FAIL = "fail"  # the function failed for good
     RETRY = "retry"  # the function failed and may try again
-    PARK = "park"  # the function waits for somebody
+    PARK = "park"  # the function waits for an answer
     RESUME = "resume"  # what it waited for is there
     HAND_BACK = "hand_back"  # the worker stops
     RECOVER = "recover"  # the lease ran out
     SEAL = "seal"  # it is given up
-    CANCEL = "cancel"  # somebody stopped it
+    CANCEL = "cancel"  # it was stopped
     REQUEUE = "requeue"  # a person runs it again
 
 

@@ -3,8 +3,8 @@
     async with working_for(user.pk):
         await something_that_starts_fibers()
 
-What it takes it holds by a lease, as a worker does: a real one may run beside it, and whoever claims first wins. Time
-is not hurried, and nobody else's fibers are run (`fibers.testing.worker` does both).
+What it takes it holds by a lease, as a worker does: a real one may run beside it, and the first to claim wins. Time
+is not advanced, and only these fibers are run (`fibers.testing.worker` does both).
 """
 
 import asyncio

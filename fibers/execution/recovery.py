@@ -1,4 +1,4 @@
-"""The sweep: what lost its worker runs again or is given up, what nobody claimed is sent again, what is old goes.
+"""The sweep: what lost its worker runs again or is abandoned, unclaimed fibers are sent again, old ones are deleted.
 
 Runs in every worker, every two seconds, and may run in all of them at once: each row is moved by a conditional UPDATE.
 """
@@ -65,7 +65,7 @@ def _expired() -> list[Fiber]:
 
 @transaction.atomic
 def _recover(fiber: Fiber) -> FiberStatus | None:
-    """Move one fiber whose lease ran out. None: somebody else did, or its worker beats again."""
+    """Move one fiber whose lease ran out. `None`: another sweeper did, or its worker beats again."""
     verdict = _judge(fiber)
     event, reason = _event(fiber, verdict)
     status = advance(FiberStatus.RUNNING, event)
@@ -165,7 +165,7 @@ def _dispatch_unclaimed() -> int:
 
 
 def _fair(found: list[tuple[str, str | None]]) -> list[str]:
-    """Of each share as many as may run, so that one that fills the queue keeps nobody waiting."""
+    """Of each share as many as may run, so that one that fills the queue does not delay the others."""
     limit = fiber_settings.running_per_share
     counts: Counter[str] = Counter()
     ids: list[str] = []

@@ -52,7 +52,7 @@ async def run_fiber(fiber_id: str) -> None:
         if claim is not None:
             await _run(claim)
         elif following != fiber_id:
-            return  # somebody else drains this lane
+            return  # another worker drains this lane
         following = await db(leases.next_claimable, following)
 
 
@@ -137,7 +137,7 @@ async def _watch(run: Run, *, was_rung: bool) -> None:
     try:
         await run.wait()
     except asyncio.CancelledError:
-        run.stop(Interrupt.SHUTDOWN)  # whoever runs us stops: hand the fiber back, as a worker would
+        run.stop(Interrupt.SHUTDOWN)  # our caller stops: hand the fiber back, as a worker would
         await run.wait()
 
 

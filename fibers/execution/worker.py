@@ -115,7 +115,7 @@ class Worker:
         while self._runs.snapshot() and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
         for run in self._runs.snapshot():
-            # The loop itself is blocked: nobody else is left to give this lease up.
+            # The loop itself is blocked, so only this thread can give up the lease.
             _hand_back(run.fiber_id, run.fence, run.progress)
         for thread in threads:
             thread.join()

@@ -41,7 +41,7 @@ def ring(fiber_id: str) -> None:
 
 
 def answer(fiber_id: str) -> None:
-    """Look at the row of a fiber somebody rang for, if it runs here, and interrupt it if it is to be cancelled."""
+    """Read the row of a signalled fiber that runs here, and interrupt it if it is to be cancelled."""
     run = registry.rung(fiber_id)
     if run is None:
         return

@@ -1,7 +1,7 @@
-"""Tell the workers that there is work: one task by name, on commit.
+"""Notify the workers of new work: one task by name, on commit.
 
 Celery carries, the database decides. A message may be lost, late or doubled without harm: a claim is a conditional
-UPDATE, and the sweeper sends what nobody claimed. So a broker that is down is logged and never raised to the caller.
+UPDATE, and the sweeper sends unclaimed fibers again. So a broker that is down is logged and never raised to the caller.
 """
 
 import logging
@@ -58,7 +58,7 @@ def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int
 
 
 def mark_dispatched(fiber_ids: Sequence[str]) -> None:
-    """Note that the workers are being told about these now."""
+    """Note that the workers are notified of these now."""
     Fiber.objects.filter(pk__in=fiber_ids).update(dispatched_at=Now())
 
 

@@ -14,7 +14,7 @@ from thinkproject.kernel.jsonvalue import JSONValue
 
 POSITION_TRIES = 20
 SHORT_SECONDS = 30.0
-"""Delays up to this are told to the workers beforehand, so that they end in time; the sweeper sees to the others."""
+"""Workers are notified of delays up to this in advance, so that they end in time; the sweeper handles longer ones."""
 MARGIN_SECONDS = 0.05  # the database's clock decides whether it is due
 LANE_GAP = 10
 """Distance of two positions in a lane: a fiber that tidies up after another goes between it and the next."""
@@ -37,7 +37,7 @@ class FiberSpec:
 
 
 def insert_fiber(spec: FiberSpec) -> Fiber:
-    """Insert a pending fiber and tell the workers on commit; a known key returns the fiber that has it.
+    """Insert a pending fiber and notify the workers on commit; a known key returns the fiber that has it.
 
     **Concurrency:** positions and keys are settled by unique constraints: a collision is tried again in a savepoint.
     **Errors:** `FiberKeyTaken` when the key belongs to another function.

@@ -219,7 +219,7 @@ def tidy_after(fiber: Fiber, status: FiberStatus, reason: str) -> None:
     """Tidy up after a fiber whose function did not see its end: start the fiber that is declared for it.
 
     It runs next in the lane, with a fence of its own: a worker that was given up for dead cannot write beside it.
-    Where the function never ran there is nothing to tidy; who wants to know is told at once.
+    Where the function never ran there is nothing to clean up; callbacks run at once.
     """
     entry = find_durable(fiber.name)
     if entry is None:
@@ -254,7 +254,7 @@ def tidy_after(fiber: Fiber, status: FiberStatus, reason: str) -> None:
 
 
 def release_lane(lane: str | None) -> None:
-    """Tell the workers about the next fiber of a lane that became free, on commit."""
+    """Notify the workers of the next fiber of a lane that became free, on commit."""
     following = None if lane is None else next_in_lane(lane)
     if following is not None:
         dispatch_on_commit([following])

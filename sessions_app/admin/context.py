@@ -125,7 +125,7 @@ class TextAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Say what a service refused after the form had found nothing: somebody else was faster."""
+        """Report a refusal by the service after the form was valid: the row was changed meanwhile."""
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
         except ThinkError as error:

@@ -89,7 +89,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="summary for people")
     def about(self, row: Session) -> str:
-        """What it is about, and who says so."""
+        """The summary and its author."""
         found = find_summary(row.pk)
         if found is None:
             return "-"

@@ -73,7 +73,7 @@ class CompactionDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who makes a change: a user or nobody, and the way it came (`model`, `code`, `api`, `admin`)."""
+    """The author of a change: a user or the product itself, and the way it came (`model`, `code`, `api`, `admin`)."""
 
     user_id: int | None = None
     via: str = "code"

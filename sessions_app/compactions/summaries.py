@@ -1,4 +1,4 @@
-"""Session summaries: a few sentences that tell people what a session is about and where it stands.
+"""Session summaries: a few sentences for people about the topic and the state of a session.
 
 A model's summary makes way for a newer one; a person's own words stay until a person wants others. Nothing of a
 conversation changes by them, so they do not count as a change of it.
@@ -28,7 +28,7 @@ MAX_BYTES: Final = 512 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryView:
-    """A session's summary, read. `is_own`: a person wrote it. `is_current`: nothing was said or chosen since."""
+    """A session's summary, read. `is_own`: a person wrote it. `is_current`: the path has not changed since."""
 
     text: str
     model_name: str
@@ -41,9 +41,9 @@ class SummaryView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What a new summary is made of: the former one, and the messages that it does not tell of, root first.
+    """The sources of a new summary: the former one, and the messages that it does not cover, root first.
 
-    `leaf_id` and `change_seq` say what the new one will tell of.
+    `leaf_id` and `change_seq`: what the new one will cover.
     """
 
     previous: str
@@ -72,12 +72,12 @@ def find_summary(session_id: str) -> SummaryView | None:
 
 
 def read_material(session_id: str, *, afresh: bool = False) -> Material | None:
-    """What there is to tell of the shown path; `None` when nothing was said, or all of it is told already.
+    """The sources for a summary of the active path; `None` without messages, or when all are covered already.
 
     Of a long path its newest messages, with the compactions that stand for older ones. With `afresh` the former
     summary, whosever it is, is left out of account; else a person's own words are left alone. At most five queries.
     """
-    # First the number, then the messages: what comes in between is told once more, never left out.
+    # First the number, then the messages: what comes in between is covered twice and never left out.
     change_seq = Session.objects.filter(pk=session_id).values_list("change_seq", flat=True).first()
     known = None if afresh else find_summary(session_id)
     if change_seq is None or (known is not None and (known.is_own or known.is_current)):
@@ -89,7 +89,7 @@ def read_material(session_id: str, *, afresh: bool = False) -> Material | None:
         return Material(previous="", messages=path, leaf_id=path[-1].id, change_seq=change_seq)
     ids = [message.id for message in path]
     told = ids.index(known.leaf_id) + 1 if known.leaf_id in ids else 0
-    # An answer that was told of may have grown since, or was edited.
+    # An answer that is covered may have grown since, or was edited.
     new = [each for index, each in enumerate(path) if index >= told or each.change_seq > known.change_seq]
     return Material(previous=known.text, messages=new, leaf_id=ids[-1], change_seq=change_seq)
 

@@ -15,7 +15,7 @@ from sessions_app.core.text.text_diff import MAX_CHARS, TOO_LONG, Step, Stretch,
 from sessions_app.models import ContextChange
 
 MAX_CHANGES: Final = 500
-"""Of the newest ones. Earlier ones are not told."""
+"""The number of newest ones that are listed."""
 
 MAX_STRETCHES: Final = 50
 _COMPACTIONS: Final = "compaction:"
@@ -89,7 +89,7 @@ class _Change:
 
 
 def _changes(session_id: str) -> list[_Change]:
-    """The newest changes that a session made, newest first, and one more than are told."""
+    """The newest changes that a session made, newest first, and one more than are listed."""
     mine = ContextChange.objects.filter(Q(session_id=session_id) | Q(made_in_id=session_id))
     rows = mine.exclude(subject__startswith=_COMPACTIONS).order_by("-pk")
     columns = ("pk", "subject", "session_id", "action", MD5("before"), MD5("after"), Length("before"), Length("after"))

@@ -1,4 +1,4 @@
-"""Find what is remembered and what was said, and tell it as a model reads it."""
+"""Search memory and messages, and format the results for a model."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Call a provider that somebody else wrote: its methods may be sync or async, and may be missing."""
+"""Call a developer's provider: its methods may be sync or async, and may be missing."""
 
 import inspect
 from collections.abc import Callable

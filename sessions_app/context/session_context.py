@@ -204,7 +204,7 @@ class SessionContext:
         return await db(store.note_unloaded, self.session_id, loaded_name(label, key))
 
     async def search(self, label: str, query: str, *, limit: int = 10) -> str:
-        """Search a block and tell what was found. Errors: `BlockNotFound`, `BlockNotWritable`."""
+        """Search a block and return the results as text. Errors: `BlockNotFound`, `BlockNotWritable`."""
         state = await self.state()
         declaration = _block_of(state, label, "is_searchable", "cannot be searched")
         if isinstance(declaration.provider, StoredSearch):
@@ -216,7 +216,7 @@ class SessionContext:
         return found_text(found if isinstance(found, str) or found is None else [_as_entry(each) for each in found])
 
     async def search_sessions(self, query: str, *, of: SearchableHistory, limit: int = 10) -> str:
-        """Search what was said in sessions of the owner, or of the scope, and tell it."""
+        """Search the messages of the owner's sessions, or of the scope, and return the results as text."""
         state = await self.state()
         owner_id = state.rows.owner_id if of.of == "user" else None
         find = partial(lookup.find_messages, query, besides=self.session_id, limit=limit)
@@ -259,14 +259,14 @@ class SessionContext:
 
 
 async def _keep(context: SessionContext, rendered: str, *, replace: bool) -> str:
-    """Keep a prompt with the session, where its setup says so. Returns the one that counts."""
+    """Store a prompt with the session, if its setup asks for it. Returns the effective one."""
     if not context.setup.caches_prompt:
         return rendered
     return await db(partial(freeze_prompt, context.session_id, rendered, replace=replace))
 
 
 def _note(session_id: str, subject: str, action: str, before: str, after: str, by: By) -> None:
-    """Note a change of what a provider of somebody else's keeps."""
+    """Record a change of the content of a developer's provider."""
     holder = Holder(session_id=session_id)
     note_change(holder, subject, action, before=before, after=after, by=by)
     if by.is_person:

@@ -105,7 +105,7 @@ def write_text(
     shape: Shape | None = None,
     by: By = CODE,
 ) -> str:
-    """Change a text while nobody else can; returns what is stored. Without a shape the stored limit holds.
+    """Change a text under a lock; returns what is stored. Without a shape the stored limit holds.
 
     Errors: `BlockTooLarge`, `ContextInvalid`, `SessionNotFound`; then nothing is changed.
     """
@@ -311,7 +311,7 @@ def _text_row(holder: Holder, label: str) -> ContextBlock | None:
 
 
 def _new_text(holder: Holder, label: str) -> ContextBlock:
-    """Make the row and lock it; somebody else may have made it meanwhile, then that one is locked."""
+    """Create the row and lock it; if another process created it meanwhile, lock that one."""
     rows = ContextBlock.objects.filter(**holder.row)
     if rows.count() >= MAX_BLOCKS:
         raise BlockTooLarge(f"There are at most {MAX_BLOCKS} blocks in one place.")

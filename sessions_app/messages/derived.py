@@ -4,7 +4,7 @@ from sessions_app.models import Compaction, ContextChange, SessionSummary
 
 
 def forget_compactions(session_id: str) -> None:
-    """Delete all compactions of a session, and their changes: with the messages goes what was said of them.
+    """Delete all compactions of a session, and their changes: they describe messages that are deleted.
 
     Call it inside the write that deletes the messages.
     """

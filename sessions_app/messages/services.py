@@ -197,7 +197,7 @@ def update_message(
     *,
     spill: Spill | None = None,
 ) -> JSONObject | None:
-    """Read, change and write one message while nobody else can. Returns what was stored, `None` if nothing changed.
+    """Read, change and write one message under a lock. Returns what was stored, `None` if nothing changed.
 
     `change` gets the UI message (a copy) and gives the new one, or `None`; id and role stay whatever it gives. In a
     fork a message that it shares with its origin becomes the fork's own first. **Errors:** `MessageNotFound`.

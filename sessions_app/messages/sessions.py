@@ -33,7 +33,7 @@ REASON_CHARS: Final = 64
 class SessionInfo:
     """A session without its messages. `parent_id`: the session it was forked or split from.
 
-    `summary`: what it is about, for people; empty where nobody has written that.
+    `summary`: for people; empty until one is written.
 
     **Units:** `cost` and `max_cost` in the currency of the price table; `path_length`: messages of the shown path.
     """

@@ -1,4 +1,4 @@
-"""What a session used: tokens and cost, counted up in the transaction of whoever used them.
+"""What a session used: tokens and cost, added in the transaction of the work that used them.
 
 Not part of the conversation: nothing is locked for longer than the statement, and the change sequence stays.
 """
@@ -37,7 +37,7 @@ class UsageSum(SessionUsage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMessages:
-    """How many messages somebody keeps, and how large they are."""
+    """The number and the size of a user's messages."""
 
     count: int
     byte_count: int

@@ -4,8 +4,8 @@
     session.append("How do I reset it?")
     session.history()
 
-Everything goes through the services and selectors; nothing is kept here but the id, so a handle stays valid whoever
-else writes. Synchronous: from async code call it through a thread.
+Everything goes through the services and selectors; nothing is kept here but the id, so a handle stays valid whichever
+process else writes. Synchronous: from async code call it through a thread.
 """
 
 from collections.abc import Iterable, Sequence
@@ -91,7 +91,7 @@ class SessionReader:
         return compactions_services.compactions(self.id)
 
     def summary(self) -> SummaryView | None:
-        """What it is about, in a few sentences for people; nothing where nobody has written that."""
+        """The summary for people, in a few sentences; `None` until one is written."""
         return summaries.find_summary(self.id)
 
     def diff(self) -> SessionDiff:
@@ -115,7 +115,7 @@ class SessionHandle(SessionReader):
         return ids[-1] if ids else ""
 
     def upsert(self, message: JSONObject, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
-        """Add a message, or replace the content of the one with its id, whoever's it is; it is never moved."""
+        """Add a message, or replace the content of the one with its id, whatever its role; it is never moved."""
         given = _message(message)
         if selectors.get_message(self.id, given["id"]) is None:
             return self.append(given, parent=parent)
@@ -147,7 +147,7 @@ class SessionHandle(SessionReader):
         messages_services.rename_session(self.id, name)
 
     def write_summary(self, text: str) -> SummaryView:
-        """Say what it is about, in the place of what was said before. `SummaryInvalid` for a blank text."""
+        """Replace the summary for people. `SummaryInvalid` for a blank text."""
         return summaries.write_summary(self.id, text)
 
     def add_compaction(self, summary: str, first_id: str, last_id: str) -> CompactionView:

@@ -58,7 +58,7 @@ def fill_messages(
     """Index messages that are not, batch by batch; with `anew` all of them. Gives the last id and how many were put.
 
     Each batch is a transaction of its own, so it may be stopped at any time and begun again; `after` skips what is
-    done. Messages that somebody else writes meanwhile are theirs to index.
+    done. Messages that other processes write meanwhile are indexed by them.
     """
     while True:
         ids = list(messages.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:BATCH])

@@ -76,7 +76,7 @@ class PostgresIndex:
 
 
 def _loose(each: Alternative) -> str:
-    """As much of an alternative as can be said without the order of words."""
+    """The part of an alternative that can be expressed without the order of words."""
     wanted = [f"'{word}'" for phrase in each.wanted for word in phrase]
     unwanted = [f"!'{phrase[0]}'" for phrase in each.unwanted if len(phrase) == 1]
     return f"({' & '.join([*wanted, *unwanted])})"

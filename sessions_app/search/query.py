@@ -1,6 +1,6 @@
 """Search in what people and agents wrote, and in context entries. Reads only; a page of hits costs fixed queries.
 
-The newest 5,000 matches are ranked; where there are more, the answer says so. A query that cannot be understood finds
+The newest 5,000 matches are ranked; where there are more, the result is marked. A query that cannot be understood finds
 nothing and says why.
 """
 
@@ -36,7 +36,7 @@ READ_AT_ONCE: Final = 4  # contents that are in memory while snippets are cut
 class SearchHit:
     """A message that matches, in the session where it can be opened.
 
-    `highlights` are ranges of the snippet. `is_on_path` is nothing where the leaf is too far away to tell cheaply;
+    `highlights` are ranges of the snippet. `is_on_path` is nothing where the leaf is too far away to check cheaply;
     `leaf_id` ends the shown path of a hit that is on it. Another hit's branch is shown by `select_leaf`.
     """
 

@@ -44,9 +44,9 @@ def shared_rows(column: str, values: Sequence[str]) -> tuple[str, list[object]] 
 
 
 def on_path(hits: Iterable[tuple[str, Message]]) -> tuple[dict[tuple[str, int], bool], dict[str, str]]:
-    """Tell which hits, each in a session, lie on the path that is shown there, and the leaf of each such path.
+    """Return which hits, each in a session, lie on the active path there, and the leaf of each such path.
 
-    What would take more than 10,000 steps in all is not told. Two queries.
+    Hits beyond 10,000 steps in all are left out. Two queries.
     """
     wanted = list(hits)
     columns = ("pk", "active_leaf_id", "active_leaf__depth", "active_leaf__message_id")

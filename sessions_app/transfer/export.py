@@ -97,7 +97,7 @@ def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
         order = ("created_at", "id") if model is Compaction else ("pk",)
         rows: Any = model._default_manager.filter(session_id=session_id).order_by(*order)
         ids = list(rows.values_list("pk", flat=True))
-        # Page by page, and no open cursor between two of them: whoever reads may do so on several connections.
+        # Page by page, and no open cursor between two of them: the reader may use several connections.
         for begin in range(0, len(ids), PAGE_ROWS):
             for values in rows.filter(pk__in=ids[begin : begin + PAGE_ROWS]).values(*fields):
                 yield _line({"kind": kind, **values})

@@ -1,8 +1,8 @@
 """Make a session of what was exported (`exporting.py`): the whole tree, its compactions, blocks and entries.
 
-Nothing that is read is believed: every message is checked like a client's, open tool calls are closed, since nobody
+Nothing that is read is believed: every message is checked like a client's, open tool calls are closed, since no client
 waits for their results here, and the system prompt is not among what can be brought. Rows go in batch by batch, under a
-scope that nobody lists, and the session is given its own at the end; so nobody is kept waiting and nothing half done is
+scope that nobody lists, and the session is given its own at the end; so no other writer waits and nothing half done is
 ever seen. What an import leaves that died in between is found by `prune_unfinished`.
 """
 
@@ -75,7 +75,7 @@ LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRules:
-    """What a person may import. Messages of role system are refused: people must not put into it what models are told.
+    """What a person may import. Messages of role system are refused: people must not add instructions for models.
 
     `blocks`: the policy of the agent that will read the session. Blocks that it does not declare, or that are not
     written by people, are left out, and so is what says that a block was added or removed while an agent ran.
@@ -207,7 +207,7 @@ class _Reader:
         if message["role"] == Role.SYSTEM and self.rules is not None:
             raise ExportInvalid("Messages of role 'system' cannot be imported.")
         parent_id = line.get("parent")
-        if line.get("queued"):  # nobody's turn will place it, so it goes to the end of the path
+        if line.get("queued"):  # no turn will place it, so it goes to the end of the path
             parent_id, self.leaf_id = self.leaf_id, message["id"]
         if parent_id is not None and not is_message_id(parent_id):
             raise ExportInvalid("A message's parent is the id of a message, or null.")
@@ -230,7 +230,7 @@ class _Reader:
         said = {"text": "", "written_at": timezone.now(), **_chosen(line, SUMMARY_FIELDS)}
         if not isinstance(said["text"], str):
             raise ExportInvalid("A summary is a text.")
-        # As many as imported messages have: it tells of all of them.
+        # As many as imported messages have: it covers all of them.
         self._other(SessionSummary(**said | {"text": check_text(said["text"])}, change_seq=1))
 
     def _compaction(self, line: JSONObject) -> None:
@@ -359,7 +359,7 @@ def _object(line: str | bytes) -> JSONObject:
 
 
 def _closed(message: JSONObject) -> JSONObject:
-    """The message without open tool calls: in the conversation that it came from somebody may answer them, not here."""
+    """The message without open tool calls: they can be answered where they came from, not here."""
     return map_parts(message, lambda part: interrupt_part(part, INTERRUPTED_TEXT) if is_pending(part) else part)
 
 

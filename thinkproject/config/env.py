@@ -129,7 +129,7 @@ def app_values(declared: Mapping[str, object], environ: Mapping[str, str]) -> di
 
 
 def refuse_unknown(known: Iterable[str], environ: Iterable[str]) -> None:
-    """Refuse `THINK_*` keys that nobody declared. Errors: `EnvError` naming the nearest known one."""
+    """Refuse undeclared `THINK_*` keys. Errors: `EnvError` naming the nearest known one."""
     names = sorted(known)
     for key in sorted(environ):
         if not key.startswith(PREFIX) or key in names:

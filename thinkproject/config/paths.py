@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 
 
 def directory_hash(data_dir: Path) -> str:
-    """Return eight characters that tell two data directories apart."""
+    """Return eight characters that identify a data directory."""
     return hashlib.sha256(str(data_dir).encode()).hexdigest()[:8]
 
 
@@ -42,7 +42,7 @@ def redis_url(data_dir: Path) -> str:
 
 
 def private_directory(path: Path) -> None:
-    """Make a directory that only this user can enter. Errors: `PermissionError` when somebody else owns it."""
+    """Make a directory that only this user can enter. Errors: `PermissionError` when another user owns it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():

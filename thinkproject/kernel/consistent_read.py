@@ -10,9 +10,9 @@ from django.db import transaction
 
 @contextmanager
 def consistent_read() -> Iterator[None]:
-    """Read without seeing what others commit meanwhile. Waits for nobody and keeps nobody waiting; never writes.
+    """Read without seeing commits of others meanwhile. Takes no locks and never writes.
 
-    Costs PostgreSQL one statement and the transaction. Within a transaction of somebody else's it changes nothing.
+    Costs PostgreSQL one statement and the transaction. Within another transaction it changes nothing.
     """
     connection: Any = default_connection  # `transaction_mode` is SQLite's own
     if connection.in_atomic_block:

@@ -32,7 +32,7 @@ class BoundedPaginator(_Paginator):
 
 
 class ReadOnlyAdmin(_ModelAdmin):
-    """A list and details that nobody edits: services write these rows. What may be done is an action."""
+    """A read-only list with details: services write these rows. Changes are actions."""
 
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -57,7 +57,7 @@ class ReadOnlyAdmin(_ModelAdmin):
 
 
 class ReadOnlyInline(_TabularInline):
-    """Rows below another one, to look at: whoever may see the one above, and these."""
+    """Read-only rows below another one, for users who may view both."""
 
     extra = 0
     can_delete = False

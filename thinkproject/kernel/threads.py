@@ -1,8 +1,8 @@
 """Threads for developers' sync code: a pool for hooks and one for tools, each with a share for one user.
 
 A thread cannot be ended from outside. A call that was given up (a timeout, a stopped turn) keeps its thread until the
-function returns, so what is counted is running functions, not waiting callers. Who gets no thread in time is told so:
-a turn that waited in silence would keep its lease for ever.
+function returns, so what is counted is running functions, not waiting callers. A caller that gets no thread in time
+fails: a turn that waited in silence would keep its lease for ever.
 """
 
 import asyncio

@@ -4,7 +4,7 @@ Standard library only, and nothing here needs a network the second time: the env
 lock files is. The other commands (`test`, `check`, ...) prepare the same environment with the development lock.
 """
 
-from __future__ import annotations  # an old Python must get as far as the line that says so
+from __future__ import annotations  # an old Python must get as far as the error about it
 
 import contextlib
 import fcntl
@@ -274,7 +274,7 @@ def _sync(names: list[str]) -> None:
 
 
 def installed(name: str) -> bool:
-    """Tell whether a lock file's packages are in the environment and in step."""
+    """Return whether a lock file's packages are in the environment and in step."""
     names = _read_stamp().get("names", [])
     return name in names and _read_stamp().get("locks") == _lock_hash(names)
 

@@ -35,7 +35,7 @@ def redis_command(data_dir: Path) -> list[str]:
 
 
 def answers(data_dir: Path) -> bool:
-    """Tell whether a Redis answers on the socket of this data directory and has loaded its data."""
+    """Return whether a Redis answers on the socket of this data directory and has loaded its data."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(1)
@@ -47,7 +47,7 @@ def answers(data_dir: Path) -> bool:
 
 
 def wait_until(is_so: bool, data_dir: Path, *, seconds: float) -> bool:
-    """Wait until it answers (or does not any more); tell whether that came true."""
+    """Wait until it answers (or does not any more); return whether it did in time."""
     deadline = time.monotonic() + seconds
     while answers(data_dir) is not is_so:
         if time.monotonic() > deadline:

@@ -127,7 +127,7 @@ class Child:
             self.signal(signal.SIGTERM, group=False)
 
     def signal(self, number: signal.Signals, *, group: bool = True) -> None:
-        """Send a signal to the process and, unless told otherwise, to all of its group."""
+        """Send a signal to the process and, by default, to all of its group."""
         if self.process is None:
             return
         try:

@@ -4,7 +4,7 @@ Nine things differ from `daphne thinkproject.asgi:application`: messages of `THI
 published client sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would
 buffer for ever), a socket is not read further while much of what it sent waits to be handled, close reasons and all
 close codes reach the client, peers that give no sign of life are left, a response that fails in its middle is cut,
-SIGTERM tells clients to connect again (`leaving.py`), bodies of requests are bounded before they are read
+on SIGTERM clients are asked to reconnect (`graceful_shutdown.py`), bodies of requests are bounded before they are read
 (`bounded_requests.py`), and the access log holds no query strings (they may carry a token).
 """
 

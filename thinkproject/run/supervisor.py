@@ -2,7 +2,7 @@
 
 The embedded Redis, the web server, the Celery worker, Celery beat and, when it answers, the small local model are
 children of this one process. It owns the listening socket, so that a restarted web server loses no connection, and the
-lock of the data directory, so that nobody starts twice on the same data.
+lock of the data directory, so that no second one starts on the same data.
 """
 
 import fcntl
@@ -226,7 +226,7 @@ class Supervisor:
 def lock_data_dir(path: Path, who: str) -> int:
     """Make the data directory and take its lock, which the operating system gives back when this process ends.
 
-    Errors: `SetupError` when it cannot be written or somebody has the lock.
+    Errors: `SetupError` when it cannot be written or the lock is taken.
     """
     try:
         private_data_directory(path)
@@ -307,13 +307,13 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def free_port() -> int:
-    """Return a port on loopback that nobody listens on now."""
+    """Return a free port on loopback."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 def answers_http(host: str, port: int, path: str) -> bool:
-    """Tell whether a server answers, and not with an error of its own."""
+    """Return whether a server answers, and not with a server error."""
     connection = http.client.HTTPConnection(host, port, timeout=0.5)
     try:
         connection.request("GET", path, headers={"Host": f"127.0.0.1:{port}"})

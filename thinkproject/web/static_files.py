@@ -37,7 +37,7 @@ class Files(WhiteNoise):  # type: ignore[misc]  # the package has no types
             yield str(path)
 
     def immutable_file_test(self, path: str, _url: str) -> bool:
-        """Tell files whose name carries the hash of their content: `app.0123456789ab.js`."""
+        """Return whether a file's name carries the hash of its content: `app.0123456789ab.js`."""
         parts = Path(path).name.split(".")
         return len(parts) > 2 and len(parts[-2]) == 12 and all(c in "0123456789abcdef" for c in parts[-2])
 

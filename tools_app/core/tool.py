@@ -47,9 +47,9 @@ class ToolContext:
     waiter: "Waiter | None" = None
 
     async def wait(self, kind: str, *, label: str = "", key: str = "", seconds: float = 0.0) -> WaitEnd:
-        """Park the turn until somebody answers, and return the answer. For async tools.
+        """Park the turn until there is an answer, and return it. For async tools.
 
-        `kind` and `label` tell people what is waited for, `key` tells several waits of one call apart, `seconds` is how
+        `kind` and `label` describe the wait for people, `key` distinguishes several waits of one call, `seconds` is how
         long (0: for ever). Meanwhile the turn holds no worker. Durability: the tool runs again from its beginning once
         the answer is there, and finds it here; what it does before it waits happens again, under the same
         `idempotency_key`. Errors: `ToolError` where nothing can wait.
@@ -70,7 +70,7 @@ ApprovalRule: TypeAlias = bool | Callable[[JSONObject, ToolContext], bool | Awai
 class Tool:
     """An ability: a name and a schema for the model, a function for us. Made by `@tool`; values are immutable.
 
-    One without a function is a client's: its calls end the turn, and whoever shows the conversation answers them.
+    One without a function is a client's: its calls end the turn, and any client of the conversation may answer them.
     """
 
     name: str
@@ -135,7 +135,8 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool.
 
-    Units: `timeout_seconds`; sync functions go on in their thread after a timeout, but the model is told and moves on.
+    Units: `timeout_seconds`; sync functions go on in their thread after a timeout, but the model gets an error and
+    moves on.
     Durability: with `reruns=True` a call that a crash cut runs again with the same `ToolContext.idempotency_key`.
     `needs_approval`: a person decides before the call runs; a function gets the input and the context, and one that
     fails counts as yes.

@@ -21,7 +21,7 @@ class CallStatus(StrEnum):
 
 SETTLED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.DENIED})
 OPEN = frozenset({CallStatus.WAITING, CallStatus.ASKED, CallStatus.APPROVED})
-"""Calls that somebody outside the turn still has to answer, or that were approved and have not run."""
+"""Calls that wait for an answer from outside the turn, or that were approved and have not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPause:
-    """The call is somebody else's to answer: its turn ends without a result for it.
+    """The call is answered from outside: its turn ends without a result for it.
 
     Shape: `status` is `WAITING` (a client gives the result) or `ASKED` (a person decides, under `approval_id`).
     Units: `expires_seconds` from now; `None` never expires.
@@ -65,7 +65,7 @@ class ToolPause:
 def parse_input(arguments: str) -> JSONObject:
     """Read a model's argument text. No text means no arguments.
 
-    Errors: `ValueError` whose message tells the model what was wrong with its JSON.
+    Errors: `ValueError` whose message explains the fault in its JSON to the model.
     """
     text = arguments.strip()
     if not text:

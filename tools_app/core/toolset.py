@@ -1,4 +1,4 @@
-"""The tools of one turn: merged in a documented order, looked up by name, told to the model."""
+"""The tools of one turn: merged in a documented order, looked up by name, declared to the model."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

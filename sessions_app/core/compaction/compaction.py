@@ -35,7 +35,7 @@ SYNTHETIC_PREFIX: Final = "compaction_"
 STUB_TEXT: Final = "[The result of this call is in an earlier part of the conversation.]"
 
 Summarize: TypeAlias = Callable[[str], Awaitable[str]]
-"""Asks somebody, usually a model, for the summary that a prompt describes."""
+"""Returns the summary that a prompt describes, usually from a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def align_forward(history: Sequence[JSONObject], index: int) -> int:
 def align_backward(history: Sequence[JSONObject], index: int, start: int = 0) -> int:
     """Move a boundary towards the root, but not beyond `start`, until each call between the two has its result there.
 
-    A call that nobody has answered stays behind the boundary: its result may still come.
+    An unanswered call stays behind the boundary: its result may still come.
     """
     while True:
         answered = {call_id for message in history[start:index] for call_id in _results(message)}
@@ -359,7 +359,7 @@ _LIMIT: Final = " The whole summary has at most {limit} tokens: what goes beyond
 
 
 def shown_message(message: JSONObject, shown_chars: int = SHOWN_CHARS) -> str:
-    """A message as text for a summariser; empty when there is nothing to tell of it."""
+    """A message as text for a summariser; empty when it has no content."""
     lines = [line for part in _parts(message) for line in _shown_part(part, shown_chars)]
     return f"[{message.get('role')}]\n" + "\n".join(lines) if lines else ""
 

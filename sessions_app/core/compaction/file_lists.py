@@ -29,7 +29,7 @@ MAX_PATH_CHARS: Final = 1_000
 READ_TAG: Final = "read-files"
 MODIFIED_TAG: Final = "modified-files"
 
-# A path has no angle bracket, so a tag that somebody left open never reaches over a list of ours.
+# A path has no angle bracket, so an unclosed tag never reaches over a list of ours.
 _LIST: Final = re.compile(rf"<({READ_TAG}|{MODIFIED_TAG})>([^<>]*)</\1>")
 _STRAY: Final = re.compile(rf"</?(?:{READ_TAG}|{MODIFIED_TAG})>")
 _LEFT_OUT: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, half characters, ends of lines

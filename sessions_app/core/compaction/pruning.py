@@ -44,7 +44,7 @@ class Prune:
 def find_prunable(messages: Sequence[JSONObject], prune: Prune) -> dict[str, list[str]]:
     """Ids of the calls to prune, by message id; nothing when too little would be saved.
 
-    **Shape:** `messages`: a path as models read it, oldest first, so that what is pruned already says so.
+    **Shape:** `messages`: a path as models read it, oldest first, in which pruned outputs are marked already.
     """
     found: dict[str, list[str]] = {}
     kept = saved = turns = 0

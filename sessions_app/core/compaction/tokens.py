@@ -37,7 +37,7 @@ def length_over_four(text: str) -> int:
 
 
 def count_tokens(text: str, counter: TokenCounter = estimate_text) -> int:
-    """Count a text by somebody's counter. What is no finite number, or below nothing, counts as nothing."""
+    """Count a text with a developer's counter. Negative and non-finite results count as 0."""
     counted: float = counter(text)
     return max(0, math.ceil(counted)) if math.isfinite(counted) else 0
 

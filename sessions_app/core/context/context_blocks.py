@@ -49,7 +49,7 @@ class StoredSearch:
 
 @dataclass(frozen=True, slots=True)
 class SearchableHistory:
-    """What was said in other sessions, to be searched. `of`: of the same scope, or all of the same owner."""
+    """The messages of other sessions, to be searched. `of`: of the same scope, or all of the same owner."""
 
     of: Literal["user", "scope"] = "user"
 
@@ -74,7 +74,7 @@ class Kind:
 
     @property
     def word(self) -> str:
-        """How the kind is told to the model."""
+        """The description of the kind for the model."""
         if self.is_skill:
             return "loadable"
         if self.is_searchable:
@@ -156,7 +156,7 @@ def declare(
 
 
 def kind_of(provider: Provider) -> Kind:
-    """Tell a provider's kind by its methods."""
+    """Return a provider's kind, by its methods."""
     match provider:
         case StoredText():
             return Kind(writable=True)
@@ -238,7 +238,7 @@ def check_content(
 
 
 def check_label(label: object) -> str:
-    """Refuse a label that could not be told apart in a prompt or an address. Errors: `ContextInvalid`."""
+    """Refuse a label that would be ambiguous in a prompt or an address. Errors: `ContextInvalid`."""
     if not isinstance(label, str) or not _LABEL.fullmatch(label):
         raise ContextInvalid(
             f"{label!r:.80} is no label of a block: expected 1 to 64 letters, digits, '_', '.' or '-'."
@@ -292,13 +292,13 @@ def _short_hash(text: str) -> str:
 
 
 def key_list(entries: Iterable[Entry]) -> str | None:
-    """Tell what can be loaded, a line each; nothing when there is nothing."""
+    """List what can be loaded, a line each; empty without any."""
     lines = [f"- {entry.key}: {entry.description or entry.title}".rstrip(": ") for entry in entries]
     return "\n".join(lines) or None
 
 
 def found_text(found: str | Sequence[Entry] | None, *, max_chars: int = 4000) -> str:
-    """Tell what a search found, at most ten entries, each cut to so many characters."""
+    """List the results of a search, at most ten entries, each cut to so many characters."""
     if isinstance(found, str):
         return found or NOTHING_FOUND
     return "\n\n".join(f"[{entry.key}]\n{shortened(entry.content, max_chars)}" for entry in (found or ())[:10]) or (

@@ -38,7 +38,7 @@ class ContextSetup:
     ) -> Self:
         """Add a writable text of the user's: it is the same in all of that person's conversations.
 
-        A session that belongs to nobody keeps a text of its own instead.
+        A session without an owner keeps a text of its own instead.
         """
         return self.with_context(label, description=description, max_tokens=max_tokens, provider=StoredText(of="user"))
 

@@ -43,7 +43,7 @@ Spill = Callable[[Cut], str | None]
 
 
 def sanitise(message: JSONObject) -> JSONObject:
-    """Drop what providers leave in parts and what nobody can use again; the same object when there is none of it.
+    """Drop provider data that cannot be used again; the same object when there is none of it.
 
     OpenAI's item ids and encrypted reasoning go, other provider metadata stays. Blank reasoning goes unless metadata
     remain with it (a redacted thought must be sent back to its provider).

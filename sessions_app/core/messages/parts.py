@@ -35,7 +35,7 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """An answer to a tool call: an output, or an error text that the model is told."""
+    """An answer to a tool call: an output, or an error text for the model."""
 
     output: JSONValue = None
     is_error: bool = False
@@ -63,7 +63,7 @@ def tool_name(part: JSONObject) -> str:
 
 
 def state_of(part: JSONObject) -> ToolState | None:
-    """State of a tool part; nothing for other parts and for states nobody knows."""
+    """State of a tool part; `None` for other parts and for unknown states."""
     state = part.get("state")
     return ToolState(state) if is_tool(part) and isinstance(state, str) and state in _STATES else None
 
@@ -136,7 +136,7 @@ def settle_part(part: JSONObject, result: Result) -> JSONObject:
 def decide_part(part: JSONObject, approval: Approval) -> JSONObject:
     """Approve or deny one tool part; decided and settled parts come back as the same object.
 
-    What the request for approval said is kept. A transcript from before approvals had ids gets the call's id.
+    The fields of the request for approval are kept. A transcript from before approvals had ids gets the call's id.
     """
     if is_settled(part) or state_of(part) not in ACCEPTS_APPROVAL:
         return part

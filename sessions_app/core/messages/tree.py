@@ -1,7 +1,7 @@
 """The tree of a conversation on (id, parent) pairs alone.
 
 The database walks the same tree in SQL (`querysets.py`); these functions say what that walk must give, and serve
-whoever holds the pairs already. Pairs are in the order in which the messages came, oldest first.
+callers that hold the pairs already. Pairs are in the order in which the messages came, oldest first.
 """
 
 from collections.abc import Iterable, Mapping

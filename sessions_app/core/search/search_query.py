@@ -41,7 +41,7 @@ class Query:
 
 
 def parse_query(text: str) -> Query:
-    """Understand what somebody typed."""
+    """Parse a query as people type it."""
     if len(text) > MAX_QUERY_CHARS:
         return Query(problem=f"A query has at most {MAX_QUERY_CHARS} characters.")
     if text.count('"') % 2:

@@ -1,4 +1,4 @@
-"""A message as Markdown, to read. What was said stays as it was written; what tools did stands in fenced blocks."""
+"""A message as Markdown, to read. Texts stay as they were written; tool calls are fenced blocks."""
 
 import json
 from collections.abc import Iterable, Iterator
