@@ -220,6 +220,8 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
                 self.delivery.acknowledged(turn)
                 return
         await self._act(actions, turn)
+        if turn is not None and Replay(request_id, then_live=False) in actions:
+            await self.delivery.outbox.take_back_unstored(turn)
 
     async def _change_state(self, value: JSONValue) -> None:
         try:

@@ -173,7 +173,7 @@ class Outbox:
         was_updated = ended.assistant_id in self._updated
         self._updated.clear()
         is_odd = was_updated or is_copy or (is_empty and ended.has_begun and not failed)
-        if ended.has_begun and _ends_with_waiting(messages):
+        if ended.has_begun and _is_followed(messages, ended.assistant_id):
             await self.transcript()
         elif is_odd or ended.request_id in self._stopped:
             await self.mend(ended)
@@ -197,6 +197,12 @@ class Outbox:
             await self.transcript()
         else:
             await self._send(frames.message_updated(answer))
+
+    async def take_back_unstored(self, turn: TurnRef) -> None:
+        """Send the transcript to a client that was replayed an answer of which nothing is stored: it shows it empty."""
+        messages = (await shared_transcripts.current(self._key)).messages
+        if all(message["id"] != turn.assistant_id for message in messages):
+            await self.transcript()
 
     async def message_updated(self, session_id: str, message_id: str) -> None:
         """Send one stored message of the current session as it is now, unless it is gone."""
@@ -230,12 +236,14 @@ class Outbox:
         return await db(live.find_turn, self._key, turn_id=turn_id)
 
 
-def _ends_with_waiting(messages: list[JSONObject]) -> bool:
-    """Whether messages wait behind the answer, or waited until they were stopped.
+def _is_followed(messages: list[JSONObject], assistant_id: str) -> bool:
+    """Whether messages come after an answer, or wait in its place: those of the next turns, which may have begun.
 
-    Until its end clients keep the answer that they are being told at the end of their list, and put the next one behind
-    it: the list must end with the next question by then.
+    Clients keep the answer that they receive at the end of their list until its `done` frame, and put the next one
+    behind it: by then the list must end with the next question.
     """
+    if any(message["id"] == assistant_id for message in messages):
+        return bool(messages[-1]["id"] != assistant_id)
     return bool(messages) and bool((messages[-1].get("metadata") or {}).get("queued"))
 
 
