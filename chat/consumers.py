@@ -221,7 +221,7 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
                 return
         await self._act(actions, turn)
         if turn is not None and Replay(request_id, then_live=False) in actions:
-            await self.delivery.outbox.take_back_unstored(turn)
+            await self.delivery.outbox.mend(turn, unless_stored=True)  # else the client shows it, empty
 
     async def _change_state(self, value: JSONValue) -> None:
         try:

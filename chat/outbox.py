@@ -189,20 +189,14 @@ class Outbox:
         if is_over:
             await self.mend(turn)
 
-    async def mend(self, turn: TurnRef) -> None:
-        """Put the client's copy of an answer right: as it is stored, or away."""
+    async def mend(self, turn: TurnRef, *, unless_stored: bool = False) -> None:
+        """Put the client's copy of an answer right: as it is stored, or away; `unless_stored`: only away."""
         messages = (await shared_transcripts.current(self._key)).messages
         answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
         if answer is None:
             await self.transcript()
-        else:
+        elif not unless_stored:
             await self._send(frames.message_updated(answer))
-
-    async def take_back_unstored(self, turn: TurnRef) -> None:
-        """Send the transcript to a client that was replayed an answer of which nothing is stored: it shows it empty."""
-        messages = (await shared_transcripts.current(self._key)).messages
-        if all(message["id"] != turn.assistant_id for message in messages):
-            await self.transcript()
 
     async def message_updated(self, session_id: str, message_id: str) -> None:
         """Send one stored message of the current session as it is now, unless it is gone."""
