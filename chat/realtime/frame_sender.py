@@ -173,7 +173,7 @@ class FrameSender:
         was_updated = ended.assistant_id in self._updated
         self._updated.clear()
         is_odd = was_updated or is_copy or (is_empty and ended.has_begun and not failed)
-        if ended.has_begun and _ends_with_waiting(messages):
+        if ended.has_begun and _is_followed(messages, ended.assistant_id):
             await self.transcript()
         elif is_odd or ended.request_id in self._stopped:
             await self.mend(ended)
@@ -189,13 +189,13 @@ class FrameSender:
         if is_over:
             await self.mend(turn)
 
-    async def mend(self, turn: TurnRef) -> None:
-        """Put the client's copy of an answer right: as it is stored, or away."""
+    async def mend(self, turn: TurnRef, *, unless_stored: bool = False) -> None:
+        """Put the client's copy of an answer right: as it is stored, or away; `unless_stored`: only away."""
         messages = (await shared_transcripts.current(self._key)).messages
         answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
         if answer is None:
             await self.transcript()
-        else:
+        elif not unless_stored:
             await self._send(frames.message_updated(answer))
 
     async def message_updated(self, session_id: str, message_id: str) -> None:
@@ -230,12 +230,14 @@ class FrameSender:
         return await db(snapshots.find_turn, self._key, turn_id=turn_id)
 
 
-def _ends_with_waiting(messages: list[JSONObject]) -> bool:
-    """Whether messages wait behind the answer, or waited until they were stopped.
+def _is_followed(messages: list[JSONObject], assistant_id: str) -> bool:
+    """Whether messages come after an answer, or wait in its place: those of the next turns, which may have begun.
 
     Clients keep the answer that they receive at the end of their list until its `done` frame, and put the next one
     behind it: the list must end with the next question by then.
     """
+    if any(message["id"] == assistant_id for message in messages):
+        return bool(messages[-1]["id"] != assistant_id)
     return bool(messages) and bool((messages[-1].get("metadata") or {}).get("queued"))
 
 

@@ -119,7 +119,7 @@ def come_back(tab: Tab, transport: str) -> None:
     """What a page does whose answer was cut off by the server's death: the hook does it by itself."""
     if transport == "hook":
         return
-    tab.wait("harness.chat.status === 'error'")
+    tab.wait("harness.seen.some(shown => shown.status === 'error')")  # it may have come back by itself since
     if transport == "socket":
         tab.wait("harness.events.filter(event => event.kind === 'open').length === 2", seconds=40)
     tab.do("harness.chat.resumeStream()")

@@ -196,6 +196,26 @@ async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_told(
     assert await told(socket, dones=1) == [("r2", what) for what in ("0", "1", "2", "done")]
 
 
+async def test_the_list_ends_with_the_next_question_also_where_its_turn_has_begun(
+    instance: AgentInstance, socket: Any, settings: Any
+) -> None:
+    """Clients keep the answer that they are sent at the end of their list, and put the next one behind it."""
+    settings.THINK_STREAM_IDLE_SECONDS = 60  # the end is noticed when the next turn has begun
+    first, second = [await sync_to_async(accept)(instance, request) for request in REQUESTS[:2]]
+    await sync_to_async(begin)(first)
+    await get_log().open(first.pk, fence=1, floor=3)
+    for turn in (first, second):
+        ring_for(instance, turn)
+    while (await told_one(socket)) != ("r1", "2"):
+        pass
+    await sync_to_async(end)(first)
+    await sync_to_async(begin)(second)
+    await close_stream(first.pk)
+    await frames_until(socket, "done")
+    shown = json.loads(await socket.receive_from(timeout=5))
+    assert [message["id"] for message in shown["messages"]][1:3] == ["answer-r1", "question-r2"]
+
+
 @pytest.mark.parametrize("outcome", ["completed", "failed"])
 @pytest.mark.parametrize("before", [0, 1])
 async def test_a_turn_that_ended_before_its_bell_was_heard_is_acknowledged_and_told_once(

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from chat.instances.notifications import group_of, send_notification
 from chat.instances.rows import key_of
-from chat.models import Turn
+from chat.models import StreamSegment, Turn
 from chat.streams.logs.log import get_log
 from chat.streams.records import Append
 from fibers.core.states import RECOVERED
@@ -69,6 +69,7 @@ async def test_a_turn_that_was_cut_before_its_stream_is_said_to_recover_with_the
 ) -> None:
     await renewed(running, seconds_ago=7)
     await Turn.objects.filter(pk=running.pk).aupdate(started_at=None)
+    await StreamSegment.objects.filter(stream=running.pk).adelete()
     kinds = [frame["type"] for frame in await opening(socket)]
     assert kinds[:3] == ["cf_agent_stream_pending", "cf_agent_chat_messages", KIND]
 

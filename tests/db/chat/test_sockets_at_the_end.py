@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
+from django.utils import timezone
 
 from chat.instances.notifications import ChatCleared, group_of, send_notification
 from chat.instances.rows import key_of
@@ -99,6 +100,23 @@ async def test_answer_that_is_not_stored_is_taken_from_the_client_after_the_end(
     [last] = await frames_until(socket, "cf_agent_chat_messages")
     assert last["messages"] == []
     assert await socket.receive_nothing(timeout=2.5)
+
+
+async def test_an_answer_that_failed_and_is_not_stored_is_taken_from_the_client_after_its_replay(
+    alice: User, running: Turn
+) -> None:
+    await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="failed", finished_at=timezone.now())
+    await Turn.objects.filter(pk=running.pk).aupdate(error_text="It refuses.", finished_at=timezone.now())
+    made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
+    await made.connect(timeout=5)
+    await frames_until(made, "cf_agent_mcp_servers")
+    await made.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
+    found = await frames_until(made, "done")
+    assert [frame["body"] for frame in found if "seq" in frame] == CHUNKS
+    assert found[-1]["error"]
+    [last] = await frames_until(made, "cf_agent_chat_messages")
+    assert last["messages"] == []
+    await made.disconnect()
 
 
 async def test_stream_that_began_a_new_life_is_replayed_from_its_beginning(socket: Any, running: Turn) -> None:
