@@ -55,10 +55,10 @@ class ProviderLog:
         return "".join(text for _, text in self.sent.get(marker, ()))
 
 
-def delays(sent: Iterable[tuple[float, str]], heard: Iterable[tuple[float, str]]) -> list[float]:
+def delays(sent: Iterable[tuple[float, str]], received: Iterable[tuple[float, str]]) -> list[float]:
     """Seconds from each chunk's departure to the arrival of its last character. Errors: `ValueError`: texts differ."""
     found: list[float] = []
-    arrivals = iter(heard)
+    arrivals = iter(received)
     here, have, need, came = 0.0, "", "", 0
     for at, text in sent:
         need += text

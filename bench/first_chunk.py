@@ -23,36 +23,36 @@ GOAL_MS = 10.0
 
 
 @dataclass
-class Heard:
+class Received:
     """When each marked turn was asked for, and when its first word came."""
 
     turns: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
-async def converse(socket: Socket, name: str, until: float, heard: Heard) -> None:
+async def converse(socket: Socket, name: str, until: float, received: Received) -> None:
     """Ask again and again."""
     number = 0
     await asyncio.sleep(random.uniform(0, WORDS / RATE))
     while time.monotonic() < until:
         number += 1
-        await one_turn(socket, f"{name}-{number}", heard)
+        await one_turn(socket, f"{name}-{number}", received)
         await asyncio.sleep(random.uniform(0, 0.2))
 
 
-async def one_turn(socket: Socket, marker: str, heard: Heard, *, words: int = WORDS) -> None:
+async def one_turn(socket: Socket, marker: str, received: Received, *, words: int = WORDS) -> None:
     """Ask once and wait for the end."""
     start = len(socket.frames)
     request_id, sent_at = ask(socket, f"marker: {marker}\nstream {words} words at {RATE}/s")
     mine = f'"id":"{request_id}"'.encode()
     first = await socket.until(mine, TEXT_DELTA, start=start)
-    heard.turns[marker] = (sent_at, socket.times[first])
+    received.turns[marker] = (sent_at, socket.times[first])
     await socket.until(mine, DONE, start=first)
 
 
-async def burst(sockets: list[Socket], rounds: int, heard: Heard) -> None:
+async def burst(sockets: list[Socket], rounds: int, received: Received) -> None:
     """All at the same moment."""
     for number in range(rounds):
-        await asyncio.gather(*(one_turn(socket, f"burst-{at}-{number}", heard) for at, socket in enumerate(sockets)))
+        await asyncio.gather(*(one_turn(socket, f"burst-{at}-{number}", received) for at, socket in enumerate(sockets)))
 
 
 async def echoes(url: str, count: int) -> list[float]:
@@ -87,10 +87,10 @@ async def ask_provider(base_url: str, count: int) -> list[float]:
     return times
 
 
-def added(heard: Heard, log: ProviderLog, prefix: str) -> tuple[list[float], list[float], list[float]]:
+def added(received: Received, log: ProviderLog, prefix: str) -> tuple[list[float], list[float], list[float]]:
     """Seconds to reach the provider, seconds back from it, and both, of each turn."""
     there, back, both = [], [], []
-    for marker, (sent_at, came_at) in heard.turns.items():
+    for marker, (sent_at, came_at) in received.turns.items():
         if marker.startswith(prefix):
             there.append(log.asked[marker] - sent_at)
             back.append(came_at - log.sent[marker][0][0])
@@ -102,26 +102,26 @@ async def measure(product: Product, echo_url: str, options: Options) -> list[Row
     """Run everything against a product that is up."""
     seconds = 1.0 if options.is_smoke else min(options.seconds, 20.0)
     sockets = [await Socket.connect(socket_url(product, f"first-{number}")) for number in range(TURNS)]
-    heard = Heard()
+    received = Received()
     for socket in sockets:
         await greeted(socket)
-    await burst(sockets[:4], 1, Heard())  # connections and threads are there from now on
+    await burst(sockets[:4], 1, Received())  # connections and threads are there from now on
     for number in range(2 if options.is_smoke else 15):
-        await one_turn(sockets[0], f"alone-{number}", heard, words=3)
+        await one_turn(sockets[0], f"alone-{number}", received, words=3)
     until = time.monotonic() + seconds
-    conversations = [converse(socket, f"steady-{at}", until, heard) for at, socket in enumerate(sockets)]
+    conversations = [converse(socket, f"steady-{at}", until, received) for at, socket in enumerate(sockets)]
     _, echoed, direct = await asyncio.gather(
         asyncio.gather(*conversations), echoes(echo_url, 60), ask_provider(product.provider_url, 10)
     )
-    await burst(sockets, 1 if options.is_smoke else 5, heard)
+    await burst(sockets, 1 if options.is_smoke else 5, received)
     for socket in sockets:
         socket.close()
     await asyncio.sleep(0.1)  # the provider writes its log a moment later
     log = ProviderLog(product.provider_log)
     driver = row("", "ms", milliseconds(echoed)).median
-    there, back, both = added(heard, log, "steady-")
-    _, _, at_once = added(heard, log, "burst-")
-    _, _, alone = added(heard, log, "alone-")
+    there, back, both = added(received, log, "steady-")
+    _, _, at_once = added(received, log, "burst-")
+    _, _, alone = added(received, log, "alone-")
     return [
         row(
             f"frame to first word, added, {TURNS} turns at a time",

@@ -39,11 +39,11 @@ async def one_kill(product: Product, number: int, words: int) -> tuple[list[floa
     log = ProviderLog(product.provider_log)
     gaps, wrong = [], 0
     for at, (socket, request_id) in enumerate(zip(sockets, ids, strict=True)):
-        heard = list(text_chunks(socket, request_id))
-        after = [came for came, _ in heard if came > killed_at + 0.1]
+        received = list(text_chunks(socket, request_id))
+        after = [came for came, _ in received if came > killed_at + 0.1]
         if after and after[0] - killed_at > STALL_SECONDS:
             gaps.append(after[0] - killed_at)
-        wrong += len("".join(text for _, text in heard).split()) != words
+        wrong += len("".join(text for _, text in received).split()) != words
         wrong += f"cut-{number}-{at}" not in log.sent
         socket.close()
     return gaps, wrong

@@ -61,7 +61,7 @@ RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
 
-@durable(TURN_FIBER, sealed=SEALED_TURN_FIBER, resume_seconds=RESUME_SECONDS, unrun=mark_never_started)
+@durable(TURN_FIBER, sealed=SEALED_TURN_FIBER, resume_seconds=RESUME_SECONDS, never_started=mark_never_started)
 async def run_turn(context: FiberContext) -> JSONValue:
     """Answer one request."""
     return await TurnRun(context, make_agent).run()

@@ -21,7 +21,7 @@ class Durable:
     function: DurableFunction
     sealed: str = ""
     resume_seconds: float | None = None
-    unrun: Callable[[JSONValue], None] | None = None
+    never_started: Callable[[JSONValue], None] | None = None
 
     @property
     def source(self) -> str:
@@ -38,21 +38,21 @@ def durable(
     *,
     sealed: str = "",
     resume_seconds: float | None = None,
-    unrun: Callable[[JSONValue], None] | None = None,
+    never_started: Callable[[JSONValue], None] | None = None,
 ) -> Callable[[DurableFunction], DurableFunction]:
     """Register an async function under a name, so that a fiber can run it in any process.
 
     **Shape:** `sealed` names another durable function. When a fiber that had started ends without its function having
     ended it (abandoned by recovery, cancelled while no worker ran it or where it did not answer with `Cancelled`, out
     of retries), a fiber of that name is started in the same transaction, with the payload
-    `{"fiber_id", "name", "payload", "status", "reason"}`. `unrun` is called with the payload, inside the transaction
+    `{"fiber_id", "name", "payload", "status", "reason"}`. `never_started` is called with the payload, inside the transaction
     that cancels a fiber which never ran.
     **Units:** a fiber that was started and then lay for longer than `resume_seconds` is sealed, not resumed.
     **Errors:** never raises; the same name twice is the system check `fibers.E001`.
     """
 
     def register(function: DurableFunction) -> DurableFunction:
-        entry = Durable(name=name, function=function, sealed=sealed, resume_seconds=resume_seconds, unrun=unrun)
+        entry = Durable(name=name, function=function, sealed=sealed, resume_seconds=resume_seconds, never_started=never_started)
         known = _durables.get(name)
         if known is not None and known.source != entry.source:
             _clashes.append((known, entry))

@@ -75,7 +75,7 @@ def cancel_fiber(fiber_id: str, *, reason: str = "cancelled") -> bool:
         )
         if at_rest:
             row = fiber.get()
-            leases.tidy_after(row, FiberStatus.CANCELLED, row.reason)
+            leases.start_sealer(row, FiberStatus.CANCELLED, row.reason)
             leases.release_lane(row.lane)
             return True
         flagged = fiber.filter(status=FiberStatus.RUNNING).update(

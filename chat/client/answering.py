@@ -12,7 +12,7 @@ from typing import Literal
 
 from chat.client.client_tools import ClientTools
 from chat.client.errors import ClientError, RequestRefused
-from chat.client.requests import Exchange
+from chat.client.requests import RequestChannel
 from chat.client.turn import Turn
 from chat.core.wire.frames import ChatRequest, ToolApproval, ToolResult
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 class Answering:
     """What one client asks and answers."""
 
-    def __init__(self, exchange: Exchange, tools: ClientTools) -> None:
-        self._exchange = exchange
-        self._register = exchange.room.register
+    def __init__(self, channel: RequestChannel, tools: ClientTools) -> None:
+        self._channel = channel
+        self._registry = channel.conversation.registry
         self._tools = tools
 
     async def ask(
@@ -43,17 +43,17 @@ class Answering:
             body=body,
             client_tools=self._tools.declared,
         )
-        turn = self._register.begin(request.id)
+        turn = self._registry.begin(request.id)
 
-        def on_try(line: int, is_first: bool) -> None:  # a first request receives everything over that connection
-            turn.line = line if is_first else None
+        def on_try(connection: int, is_first: bool) -> None:  # a first request receives everything over that connection
+            turn.connection = connection if is_first else None
 
         try:
-            await self._exchange.deliver(request, repeats=True, on_try=on_try)
+            await self._channel.deliver(request, repeats=True, on_try=on_try)
             if turn.refusal is not None:
                 raise RequestRefused(turn.refusal)
         except BaseException:
-            self._register.drop(turn)
+            self._registry.drop(turn)
             raise
         turn.is_accepted = True
         return turn
@@ -74,24 +74,24 @@ class Answering:
 
     async def deliver(self, frames: Sequence[ToolResult | ToolApproval]) -> Turn | None:
         """Send answers to calls; returns the turn that goes on from them, if one does."""
-        known = set(self._register.running)
-        self._register.holds += 1
+        known = set(self._registry.running)
+        self._registry.holds += 1
         try:
             for frame in frames:
-                await self._exchange.deliver(frame, repeats=True)
+                await self._channel.deliver(frame, repeats=True)
             return await self._following(known)
         finally:
-            self._register.holds -= 1
-            self._register.announce()
+            self._registry.holds -= 1
+            self._registry.announce()
 
     async def _following(self, known: set[str]) -> Turn | None:
         while True:
-            request_id = await self._exchange.probe()
+            request_id = await self._channel.probe()
             if request_id is None:
-                begun = self._register.observed_since(known)
-                return None if begun is None else self._register.claim(begun.request_id)
-            other = self._register.running.get(request_id) if request_id in known else None
+                begun = self._registry.observed_since(known)
+                return None if begun is None else self._registry.claim(begun.request_id)
+            other = self._registry.running.get(request_id) if request_id in known else None
             if other is None:
-                return self._register.claim(request_id)
-            with self._exchange.gate.awaiting():
+                return self._registry.claim(request_id)
+            with self._channel.backpressure.awaiting():
                 await other.ended()

@@ -6,7 +6,7 @@
             ...
         answer = await turn.final()
 
-It connects again whenever the line is lost, and goes on where it was. Nothing here needs Django or its settings.
+It connects again whenever the connection is lost, and continues where it was. Nothing here needs Django or its settings.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from urllib.parse import quote, urlsplit
 
 from chat.client.answering import Answering
 from chat.client.client_tools import ClientTools
-from chat.client.completion import Endings
-from chat.client.conversation_state import Room
+from chat.client.completion import Completion
+from chat.client.conversation_state import ConversationState
 from chat.client.errors import CallFailed, RequestRefused
-from chat.client.inbox import Gate
+from chat.client.bounded_queue import Backpressure
 from chat.client.options import Options
-from chat.client.requests import Exchange
+from chat.client.requests import RequestChannel
 from chat.client.turn import Turn
-from chat.client.web import Web
+from chat.client.http_api import HttpApi
 from chat.core.wire.client_intent import REGENERATE
 from chat.core.wire.frames import Cancel, Clear, StateUpdate, ToolApproval
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -56,24 +56,24 @@ class ChatClient:
         self._tools = ClientTools(tools or {})
         sent = dict(self._options.headers) | ({"Authorization": f"Bearer {token}"} if token else {})
         base, path = url.rstrip("/"), f"/agents/{quote(agent, safe='')}/{quote(name, safe='')}"
-        self._web = Web(base, path, agent, name, sent)
-        self._gate = Gate()
+        self._http_api = HttpApi(base, path, agent, name, sent)
+        self._backpressure = Backpressure()
         self._setting = asyncio.Lock()
-        self._endings = Endings(self._web, self._options)
-        self._exchange = Exchange(
+        self._completion = Completion(self._http_api, self._options)
+        self._channel = RequestChannel(
             f"{_socket_base(base)}{path}?_pk={uuid.uuid4()}",
             headers=sent,
             options=self._options,
-            gate=self._gate,
-            room=Room(self._gate, fetch_rest=self._endings.fetch_rest, on_ended=self._endings.ended),
+            backpressure=self._backpressure,
+            conversation=ConversationState(self._backpressure, fetch_rest=self._completion.fetch_rest, on_ended=self._completion.ended),
         )
-        self._room = self._endings.room = self._exchange.room
-        self._answering = self._endings.answering = Answering(self._exchange, self._tools)
+        self._conversation = self._completion.conversation = self._channel.conversation
+        self._answering = self._completion.answering = Answering(self._channel, self._tools)
 
     async def __aenter__(self) -> Self:
-        self._exchange.line.open()
+        self._channel.connection.open()
         try:
-            await self._exchange.line.first_ready()
+            await self._channel.connection.first_ready()
         except BaseException:
             await self.close()
             raise
@@ -86,35 +86,35 @@ class ChatClient:
 
     async def close(self) -> None:
         """Disconnect. Turns continue on the server; callers that wait here get `ClientClosed`."""
-        await self._exchange.close()
-        await self._endings.close()
-        await self._web.close()
+        await self._channel.close()
+        await self._completion.close()
+        await self._http_api.close()
 
     # What the client knows
 
     @property
     def messages(self) -> list[JSONObject]:
         """The messages as last received: the active path, then pending ones; without the running answer."""
-        return list(self._room.messages)
+        return list(self._conversation.messages)
 
     @property
     def state(self) -> JSONValue:
         """The agent's state as last received; `None` while it has none."""
-        return self._room.state
+        return self._conversation.state
 
     @property
     def identity(self) -> tuple[str, str] | None:
         """Agent and name as the server says them; nothing before the first connection."""
-        return self._room.identity
+        return self._conversation.identity
 
     @property
     def is_connected(self) -> bool:
         """Whether there is a connection now."""
-        return self._exchange.line.is_ready
+        return self._channel.connection.is_ready
 
     async def get_messages(self) -> list[JSONObject]:
         """Read the messages over HTTP, as they are stored now. Errors: `ConnectionFailed`, `Refused`."""
-        return await self._web.messages()
+        return await self._http_api.messages()
 
     # Turns
 
@@ -127,8 +127,8 @@ class ChatClient:
         """
         message = user_message(content, message_id)
         turn = await self._answering.ask([message], self._options.body | body)
-        if all(known.get("id") != message["id"] for known in self._room.messages):
-            self._room.messages = [*self._room.messages, message]
+        if all(known.get("id") != message["id"] for known in self._conversation.messages):
+            self._conversation.messages = [*self._conversation.messages, message]
         return turn
 
     async def edit(self, message_id: str, content: str | Sequence[JSONObject], **body: JSONValue) -> Turn:
@@ -140,20 +140,20 @@ class ChatClient:
 
         `message_id` is that of the user's message.
         """
-        mine = [m for m in self._room.messages if m.get("role") == "user" and message_id in {"", m.get("id")}]
+        mine = [m for m in self._conversation.messages if m.get("role") == "user" and message_id in {"", m.get("id")}]
         if not mine:
             raise RequestRefused(f"There is no message of yours {message_id!r} in this conversation.")
         return await self._answering.ask([mine[-1]], self._options.body | body, trigger=REGENERATE)
 
     async def turns(self) -> AsyncGenerator[Turn, None]:
         """Give the turns that others ask for (people, other clients, the server itself), from now on, as they begin."""
-        watcher = self._room.register.watch()
+        watcher = self._conversation.registry.watch()
         try:
             async with aclosing(watcher.read()) as found:
                 async for turn in found:
                     yield turn
         finally:
-            self._room.register.unwatch(watcher)
+            self._conversation.registry.unwatch(watcher)
 
     async def cancel(self, turn: Turn | str) -> None:
         """Stop a turn (or the request of this id), also one of others.
@@ -161,12 +161,12 @@ class ChatClient:
         The partial answer is kept. Safe to call twice.
         """
         request_id = turn if isinstance(turn, str) else turn.request_id
-        await self._exchange.deliver(Cancel(id=request_id), repeats=True)
+        await self._channel.deliver(Cancel(id=request_id), repeats=True)
 
     async def clear(self) -> None:
         """Delete the messages; what runs or waits ends as aborted. Errors: `Disconnected`: not known whether it did."""
-        await self._exchange.deliver(Clear(), repeats=False)
-        self._room.messages = []
+        await self._channel.deliver(Clear(), repeats=False)
+        self._conversation.messages = []
 
     async def approve(self, call_id: str) -> Turn | None:
         """Let a call run that waits for approval; returns the turn that goes on from it, if one does already.
@@ -184,12 +184,12 @@ class ChatClient:
     async def set_state(self, value: JSONValue) -> None:
         """Set the agent's state; stored when this returns. Errors: `RequestRefused`, `Disconnected`."""
         async with self._setting:
-            self._room.state_error = None
-            await self._exchange.deliver(
-                StateUpdate(state=value), repeats=False, on_handled=lambda: self._room.state_is(value)
+            self._conversation.state_error = None
+            await self._channel.deliver(
+                StateUpdate(state=value), repeats=False, on_handled=lambda: self._conversation.state_is(value)
             )
-            if self._room.state_error is not None:
-                raise RequestRefused(self._room.state_error)
+            if self._conversation.state_error is not None:
+                raise RequestRefused(self._conversation.state_error)
 
     async def call(self, method: str, *args: JSONValue, seconds: float | None = None) -> JSONValue:
         """Call a method of the agent; of a streaming one the last item is returned. Never repeated.
@@ -200,7 +200,7 @@ class ChatClient:
         result = None
         try:
             async with asyncio.timeout(limit):
-                with self._gate.awaiting():
+                with self._backpressure.awaiting():
                     async with aclosing(self.stream(method, *args)) as answers:
                         async for answer in answers:
                             result = answer
@@ -210,7 +210,7 @@ class ChatClient:
 
     async def stream(self, method: str, *args: JSONValue) -> AsyncGenerator[JSONValue, None]:
         """Call a streaming method and give its items. Errors: `CallFailed`, `Disconnected`."""
-        async with aclosing(self._exchange.call(method, args)) as answers:
+        async with aclosing(self._channel.call(method, args)) as answers:
             async for answer in answers:
                 yield answer
 

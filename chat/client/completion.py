@@ -5,23 +5,23 @@ from collections.abc import Coroutine
 from contextlib import suppress
 
 from chat.client.answering import Answering
-from chat.client.conversation_state import Room
+from chat.client.conversation_state import ConversationState
 from chat.client.errors import ClientError
 from chat.client.options import Options
 from chat.client.turn import Turn
-from chat.client.web import Web
+from chat.client.http_api import HttpApi
 
 ATTEMPTS = 5
 
 
-class Endings:
+class Completion:
     """Works in the background, until `close`."""
 
-    def __init__(self, web: Web, options: Options) -> None:
-        self._web = web
+    def __init__(self, http_api: HttpApi, options: Options) -> None:
+        self._http_api = http_api
         self._options = options
         self._tasks: set[asyncio.Task[None]] = set()
-        self.room: Room | None = None
+        self.conversation: ConversationState | None = None
         self.answering: Answering | None = None
 
     def ended(self, turn: Turn) -> None:
@@ -46,25 +46,25 @@ class Endings:
 
         The transcript that has the answer may still be on its way over the new connection.
         """
-        assert self.room is not None
+        assert self.conversation is not None
         found = await self._rest(turn)
-        if found is None or not self.room.lists(turn.message_id):
+        if found is None or not self.conversation.lists(turn.message_id):
             with suppress(ClientError):
-                self.room.messages = await self._web.messages()
-        self.room.finish(turn, found or outcome)
+                self.conversation.messages = await self._http_api.messages()
+        self.conversation.finish(turn, found or outcome)
 
     async def _rest(self, turn: Turn) -> str | None:
         """Fetch the chunks; returns how the turn ended (empty: not known), or nothing when they cannot be had."""
-        assert self.room is not None
+        assert self.conversation is not None
         for attempt in range(ATTEMPTS):
             try:
-                bodies, outcome = await self._web.rest(turn.request_id, turn.next_seq)
+                bodies, outcome = await self._http_api.rest(turn.request_id, turn.next_seq)
             except ClientError as error:
                 if not error.retryable:
                     return None
                 await asyncio.sleep(self._options.delay(attempt))
             else:
-                self.room.take_rest(turn, bodies)
+                self.conversation.take_rest(turn, bodies)
                 return outcome
         return None
 

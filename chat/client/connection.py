@@ -1,4 +1,4 @@
-"""One line to one address: a WebSocket that is opened again whenever it is lost, until the server refuses for good.
+"""A connection to one address: a WebSocket that is opened again whenever it is lost, until the server refuses for good.
 
 It knows frames as text and nothing of what they say. Each connection has a number; what was sent over an earlier one is
 never taken for sent over the present one.
@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from chat.client.errors import ClientClosed, ClientError, ConnectionFailed, Disconnected, is_refusal, refusal_of
-from chat.client.inbox import Gate
+from chat.client.bounded_queue import Backpressure
 from chat.client.options import Options
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ _RESTARTS = (1001, 1012)  # the server goes away or begins anew: another one is 
 _TRIED_AGAIN = (408, 425, 429)
 
 
-class Line:
+class Connection:
     """Keeps a connection. `on_text` gets each frame, `on_lost` the end of each connection (with its close code)."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Line:
         *,
         headers: dict[str, str],
         options: Options,
-        gate: Gate,
+        backpressure: Backpressure,
         on_text: Callable[[str], Awaitable[None]],
         on_lost: Callable[[int | None], None],
     ) -> None:
@@ -46,7 +46,7 @@ class Line:
         self._url = url
         self._headers = headers
         self._options = options
-        self._gate = gate
+        self._backpressure = backpressure
         self._on_text = on_text
         self._on_lost = on_lost
         self._socket: ClientConnection | None = None
@@ -154,7 +154,7 @@ class Line:
         heartbeat = asyncio.create_task(self._beat(socket))
         try:
             while True:
-                await self._gate.passed()
+                await self._backpressure.passed()
                 text = await socket.recv()
                 if isinstance(text, str):
                     await self._on_text(text)
@@ -186,7 +186,7 @@ class Line:
             with suppress(ConnectionClosed):
                 pong = await socket.ping()
                 done, _ = await asyncio.wait({asyncio.ensure_future(pong)}, timeout=self._options.heartbeat_seconds)
-                if not done and not self._gate.is_closed:
+                if not done and not self._backpressure.is_closed:
                     socket.transport.abort()
 
     def _stopped(self, task: asyncio.Task[None]) -> None:

@@ -9,9 +9,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from chat.client.inbox import Gate
+from chat.client.bounded_queue import Backpressure
 from chat.client.turn import FAILED, Turn
-from chat.client.turn_registry import Register
+from chat.client.turn_registry import TurnRegistry
 from chat.core.wire import server_frames as sf
 from chat.core.wire.chunks import validate
 from chat.core.wire.extension_frames import McpServers, McpState
@@ -22,11 +22,11 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 logger = logging.getLogger(__name__)
 
 
-class Room:
+class ConversationState:
     """`take` each frame of the server; send what it returns. `fetch_rest` is called for a turn that lacks a piece."""
 
     def __init__(
-        self, gate: Gate, *, fetch_rest: Callable[[Turn, str], None], on_ended: Callable[[Turn], None]
+        self, backpressure: Backpressure, *, fetch_rest: Callable[[Turn, str], None], on_ended: Callable[[Turn], None]
     ) -> None:
         self.messages: list[JSONObject] = []
         self.state: JSONValue = None
@@ -34,31 +34,31 @@ class Room:
         self.recovering: str | None = None
         self.mcp = McpState()
         self.state_error: str | None = None
-        self.register = Register(gate)
+        self.registry = TurnRegistry(backpressure)
         self._fetch_rest = fetch_rest
         self._on_ended = on_ended
-        self._line = 0
+        self._connection = 0
         self._acked: set[str] = set()
-        self._told: set[str] = set()  # requests of which something came over this connection
+        self._received: set[str] = set()  # requests of which something came over this connection
         self._probes: dict[str, asyncio.Future[str | None]] = {}
 
     # Connections
 
-    def connected(self, line: int) -> None:
+    def connected(self, connection: int) -> None:
         """A connection begins: nothing was acknowledged over it yet."""
-        self._line = line
+        self._connection = connection
         self._acked.clear()
-        self._told.clear()
+        self._received.clear()
 
     def unfinished(self) -> list[ClientFrame]:
         """What to ask when the server has introduced itself: the fate of own turns that it has not spoken of."""
-        mine = (turn for turn in self.register.running.values() if turn.is_own and turn.is_accepted)
+        mine = (turn for turn in self.registry.running.values() if turn.is_own and turn.is_accepted)
         waiting = [turn for turn in mine if turn.request_id not in self._acked]
-        return [ResumeAck(id=turn.request_id) for turn in waiting if turn.line != self._line]
+        return [ResumeAck(id=turn.request_id) for turn in waiting if turn.connection != self._connection]
 
     def lost(self, error: Exception) -> None:
         """There will be no other connection."""
-        self.register.lose(error)
+        self.registry.lose(error)
         self.disconnected(error)
 
     def disconnected(self, error: Exception) -> None:
@@ -126,7 +126,7 @@ class Room:
 
     def _resuming(self, frame: sf.Resuming) -> list[ClientFrame]:
         self._answer_probe(frame.probe_id, frame.id)
-        if self.register.has_ended(frame.id) or (frame.id in self._acked and frame.id in self._told):
+        if self.registry.has_ended(frame.id) or (frame.id in self._acked and frame.id in self._received):
             return []
         self._acked.add(frame.id)
         return [ResumeAck(id=frame.id)]
@@ -135,14 +135,14 @@ class Room:
         self.messages = [message if known.get("id") == message.get("id") else known for known in self.messages]
 
     def _response(self, frame: sf.Response) -> list[ClientFrame]:
-        if self.register.has_ended(frame.id):
+        if self.registry.has_ended(frame.id):
             return []
-        turn = self.register.running.get(frame.id)
+        turn = self.registry.running.get(frame.id)
         if turn is None:
             if frame.done or frame.error:
                 return []  # the end of a turn that this client never received
-            turn = self.register.observe(frame.id)
-        self._told.add(frame.id)
+            turn = self.registry.observe(frame.id)
+        self._received.add(frame.id)
         if frame.done:
             self._done(turn, frame)
         elif frame.error:
@@ -155,7 +155,7 @@ class Room:
 
     def _chunk(self, turn: Turn, frame: sf.Response, seq: int) -> list[ClientFrame]:
         if seq in (0, turn.next_seq):
-            turn.line = self._line
+            turn.connection = self._connection
         if seq > turn.next_seq:
             if turn.is_behind:
                 return []
@@ -183,11 +183,11 @@ class Room:
             turn.error_text = frame.body
         outcome = frame.outcome or (FAILED if turn.error_text else "completed")
         is_bare = frame.replay and frame.outcome is None  # the answer to an acknowledgement that came too late
-        is_whole = turn.line == self._line and not turn.is_behind and not is_bare
+        is_whole = turn.connection == self._connection and not turn.is_behind and not is_bare
         if is_whole or outcome == "skipped":
             self.finish(turn, outcome)
         else:
-            self.register.end(turn)
+            self.registry.end(turn)
             self._fetch_rest(turn, outcome)
 
     def lists(self, message_id: str) -> bool:
@@ -202,7 +202,7 @@ class Room:
 
     def finish(self, turn: Turn, outcome: str) -> None:
         """The turn has ended and everything of it is here."""
-        self.register.end(turn)
+        self.registry.end(turn)
         stored = next((message for message in self.messages if message.get("id") == turn.message_id), None)
         if stored is not None:
             turn.take_stored(stored)

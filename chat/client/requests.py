@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from chat.client.connection import TOO_LARGE, Line
-from chat.client.conversation_state import Room
+from chat.client.connection import TOO_LARGE, Connection
+from chat.client.conversation_state import ConversationState
 from chat.client.errors import CallFailed, ClientError, Disconnected, RequestRefused
-from chat.client.inbox import Gate
+from chat.client.bounded_queue import Backpressure
 from chat.client.options import Options
 from chat.client.rpc import Calls
 from chat.core.wire.frames import ClientFrame, ResumeRequest, encode
@@ -25,8 +25,8 @@ SURELY_SMALL = 65_536
 """No server refuses a frame of so many characters for its size."""
 
 
-class Exchange:
-    """The line, the room and the calls of one client."""
+class RequestChannel:
+    """The connection, the conversation and the calls of one client."""
 
     def __init__(
         self,
@@ -34,16 +34,16 @@ class Exchange:
         *,
         headers: dict[str, str],
         options: Options,
-        gate: Gate,
-        room: Room,
+        backpressure: Backpressure,
+        conversation: ConversationState,
     ) -> None:
-        self.gate = gate
-        self.room = room
-        self.calls = Calls(gate)
+        self.backpressure = backpressure
+        self.conversation = conversation
+        self.calls = Calls(backpressure)
         self._options = options
         self._state_follows = False
         self._opened = 0
-        self.line = Line(url, headers=headers, options=options, gate=gate, on_text=self._on_text, on_lost=self._on_lost)
+        self.connection = Connection(url, headers=headers, options=options, backpressure=backpressure, on_text=self._on_text, on_lost=self._on_lost)
 
     async def deliver(
         self,
@@ -62,14 +62,14 @@ class Exchange:
         if len(text.encode()) > self._options.message_max_bytes:
             raise RequestRefused(f"More than {self._options.message_max_bytes} bytes.")
         is_first = True
-        with self.gate.awaiting():
+        with self.backpressure.awaiting():
             while True:
-                number = await self.line.ready()
+                number = await self.connection.ready()
                 if on_try is not None:
                     on_try(number, is_first)
                 is_first = False
                 try:
-                    await self.line.send(text, number)
+                    await self.connection.send(text, number)
                     await self._barrier(number, on_handled)
                 except Disconnected as error:
                     if error.data.get("close_code") == TOO_LARGE and len(text) > SURELY_SMALL:
@@ -80,10 +80,10 @@ class Exchange:
                     return
 
     async def _barrier(self, number: int, on_handled: Callable[[], None] | None) -> None:
-        frame, inbox = self.calls.begin(NO_METHOD, (), on_answer=on_handled)
+        frame, queue = self.calls.begin(NO_METHOD, (), on_answer=on_handled)
         try:
-            await self.line.send(encode(frame), number)
-            async with aclosing(inbox.read()) as answers:
+            await self.connection.send(encode(frame), number)
+            async with aclosing(queue.read()) as answers:
                 async for _ in answers:
                     pass
         except CallFailed:
@@ -93,11 +93,11 @@ class Exchange:
 
     async def call(self, method: str, args: tuple[Any, ...]) -> AsyncGenerator[JSONValue, None]:
         """Call a method and give its answers. Errors: `CallFailed`, `Disconnected`, `Refused`."""
-        number = await self.line.ready()
-        frame, inbox = self.calls.begin(method, args)
+        number = await self.connection.ready()
+        frame, queue = self.calls.begin(method, args)
         try:
-            await self.line.send(encode(frame), number)
-            async with aclosing(inbox.read()) as answers:
+            await self.connection.send(encode(frame), number)
+            async with aclosing(queue.read()) as answers:
                 async for answer in answers:
                     yield answer
         finally:
@@ -105,13 +105,13 @@ class Exchange:
 
     async def probe(self) -> str | None:
         """Ask which stream there is to join: the id of its request, or nothing."""
-        with self.gate.awaiting():
+        with self.backpressure.awaiting():
             while True:
-                number = await self.line.ready()
+                number = await self.connection.ready()
                 probe_id = secrets.token_hex(8)
-                answer = self.room.probe(probe_id)
+                answer = self.conversation.probe(probe_id)
                 try:
-                    await self.line.send(encode(ResumeRequest(probe_id=probe_id)), number)
+                    await self.connection.send(encode(ResumeRequest(probe_id=probe_id)), number)
                     return await answer
                 except Disconnected:
                     answer.cancel()
@@ -120,39 +120,39 @@ class Exchange:
         frame = parse_server(text)
         if frame is None:
             return
-        number = self.line.number
+        number = self.connection.number
         if number != self._opened:
             self._opened = number
             self._state_follows = False
-            self.room.connected(number)
+            self.conversation.connected(number)
         if isinstance(frame, RpcAnswer):
             self.calls.take(frame)
             return
-        replies = self.room.take(frame)
+        replies = self.conversation.take(frame)
         if isinstance(frame, Identity):
             self._state_follows = frame.state_follows
         is_introduced = isinstance(frame, State) if self._state_follows else isinstance(frame, Identity)
-        if is_introduced and not self.line.is_ready:
-            replies = [*replies, *self.room.unfinished()]
-            self.line.introduced()
+        if is_introduced and not self.connection.is_ready:
+            replies = [*replies, *self.conversation.unfinished()]
+            self.connection.introduced()
         for reply in replies:
-            await self.line.send(encode(reply), number)
-        self.room.register.announce()
+            await self.connection.send(encode(reply), number)
+        self.conversation.registry.announce()
 
     def _on_lost(self, close_code: int | None) -> None:
         self.calls.lost(Disconnected(close_code=close_code))
-        self.room.disconnected(Disconnected(close_code=close_code))
-        if self.line.failure is not None:
-            self.end(self.line.failure)
+        self.conversation.disconnected(Disconnected(close_code=close_code))
+        if self.connection.failure is not None:
+            self.end(self.connection.failure)
 
     def end(self, error: ClientError) -> None:
         """There will be no other connection: all waiting callers get this error."""
         self.calls.lost(error)
-        self.room.lost(error)
+        self.conversation.lost(error)
 
     async def close(self) -> None:
         """Close for good."""
-        await self.line.close()
-        assert self.line.failure is not None
-        self.end(self.line.failure)
+        await self.connection.close()
+        assert self.connection.failure is not None
+        self.end(self.connection.failure)
         await asyncio.sleep(0)  # callers see the error before their resources are gone

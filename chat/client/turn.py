@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chat.client.errors import TurnFailed
-from chat.client.inbox import Gate, Inbox
+from chat.client.bounded_queue import Backpressure, BoundedQueue
 from chat.core.wire.accumulator import Accumulator, tool_name
 from chat.core.wire.chunks import Chunk, merge
 from sessions_app.core.messages.tool_states import ToolState
@@ -31,7 +31,7 @@ class Turn:
     the text alone; `await turn.message()` the whole answer. All work at the same time; chunks can be read once.
     """
 
-    def __init__(self, request_id: str, gate: Gate, *, is_own: bool) -> None:
+    def __init__(self, request_id: str, backpressure: Backpressure, *, is_own: bool) -> None:
         self.request_id = request_id
         self.is_own = is_own
         self.is_accepted = False
@@ -39,13 +39,13 @@ class Turn:
         self.outcome: str | None = None
         self.error_text = ""
         self.next_seq = 0
-        self.line: int | None = None  # the connection that has delivered all chunks so far
+        self.connection: int | None = None  # the connection that has delivered all chunks so far
         self.is_behind = False  # a chunk is missing, and a replay was asked for
         self.continuation: asyncio.Future[Turn | None] = asyncio.get_running_loop().create_future()
-        self._gate = gate
+        self._backpressure = backpressure
         self._fold = Accumulator()
-        self._inbox: Inbox[Chunk] = Inbox(gate, merge=merge)
-        self._inbox.is_optional = not is_own
+        self._queue: BoundedQueue[Chunk] = BoundedQueue(backpressure, merge=merge)
+        self._queue.is_optional = not is_own
         self._stored: JSONObject | None = None
         self._lost: Exception | None = None
         self._over = asyncio.Event()
@@ -83,9 +83,9 @@ class Turn:
         return self._calls(ToolState.APPROVAL_REQUESTED)
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
-        if self._inbox.was_let_go:
+        if self._queue.was_let_go:
             raise RuntimeError("The chunks of this turn were read already, or let go; its message() is there.")
-        return self._inbox.read()
+        return self._queue.read()
 
     async def texts(self) -> AsyncGenerator[str, None]:
         """Give the pieces of text as they come. Errors: `TurnFailed`."""
@@ -100,7 +100,7 @@ class Turn:
         the end cannot be received any more.
         """
         self.need_not_be_read()
-        with self._gate.awaiting():
+        with self._backpressure.awaiting():
             await self._over.wait()
         if self._lost is not None:
             raise self._lost
@@ -117,13 +117,13 @@ class Turn:
         turn = self
         while True:
             answer = await turn.message()
-            with self._gate.awaiting():
+            with self._backpressure.awaiting():
                 following = await asyncio.shield(turn.continuation)
             if following is None:
                 return answer
             turn = following
 
-    # What the room uses
+    # For `ConversationState`
 
     async def ended(self) -> None:
         """Wait for the end, whatever it is."""
@@ -132,15 +132,15 @@ class Turn:
     def take(self, chunk: Chunk, size: int) -> None:
         """Take the next chunk."""
         self._fold.apply(chunk)
-        self._inbox.put(chunk, size)
+        self._queue.put(chunk, size)
 
     def keep_for_reader(self) -> None:
         """The chunks will be read: apply backpressure instead of dropping them."""
-        self._inbox.is_optional = False
+        self._queue.is_optional = False
 
     def need_not_be_read(self) -> None:
         """The chunks may never be read: drop them instead of applying backpressure."""
-        self._inbox.is_optional = True
+        self._queue.is_optional = True
 
     def take_stored(self, message: JSONObject) -> None:
         """This is how the answer is stored."""
@@ -152,7 +152,7 @@ class Turn:
             return
         self.outcome = outcome
         failed = outcome == FAILED
-        self._inbox.end(TurnFailed(self.error_text, request_id=self.request_id) if failed else None)
+        self._queue.end(TurnFailed(self.error_text, request_id=self.request_id) if failed else None)
         if is_final or failed:
             self.continue_with(None)
         self._over.set()
@@ -161,7 +161,7 @@ class Turn:
         """Fail the turn: its end cannot be received any more."""
         if not self.is_over:
             self._lost = error
-            self._inbox.end(error)
+            self._queue.end(error)
             self._over.set()
         if not self.continuation.done():
             self.continuation.set_exception(error)

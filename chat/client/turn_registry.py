@@ -3,32 +3,32 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from chat.client.inbox import Gate, Inbox
+from chat.client.bounded_queue import Backpressure, BoundedQueue
 from chat.client.turn import Turn
 
 REMEMBERED = 1000
 """How many ended turns are remembered, so that a late frame of one of them begins nothing."""
 
 
-class Register:
+class TurnRegistry:
     """`running`: turns by request. Turns of others are announced to watchers, once it is sure that they are others'."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, backpressure: Backpressure) -> None:
         self.running: dict[str, Turn] = {}
         self.holds = 0
-        self._gate = gate
+        self._backpressure = backpressure
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._unannounced: list[Turn] = []
-        self._watchers: list[Inbox[Turn]] = []
+        self._watchers: list[BoundedQueue[Turn]] = []
 
     def begin(self, request_id: str) -> Turn:
         """Note a request of this client's."""
-        turn = self.running[request_id] = Turn(request_id, self._gate, is_own=True)
+        turn = self.running[request_id] = Turn(request_id, self._backpressure, is_own=True)
         return turn
 
     def observe(self, request_id: str) -> Turn:
         """Note a turn that this client did not ask for, as far as is known."""
-        turn = self.running[request_id] = Turn(request_id, self._gate, is_own=False)
+        turn = self.running[request_id] = Turn(request_id, self._backpressure, is_own=False)
         turn.is_accepted = True
         if self._watchers:
             turn.keep_for_reader()
@@ -66,13 +66,13 @@ class Register:
         for watcher in self._watchers:
             watcher.end(error)
 
-    def watch(self) -> Inbox[Turn]:
+    def watch(self) -> BoundedQueue[Turn]:
         """Begin to collect the turns of others."""
-        watcher: Inbox[Turn] = Inbox(self._gate)
+        watcher: BoundedQueue[Turn] = BoundedQueue(self._backpressure)
         self._watchers.append(watcher)
         return watcher
 
-    def unwatch(self, watcher: Inbox[Turn]) -> None:
+    def unwatch(self, watcher: BoundedQueue[Turn]) -> None:
         """Stop collecting."""
         self._watchers.remove(watcher)
 

@@ -10,12 +10,12 @@ class RecoveryNotice:
 
     def __init__(self, send: Callable[[str], Awaitable[None]]) -> None:
         self._send = send
-        self._told = ""  # the request whose recovery this client was notified of on connect
+        self._announced = ""  # the request whose recovery this client was notified of on connect
         self._after_replay = ""
 
     async def begin(self, request_id: str) -> None:
         """Send that a turn is recovering. Its next live chunk ends that, whichever worker writes it."""
-        self._told = request_id
+        self._announced = request_id
         await self._send(frames.recovering(True, request_id))
 
     def begin_after_replay(self, request_id: str) -> None:
@@ -30,11 +30,11 @@ class RecoveryNotice:
 
     async def went_on(self, request_id: str) -> None:
         """End a false alarm before a live chunk is sent."""
-        if request_id == self._told:
-            self._told = ""
+        if request_id == self._announced:
+            self._announced = ""
             await self._send(frames.recovering(False, request_id))
 
     async def announced(self, request_id: str, *, is_recovering: bool) -> None:
         """Pass on what the worker announces; it also announces the end."""
-        self._told = self._after_replay = ""
+        self._announced = self._after_replay = ""
         await self._send(frames.recovering(is_recovering, request_id))

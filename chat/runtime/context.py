@@ -15,7 +15,7 @@ from chat.runtime.agent_factory import started_agent
 from chat.user_code.call_hook import user_code_boundary
 from chat.user_code.session_setup import configured_session
 from sessions_app.context import store
-from sessions_app.context.history import By, Holder
+from sessions_app.context.history import Actor, Holder
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import OURS
 from sessions_app.core.compaction.tokens import count_tokens, counter_named
@@ -80,13 +80,13 @@ async def refresh(context: SessionContext) -> None:
         await context.refresh_system_prompt()
 
 
-async def write_block(context: SessionContext, label: str, content: str, by: By) -> Block:
+async def write_block(context: SessionContext, label: str, content: str, by: Actor) -> Block:
     """Write a block's text as a person. Errors: as `SessionContext.replace`; `AgentCodeFailed`."""
     with user_code_boundary("configure_session"):
         return await context.replace(label, content, by=by)
 
 
-async def write_entry(context: SessionContext, label: str, entry: Entry, by: By) -> None:
+async def write_entry(context: SessionContext, label: str, entry: Entry, by: Actor) -> None:
     """Write an entry as a person. Errors: as `SessionContext.set_entry`; `AgentCodeFailed`."""
     with user_code_boundary("configure_session"):
         await context.set_entry(
@@ -94,7 +94,7 @@ async def write_entry(context: SessionContext, label: str, entry: Entry, by: By)
         )
 
 
-async def forget_block(context: SessionContext, label: str, by: By, *, erases_history: bool) -> None:
+async def forget_block(context: SessionContext, label: str, by: Actor, *, erases_history: bool) -> None:
     """Forget what a block holds, as a person. Errors: `BlockNotFound`, `BlockNotWritable`, `AgentCodeFailed`."""
     declaration, holder = await _find(context, label)
     if isinstance(declaration.provider, OURS):
@@ -111,7 +111,7 @@ async def entries_of(context: SessionContext, label: str, *, after: str, limit: 
     return await db(partial(store.list_entries, holder, label, after_key=after, limit=limit))
 
 
-async def delete_entry(context: SessionContext, label: str, key: str, by: By) -> None:
+async def delete_entry(context: SessionContext, label: str, key: str, by: Actor) -> None:
     """Forget an entry that we keep. Errors: `BlockNotFound`, `BlockNotWritable`, `EntryNotFound`."""
     holder = await _keyed(context, label)
     await db(partial(store.delete_entry, holder, label, key, by=by.within(context.session_id)))

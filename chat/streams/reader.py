@@ -73,11 +73,11 @@ async def follow(
                     yield event
                     if isinstance(event, End):
                         return
-            heard = await subscription.wait(idle_seconds)
-            must_read = heard.must_reread
-            must_ask = heard.is_closed or heard.is_silence
-            if heard.batches:
-                records, is_broken = follower.accept(heard.batches)
+            received = await subscription.wait(idle_seconds)
+            must_read = received.must_reread
+            must_ask = received.is_closed or received.is_silence
+            if received.batches:
+                records, is_broken = follower.accept(received.batches)
                 must_read = must_read or is_broken
                 if records:
                     yield records

@@ -90,7 +90,7 @@ def _recover(fiber: Fiber) -> FiberStatus | None:
     if not won:
         return None
     if is_over:
-        leases.tidy_after(fiber, status, reason)
+        leases.start_sealer(fiber, status, reason)
         leases.release_lane(fiber.lane)
     elif not delay:
         dispatch_on_commit([fiber.pk])
@@ -149,7 +149,7 @@ def _seal_lapsed(fiber: Fiber) -> bool:
         .update(status=status, reason=LAPSED, finished_at=Now(), updated_at=Now())
     )
     if won:
-        leases.tidy_after(fiber, status, LAPSED)
+        leases.start_sealer(fiber, status, LAPSED)
         leases.release_lane(fiber.lane)
     return bool(won)
 

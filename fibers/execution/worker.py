@@ -18,7 +18,7 @@ from fibers.core.states import FiberEvent, Interrupt
 from fibers.errors import LeaseLost
 from fibers.execution import recovery
 from fibers.process.interrupts import Listener
-from fibers.process.running import Registry, registry
+from fibers.process.running import RunRegistry, registry
 from fibers.queue import leases
 from fibers.queue.leases import Settlement
 
@@ -82,7 +82,7 @@ class Sweeper:
 class Worker:
     """The threads of one worker process. Starting and stopping twice is once."""
 
-    def __init__(self, runs: Registry) -> None:
+    def __init__(self, runs: RunRegistry) -> None:
         self._runs = runs
         self._lock = threading.Lock()
         self._threads: list[Sweeper | Listener] = []

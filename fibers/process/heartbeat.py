@@ -13,7 +13,7 @@ from django.db.utils import Error as DatabaseError
 
 from fibers.conf import fiber_settings
 from fibers.core.states import Interrupt
-from fibers.process.running import Registry, registry, worker_name
+from fibers.process.running import RunRegistry, registry, worker_name
 from fibers.queue import leases
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 class Heartbeat:
     """Renews the leases of a registry's runs and passes on what it learns: lost leases, requested cancels."""
 
-    def __init__(self, runs: Registry) -> None:
+    def __init__(self, runs: RunRegistry) -> None:
         self._runs = runs
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None

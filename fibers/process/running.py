@@ -26,7 +26,7 @@ class Running(Protocol):
         """Stop the function. From any thread, any number of times."""
 
 
-class Registry:
+class RunRegistry:
     """The running fibers of this process by id. Thread-safe."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Registry:
             return list(self._runs.values())
 
 
-registry = Registry()
+registry = RunRegistry()
 
 
 class _Identity:

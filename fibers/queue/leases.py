@@ -45,7 +45,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class RenewalResult:
     """Answer of the database to a heartbeat."""
 
     lost: frozenset[str]
@@ -114,7 +114,7 @@ def next_in_lane(lane: str) -> str | None:
     return found
 
 
-def renew(worker: str, held: Mapping[str, Held]) -> Beat:
+def renew(worker: str, held: Mapping[str, Held]) -> RenewalResult:
     """Prolong all leases of a process in one UPDATE and read what happened to them.
 
     Rows that a fenced write has locked are skipped (PostgreSQL): that write prolongs its lease itself, and one slow
@@ -136,7 +136,7 @@ def renew(worker: str, held: Mapping[str, Held]) -> Beat:
             if cancel is not None:
                 cancelled.add(pk)
     lost = frozenset(pk for pk, entry in held.items() if alive.get(pk) != entry.fence)
-    return Beat(lost=lost, cancelled=frozenset(cancelled) - lost)
+    return RenewalResult(lost=lost, cancelled=frozenset(cancelled) - lost)
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
         )
         was_told = settlement.was_told and (event is settlement.event or settlement.event is FiberEvent.COMPLETE)
         if is_terminal and not was_told:
-            tidy_after(fiber, status, reason)
+            start_sealer(fiber, status, reason)
     return status
 
 
@@ -215,7 +215,7 @@ def sealer_key(fiber_id: str, fence: int) -> str:
     return f"{fiber_id}:sealed:{fence}"
 
 
-def tidy_after(fiber: Fiber, status: FiberStatus, reason: str) -> None:
+def start_sealer(fiber: Fiber, status: FiberStatus, reason: str) -> None:
     """Tidy up after a fiber whose function did not see its end: start the fiber that is declared for it.
 
     It runs next in the lane, with a fence of its own: a worker that was given up for dead cannot write beside it.
@@ -225,8 +225,8 @@ def tidy_after(fiber: Fiber, status: FiberStatus, reason: str) -> None:
     if entry is None:
         return
     if fiber.attempt == 0:
-        if entry.unrun is not None:
-            entry.unrun(fiber.payload)
+        if entry.never_started is not None:
+            entry.never_started(fiber.payload)
         return
     if not entry.sealed:
         return

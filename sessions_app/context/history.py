@@ -13,7 +13,7 @@ MAX_PAGE: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class By:
+class Actor:
     """Who changes something. `via`: model, code, api or admin; the user is known for the last two.
 
     `session_id`: of the session in which it is done, where it is done in one.
@@ -28,13 +28,13 @@ class By:
         """Whether a person did it, who expects to see it at once."""
         return self.via in {"api", "admin"}
 
-    def within(self, session_id: str) -> "By":
+    def within(self, session_id: str) -> "Actor":
         """The same, done in a session: of a user's memory it is known in which session it was changed."""
         return replace(self, session_id=session_id)
 
 
-CODE: Final = By()
-MODEL: Final = By(via="model")
+CODE: Final = Actor()
+MODEL: Final = Actor(via="model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +68,19 @@ class Change:
     created_at: datetime
 
 
-def note_change(holder: Holder, subject: str, action: str, *, before: str = "", after: str = "", by: By = CODE) -> None:
+def note_change(holder: Holder, subject: str, action: str, *, before: str = "", after: str = "", by: Actor = CODE) -> None:
     """Add a row to the history, in the transaction of the change."""
     ContextChange.objects.create(
         **holder.row, **_author(holder, by), subject=subject, action=action, before=before, after=after
     )
 
 
-def _author(holder: Holder, by: By) -> dict[str, object]:
+def _author(holder: Holder, by: Actor) -> dict[str, object]:
     made_in = by.session_id if holder.session_id is None else None
     return {"actor_id": by.user_id, "via": by.via, "made_in_id": made_in}
 
 
-def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str, str]], *, by: By = CODE) -> None:
+def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str, str]], *, by: Actor = CODE) -> None:
     """Add a row for each of many entries (key and content) that are deleted, in one statement."""
     ContextChange.objects.bulk_create(
         [

@@ -15,7 +15,7 @@ from django.db.models import Count, Q
 
 from sessions_app.context.history import (
     CODE,
-    By,
+    Actor,
     Holder,
     block_subject,
     entry_subject,
@@ -103,7 +103,7 @@ def write_text(
     *,
     action: str = "set",
     shape: Shape | None = None,
-    by: By = CODE,
+    by: Actor = CODE,
 ) -> str:
     """Change a text under a lock; returns what is stored. Without a shape the stored limit holds.
 
@@ -125,7 +125,7 @@ def write_text(
         return after
 
 
-def forget(holder: Holder, label: str, *, erases_history: bool = False, by: By = CODE) -> None:
+def forget(holder: Holder, label: str, *, erases_history: bool = False, by: Actor = CODE) -> None:
     """Forget a block: its text and its entries; with `erases_history` also what the history says they were.
 
     Errors: `BlockNotFound` where there is nothing to forget.
@@ -149,7 +149,7 @@ def forget(holder: Holder, label: str, *, erases_history: bool = False, by: By =
         _show(holder, by)
 
 
-def add_block(session_id: str, label: str, shape: Shape, *, by: By = CODE) -> None:
+def add_block(session_id: str, label: str, shape: Shape, *, by: Actor = CODE) -> None:
     """Add a block to a session while its agent runs. One that was taken out comes back with its content.
 
     Errors: `BlockExists`, `SessionNotFound`.
@@ -166,7 +166,7 @@ def add_block(session_id: str, label: str, shape: Shape, *, by: By = CODE) -> No
         note_change(holder, block_subject(label), "add", after=row.content, by=by)
 
 
-def remove_block(session_id: str, label: str, *, by: By = CODE) -> None:
+def remove_block(session_id: str, label: str, *, by: Actor = CODE) -> None:
     """Take a block out of a session. Its content is kept; what was loaded from it is not loaded any more."""
     holder = Holder(session_id=session_id)
     with _holding(holder):
@@ -179,7 +179,7 @@ def remove_block(session_id: str, label: str, *, by: By = CODE) -> None:
         note_change(holder, block_subject(label), "remove", before=row.content, by=by)
 
 
-def put_entry(holder: Holder, label: str, entry: Entry, *, shape: Shape | None = None, by: By = CODE) -> None:
+def put_entry(holder: Holder, label: str, entry: Entry, *, shape: Shape | None = None, by: Actor = CODE) -> None:
     """Store an entry under its key, new or again. Errors: `BlockTooLarge`, `ContextInvalid`, `SessionNotFound`."""
     check_label(label)
     check_key(entry.key)
@@ -197,7 +197,7 @@ def put_entry(holder: Holder, label: str, entry: Entry, *, shape: Shape | None =
         _show(holder, by)
 
 
-def delete_entry(holder: Holder, label: str, key: str, *, by: By = CODE) -> None:
+def delete_entry(holder: Holder, label: str, key: str, *, by: Actor = CODE) -> None:
     """Forget an entry. Errors: `EntryNotFound`."""
     with _holding(holder):
         row = ContextEntry.objects.filter(**holder.row, label=label, key=key).first()
@@ -289,7 +289,7 @@ def forget_prompt(holder: Holder) -> None:
         rows.update(system_prompt=None)
 
 
-def _show(holder: Holder, by: By) -> None:
+def _show(holder: Holder, by: Actor) -> None:
     if by.is_person:
         forget_prompt(holder)
 

@@ -307,14 +307,14 @@ def test_edit_of_a_message_that_no_page_has_told_of_yet_stands_beside_it(tab: Ch
 def test_first_question_is_there_and_can_be_edited_though_no_page_was_read(
     tab: ChatPage, live_product: LiveProduct
 ) -> None:
-    heard: list[str] = []
+    received: list[str] = []
     sent: list[Route] = []
-    tab.page.on("websocket", lambda line: line.on("framereceived", lambda frame: heard.append(str(frame))))
+    tab.page.on("websocket", lambda line: line.on("framereceived", lambda frame: received.append(str(frame))))
     tab.page.route("**/messages?**", lambda route: route.abort())  # what comes, comes by the line
     tab.page.route("**/turns", lambda route: sent.append(route))
     with live_product.paused_worker():
         tab.write("One\nsay: Answer one.")
-        tab.until(lambda: sent and any("cf_agent_stream_resume_none" in frame for frame in heard))
+        tab.until(lambda: sent and any("cf_agent_stream_resume_none" in frame for frame in received))
         tab.page.unroute("**/turns")
         sent[0].continue_()
         expect(tab.page.locator(".message.is-pending")).to_contain_text("Do not send")

@@ -108,16 +108,16 @@ def test_older_messages_load_above_without_moving_the_reader(tab: ChatPage, live
 def test_screen_readers_hear_sentences_not_tokens(tab: ChatPage) -> None:
     tab.page.evaluate(
         """() => {
-            window.heard = [];
-            const hear = (record) => record.addedNodes.forEach((node) => heard.push(node.textContent));
+            window.received = [];
+            const hear = (record) => record.addedNodes.forEach((node) => received.push(node.textContent));
             const region = document.getElementById("live");
             new MutationObserver((list) => list.forEach(hear)).observe(region, { childList: true });
         }"""
     )
     tab.ask("rate 15/s\nsay: The first sentence is here. The second **one** follows it now! And a third, which ends.")
-    heard = tab.page.evaluate("heard")
-    assert heard[-1] == "Answer complete."
-    spoken = heard[:-1]
+    received = tab.page.evaluate("received")
+    assert received[-1] == "Answer complete."
+    spoken = received[:-1]
     assert " ".join(spoken) == "The first sentence is here. The second one follows it now! And a third, which ends."
     assert 2 <= len(spoken) <= 4
     assert all(text.endswith((".", "!")) for text in spoken)

@@ -63,11 +63,11 @@ def _make_deaf() -> None:
     from chat.streams.logs.redis_subscriber import RedisHub
 
     handle = RedisHub._handle
-    heard = [0]
+    received = [0]
 
     def deaf(self: RedisHub, kind: str, channel: str, payload: str) -> None:
-        heard[0] += kind == "message"
-        if kind != "message" or heard[0] % 2:
+        received[0] += kind == "message"
+        if kind != "message" or received[0] % 2:
             handle(self, kind, channel, payload)
 
     RedisHub._handle = deaf  # type: ignore[method-assign]  # the lie

@@ -26,11 +26,11 @@ class DomSocket:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.heard: dict[str, Callable[[str], None]] = {}
+        self.received: dict[str, Callable[[str], None]] = {}
 
     def on(self, event: str, call: Callable[[str], None]) -> None:
         """Call for each `framesent` or `framereceived`."""
-        self.heard[event] = call
+        self.received[event] = call
 
 
 class DomPage:
@@ -131,7 +131,7 @@ class DomPage:
             self._callbacks["websocket"](socket)
         elif "socket" in said:
             event = "framesent" if "sent" in said else "framereceived"
-            self._sockets[said["socket"]].heard[event](str(said.get("sent") or said.get("received")))
+            self._sockets[said["socket"]].received[event](str(said.get("sent") or said.get("received")))
         elif "failed" in said:
             self._callbacks["pageerror"](said["failed"])
         elif "loaded" in said:

@@ -177,8 +177,8 @@ def through(stage: Stage) -> None:
     send = layer.group_send
 
     async def group_send(group: str, event: JSONObject) -> None:
-        for heard_group, heard in stage.hear((group, event)):
-            await send(heard_group, dict(heard))
+        for heard_group, received in stage.hear((group, event)):
+            await send(heard_group, dict(received))
 
     layer.group_send = group_send
 

@@ -1,9 +1,9 @@
-"""Room for the next model call: a conversation that does not fit is made smaller, and the call is made again.
+"""Keeps the requests of one turn within the model's context window.
 
-Overflow is seen in three ways: the last step's tokens as the provider counted them, an estimate of the request that is
-about to be sent, and the provider's own error. What is done about it is behind a port. How often is decided here: so
-many times in a turn and not once more, whatever comes of it, and each time is in the journal before it begins, so that
-a recovered turn knows of those of its earlier attempts.
+An overflow is detected in three ways: by the provider's token count of the last call, by an estimate of the next
+request, and by the provider's error. `ContextReducer` does the reducing; this module decides how often. Each attempt is
+journalled before it begins, so a recovered turn counts those of its earlier attempts, and there are never more than
+`MAX_COMPACTIONS_PER_TURN`.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from chat.core.model.language_model import (
 )
 from thinkproject.kernel.jsonvalue import JSONObject
 
-ROOM_PREFIX: Final = "room:"
+ATTEMPT_PREFIX: Final = "room:"
 MAX_COMPACTIONS_PER_TURN: Final = 2
 
 SUMMARISED_TEXT: Final = (
@@ -30,22 +30,22 @@ SUMMARISED_TEXT: Final = (
 """The instruction for the call after a compaction between two steps. Never stored."""
 
 
-class RoomMaker(Protocol):
-    """Knows how much fits, and makes the conversation smaller."""
+class ContextReducer(Protocol):
+    """Measures a request against the model's limits, and shortens what the next one contains."""
 
-    def is_full(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
-        """Whether this request will not fit, or leaves no place for an answer. `usage`: of the call before it."""
+    def is_over_limit(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
+        """Whether the request, with space for an answer, exceeds the limits. `usage`: of the previous call."""
         ...
 
-    async def make_room(self, model: LanguageModel, *, was_refused: bool) -> bool:
-        """Make what the next prompt holds smaller; false when there is nothing to do, or it failed. Never raises.
+    async def reduce(self, model: LanguageModel, *, was_refused: bool) -> bool:
+        """Shorten the next prompt. False if there was nothing to do or it failed; never raises.
 
         `was_refused`: the provider refused the request as too large.
         """
         ...
 
     def resume(self, *, was_refused: bool) -> None:
-        """Do again, without asking anybody, what an earlier attempt of this turn had done to its prompt."""
+        """Repeat, without asking a model, what an earlier attempt of this turn did to its prompt."""
         ...
 
 
@@ -57,59 +57,59 @@ class _Records(Protocol):
     async def record(self, key: str, value: JSONObject) -> None: ...
 
 
-class Room:
-    """The room of one turn. Without a maker nothing is ever done."""
+class ContextWindow:
+    """The context window of one turn. Without a reducer nothing is ever shortened."""
 
-    def __init__(self, maker: RoomMaker | None, journal: _Records) -> None:
-        self._maker = maker
+    def __init__(self, reducer: ContextReducer | None, journal: _Records) -> None:
+        self._reducer = reducer
         self._journal = journal
         self._attempts = 0
-        self._made_for = -1  # number of the model call that the last attempt was for
+        self._reduced_for = -1  # number of the model call that the last attempt was for
         self._usage: Usage | None = None
-        self._usage_number = -1  # of the model call that the usage is of
-        self._is_useless = False  # by counting: it was tried, and there was nothing to do
+        self._usage_number = -1  # number of the model call that reported the usage
+        self._is_exhausted = False  # an attempt before a call found nothing to shorten
 
     async def restore(self) -> None:
-        """Learn what earlier attempts of the turn did."""
-        while (record := await self._journal.recorded(f"{ROOM_PREFIX}{self._attempts}")) is not None:
+        """Repeat what earlier attempts of the turn did."""
+        while (record := await self._journal.recorded(f"{ATTEMPT_PREFIX}{self._attempts}")) is not None:
             self._attempts += 1
-            self._made_for = int(record["for"])
-            if self._maker is not None:
-                self._maker.resume(was_refused=bool(record["was_refused"]))
+            self._reduced_for = int(record["for"])
+            if self._reducer is not None:
+                self._reducer.resume(was_refused=bool(record["was_refused"]))
 
     def count(self, number: int, usage: Usage) -> None:
-        """Note what a model call took, as its provider counted. Nothing counted says nothing."""
+        """Note the usage that the provider reported for a model call; one without figures is ignored."""
         if usage.input_tokens or usage.output_tokens:
             self._usage, self._usage_number = usage, number
 
     async def ensure_fits(self, number: int, model: LanguageModel, request: ModelRequest) -> bool:
-        """Whether room was made for a request that is too large by count; then it is to be built anew."""
-        if self._maker is None or self._is_useless or self._attempts >= MAX_COMPACTIONS_PER_TURN:
+        """Whether a request that is too large by count was shortened; the caller then builds it again."""
+        if self._reducer is None or self._is_exhausted or self._attempts >= MAX_COMPACTIONS_PER_TURN:
             return False
-        # What a call took says nothing any more once room was made after it.
-        known = self._usage if self._made_for <= self._usage_number else None
-        if not self._maker.is_full(model, request, known):
+        # A count from before the last reduction no longer describes the prompt.
+        known = self._usage if self._reduced_for <= self._usage_number else None
+        if not self._reducer.is_over_limit(model, request, known):
             return False
-        is_made = await self._make(number, model, was_refused=False)
-        self._is_useless = not is_made
-        return is_made
+        is_reduced = await self._reduce(number, model, was_refused=False)
+        self._is_exhausted = not is_reduced
+        return is_reduced
 
     async def reduce_after_overflow(self, number: int, model: LanguageModel) -> bool:
-        """Whether room was made after the provider refused a request for its length; then it is to be sent again."""
-        if self._maker is None or self._attempts >= MAX_COMPACTIONS_PER_TURN:
+        """Whether the prompt was shortened after the provider refused it; the caller then sends it again."""
+        if self._reducer is None or self._attempts >= MAX_COMPACTIONS_PER_TURN:
             return False
-        return await self._make(number, model, was_refused=True)
+        return await self._reduce(number, model, was_refused=True)
 
-    async def _make(self, number: int, model: LanguageModel, *, was_refused: bool) -> bool:
-        assert self._maker is not None
-        key = f"{ROOM_PREFIX}{self._attempts}"
+    async def _reduce(self, number: int, model: LanguageModel, *, was_refused: bool) -> bool:
+        assert self._reducer is not None
+        key = f"{ATTEMPT_PREFIX}{self._attempts}"
         self._attempts += 1
-        self._made_for = number
+        self._reduced_for = number
         await self._journal.record(key, {"for": number, "was_refused": was_refused})
-        return await self._maker.make_room(model, was_refused=was_refused)
+        return await self._reducer.reduce(model, was_refused=was_refused)
 
-    def with_line(self, number: int, messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
-        """The messages of a call; between two steps, after a compaction, with a line that asks to go on."""
-        if self._made_for == number and messages and isinstance(messages[-1], ToolMessage):
+    def with_resume_notice(self, number: int, messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+        """The messages of a call. After a compaction between two steps an instruction to continue follows them."""
+        if self._reduced_for == number and messages and isinstance(messages[-1], ToolMessage):
             return (*messages, UserMessage(content=(TextContent(text=SUMMARISED_TEXT),)))
         return tuple(messages)

@@ -3,7 +3,7 @@
 It does no I/O of its own: the model, the tools, the hooks and the journal are ports. There is one loop for fresh and
 for recovered turns: recorded steps are skipped and emit nothing, framing that the log already holds is not repeated,
 and a step that was cut after something of it had been shown is sealed, so that the model is asked to go on from there.
-What does not fit into the model's context is asked for again once there is room (`chat.core.loop.context_window`).
+A request that exceeds the model's context is shortened and sent again (`chat.core.loop.context_window`).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from chat.core.context.prompt import with_checkpoint
-from chat.core.loop.context_window import Room, RoomMaker
+from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.loop.step_history import StepHistory
 from chat.core.loop.turn_state import EventTranslator, TurnState
@@ -120,7 +120,7 @@ class TurnPlan:
     output: Output | None = None
     shared: Any = None
     send_reasoning: bool = True
-    room: RoomMaker | None = None  # without one a conversation that is too long ends the turn
+    reducer: ContextReducer | None = None  # without one an overflow ends the turn
     cost_of: CostOf = lambda _names, _usage: NOTHING
     partial_output_shown: bool = False  # a former attempt showed something of the step that is not recorded
 
@@ -171,7 +171,7 @@ class TurnLoop:
         self._seals = 0
         self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
         self._steps = StepHistory(fold, plan.request_id, plan.output)
-        self._room = Room(plan.room, journal)
+        self._window = ContextWindow(plan.reducer, journal)
 
     async def run(self) -> AsyncGenerator[Chunk, None]:
         """Yield the chunks of the turn that the log does not hold yet.
@@ -202,11 +202,11 @@ class TurnLoop:
         while (record := await self._journal.recorded(f"{MODEL_PREFIX}{self._number}")) is not None:
             self._count(record)
             self._number += 1
-        await self._room.restore()
+        await self._window.restore()
 
     def _count(self, record: JSONObject) -> None:
         self.totals.count(record)
-        self._room.count(self._number, Usage(**record.get("usage", {})))
+        self._window.count(self._number, Usage(**record.get("usage", {})))
         if record.get("sealed"):
             self._seals += 1
         if record["ends_step"]:
@@ -252,7 +252,7 @@ class TurnLoop:
     async def _ask(self) -> AsyncGenerator[Chunk, None]:
         """One model call, recorded when it ended; sealed when it broke off after something was shown.
 
-        Ends without either when nothing was shown and the same call is to be made again, with more room.
+        Ends without either when nothing was shown and the same call is to be made again, with a shorter prompt.
         """
         model, request = await self._fitting_request()
         check = _only(self._tools.check, self.plan.tools, request.tools)
@@ -280,15 +280,15 @@ class TurnLoop:
         await self._record(model, request, finish)
 
     async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
-        """Whether a call that failed is made again: from where it broke off, or with more room."""
+        """Whether a failed call is made again: from where it broke off, or with a shorter prompt."""
         if isinstance(error, ContextOverflow):
-            return await self._room.reduce_after_overflow(self._number, model)
+            return await self._window.reduce_after_overflow(self._number, model)
         return is_shown and error.retryable and self._seals < MAX_SEALS
 
     async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
-        """The next request; built anew when it would not have fitted and room was made."""
+        """The next request; built again if it did not fit and the prompt was shortened."""
         model, request = await self._request()
-        if await self._room.ensure_fits(self._number, model, request):
+        if await self._window.ensure_fits(self._number, model, request):
             return await self._request()
         return model, request
 
@@ -297,7 +297,7 @@ class TurnLoop:
             request_id=self.plan.request_id,
             step_number=self._answered_steps,
             system=self.plan.system,
-            messages=self._room.with_line(self._number, self.plan.prompt(self.fold.message)),
+            messages=self._window.with_resume_notice(self._number, self.plan.prompt(self.fold.message)),
             model=self.plan.model,
             steps=self._steps.records(),
             shared=self._view.shared,

@@ -121,7 +121,7 @@ class ChatReader:
         self._usage = Usage()
         self._response_id = ""
         self._model_name = ""
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self.is_done = False
 
     @property
@@ -147,8 +147,8 @@ class ChatReader:
         if not self._response_id:
             self._response_id = chunk.id if isinstance(chunk.id, str) else ""
             self._model_name = chunk.model if isinstance(chunk.model, str) else ""
-            told = {"serviceTier": chunk.service_tier, "systemFingerprint": chunk.system_fingerprint}
-            self._told = {name: value for name, value in told.items() if isinstance(value, str)}
+            reported = {"serviceTier": chunk.service_tier, "systemFingerprint": chunk.system_fingerprint}
+            self._reported = {name: value for name, value in reported.items() if isinstance(value, str)}
         choice = chunk.choices[0]
         if self._finish is not None or choice.index:
             return []
@@ -185,7 +185,7 @@ class ChatReader:
                 usage=self._usage,
                 response_id=self._response_id,
                 model_name=self._model_name,
-                provider_metadata={self._provider: self._told} if self._told else {},
+                provider_metadata={self._provider: self._reported} if self._reported else {},
             )
         )
         return events

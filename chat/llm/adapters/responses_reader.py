@@ -92,7 +92,7 @@ class ResponsesReader:
         self._usage = Usage()
         self._response_id = ""
         self._model_name = ""
-        self._told: JSONObject = {}
+        self._reported: JSONObject = {}
         self.is_done = False
 
     @property
@@ -134,7 +134,7 @@ class ResponsesReader:
                 usage=self._usage,
                 response_id=self._response_id,
                 model_name=self._model_name,
-                provider_metadata={self._provider: self._told} if self._told else {},
+                provider_metadata={self._provider: self._reported} if self._reported else {},
             )
         )
         return events
@@ -188,7 +188,7 @@ class ResponsesReader:
         self._response_id = response.id or self._response_id
         self._model_name = response.model or self._model_name
         if isinstance(response.service_tier, str):
-            self._told["serviceTier"] = response.service_tier
+            self._reported["serviceTier"] = response.service_tier
         if kind == "response.failed":
             raise from_error_object(self._provider, response.error or "failed", secrets=self._secrets)
         if kind in ("response.completed", "response.incomplete"):

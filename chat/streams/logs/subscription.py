@@ -10,7 +10,7 @@ from typing import NamedTuple
 from chat.streams.records import Published
 
 
-class Heard(NamedTuple):
+class Received(NamedTuple):
     """What happened since the last look. Nothing at all: silence for the idle time."""
 
     batches: list[Published]
@@ -63,7 +63,7 @@ class Subscription:
         self._batches.clear()
         self._must_reread = False
 
-    async def wait(self, idle_seconds: float) -> Heard:
+    async def wait(self, idle_seconds: float) -> Received:
         """Return what was received, at the latest after the idle time."""
         if not (self._batches or self._must_reread or self._is_closed):
             self._waiter = self._loop.create_future()
@@ -74,10 +74,10 @@ class Subscription:
                 await self._waiter
             finally:
                 self._waiter = None
-        heard = Heard(list(self._batches), self._must_reread, self._is_closed)
+        received = Received(list(self._batches), self._must_reread, self._is_closed)
         self.clear()
         self._is_closed = False
-        return heard
+        return received
 
     def stop(self) -> None:
         """Drop the timer."""

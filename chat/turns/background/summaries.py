@@ -96,8 +96,8 @@ def summary_work(session_id: str, *, since: datetime | None) -> SummaryWork:
     if FiberStatus.PENDING in statuses:
         return SummaryWork(state="waiting", error="")
     for status, error, payload, finished_at in newest[:1]:
-        is_told = _is_asked(payload) and (since is None or finished_at is None or finished_at > since)
-        if is_told and status == FiberStatus.FAILED and isinstance(error, dict):
+        is_reported = _is_asked(payload) and (since is None or finished_at is None or finished_at > since)
+        if is_reported and status == FiberStatus.FAILED and isinstance(error, dict):
             is_ours = error["code"] != "internal"  # else it is the text of any exception
             return SummaryWork(state="", error=str(error["message"]) if is_ours else _FAILED)
     return SummaryWork(state="", error="")

@@ -18,7 +18,7 @@ from chat.core.loop.loop import TurnPlan
 from chat.core.model.language_model import ModelMessage
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
-from chat.turns.execution.context_window import TurnRoom
+from chat.turns.execution.context_window import TurnContextReducer
 from chat.turns.execution.model_input import NOTHING_SAID, build_model_input, guarded_model, history_at, tool_specs
 from chat.turns.execution.overrides import read_overrides
 from chat.turns.execution.prompting import Prompt
@@ -92,7 +92,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
         stop_when=overrides.stop_when,
         output=overrides.output,
         shared=config.shared,
-        room=_room(agent, facts, prompt, gathered.compaction),
+        reducer=_reducer(agent, facts, prompt, gathered.compaction),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
         partial_output_shown=partial_output_shown,
@@ -120,7 +120,7 @@ def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple
     )
 
 
-def _room(agent: Think, facts: TurnFacts, prompt: Prompt, policy: CompactionPolicy) -> TurnRoom:
+def _reducer(agent: Think, facts: TurnFacts, prompt: Prompt, policy: CompactionPolicy) -> TurnContextReducer:
     async def compact(bounds: Bounds | None) -> bool:
         if facts.leaf_id is None:
             return False
@@ -129,7 +129,7 @@ def _room(agent: Think, facts: TurnFacts, prompt: Prompt, policy: CompactionPoli
         return done is not None
 
     read_again = partial(history_at, agent, replace(facts, history=None))
-    return TurnRoom(
+    return TurnContextReducer(
         agent=agent,
         session_id=facts.session_id,
         prompt=prompt,

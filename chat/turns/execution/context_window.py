@@ -1,7 +1,6 @@
-"""Room in the model's context for a turn under way: measured by what is known of the model, made by a compaction.
+"""Shortens the context of a running turn: compares requests with the model's limits, and compacts the session.
 
-Whatever goes wrong here leaves the conversation and the turn as they were: the error that the turn then ends with is
-the provider's own.
+A failure here leaves the conversation and the turn unchanged. The turn then ends with the provider's own error.
 """
 
 import logging
@@ -25,18 +24,18 @@ from thinkproject.kernel.jsonvalue import JSONObject
 logger = logging.getLogger(__name__)
 
 Compact: TypeAlias = Callable[[Bounds | None], Awaitable[bool]]
-"""Summarise the path of the turn but for what stays by these bounds; `None` leaves them to the policy.
+"""Summarise the turn's path, except what these bounds keep; `None` uses the policy's.
 
 False when there is nothing to summarise. Errors: `ThinkError`.
 """
 
 ReadAgain: TypeAlias = Callable[[], Awaitable[list[JSONObject]]]
-"""Read the history of the turn anew."""
+"""Read the turn's history again."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TurnRoom:
-    """The loop's `RoomMaker` for one turn."""
+class TurnContextReducer:
+    """The loop's `ContextReducer` for one turn."""
 
     agent: Think
     session_id: str
@@ -46,8 +45,8 @@ class TurnRoom:
     read_again: ReadAgain
     _refusals: int = field(init=False, default=0)
 
-    def is_full(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
-        """Ask the formula, of what was counted and of what is about to be sent. Nothing known: not full."""
+    def is_over_limit(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
+        """Apply the policy's formula to the counted usage and to an estimate of the request. False if no limit is known."""
         limits = limits_of(model)
         if not limits.context_tokens:
             return False
@@ -55,10 +54,10 @@ class TurnRoom:
             return True
         return self.policy.overflows(Count(input_tokens=estimate_request(request), is_estimate=True), limits)
 
-    async def make_room(self, model: LanguageModel, *, was_refused: bool) -> bool:
-        """Summarise; leave the pictures out of what was refused, and where that does not do, most of what tools gave.
+    async def reduce(self, model: LanguageModel, *, was_refused: bool) -> bool:
+        """Compact the session. After a refusal also drop media, and, if that is not enough, shorten tool outputs.
 
-        False where it is switched off.
+        False if automatic compaction is switched off.
         """
         if not await db(auto_compaction_is_on, self.agent, self.session_id):
             return False
@@ -70,9 +69,10 @@ class TurnRoom:
         return is_smaller
 
     def resume(self, *, was_refused: bool) -> None:
-        """A compaction is in what was read already; what was left out or cut is not.
+        """Drop and shorten again; a compaction is already part of the history that was read.
 
-        Whether anything had to be cut is not known any more: too little is better than the same refusal again.
+        Whether the earlier attempt had to shorten outputs is not recorded. Too short a prompt is better than another
+        refusal.
         """
         if was_refused:
             self._refusals += 1
@@ -83,7 +83,7 @@ class TurnRoom:
         if not self.prompt.follows_history:
             return False
         try:
-            # What was refused has to become shorter, even where by count all of it might stay.
+            # A refused request has to become shorter, even if all of it could stay by count.
             is_shorter = await self.compact(self._bounds(model)) or (
                 was_refused and await self.compact(self.policy.least_bounds())
             )
@@ -91,7 +91,7 @@ class TurnRoom:
                 self.prompt.history[:] = await self.read_again()
         except ThinkError as error:
             extra = {"action": "overflow_compaction_failed", "session_id": self.session_id, "code": error.code}
-            logger.warning("no room was made", extra={**extra, "model": model.name})
+            logger.warning("compaction failed", extra={**extra, "model": model.name})
             return False
         return is_shorter
 
@@ -101,7 +101,7 @@ class TurnRoom:
 
 
 def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
-    """Whether this conversation is summarised without being asked: the session says, else the class, else the site."""
+    """Whether this conversation is compacted automatically: by its session, else its class, else the site."""
     chosen = selectors.auto_compaction(session_id)
     if chosen is None:
         chosen = agent.auto_compaction

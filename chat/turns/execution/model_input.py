@@ -34,7 +34,7 @@ from tools_app.session_tools import session_tools, skill_reader
 NOTHING_SAID: Final[JSONObject] = {"parts": []}
 
 
-class Place(Protocol):
+class ConversationPoint(Protocol):
     """Where in a conversation a call is made. `history`: the path to the leaf, where it is read already."""
 
     @property
@@ -98,7 +98,7 @@ class ModelInput:
         )
 
 
-async def build_model_input(agent: Think, place: Place, *, keeps_prompt: bool = True) -> ModelInput:
+async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_prompt: bool = True) -> ModelInput:
     """Ask the agent for what a call consists of. Calls no model.
 
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
@@ -139,7 +139,7 @@ def guarded_model(agent: Think, choice: ModelChoice, stall_timeout_seconds: floa
     return guarded(resolve_model(choice), gap_seconds=seconds)
 
 
-async def history_at(agent: Think, place: Place) -> list[JSONObject]:
+async def history_at(agent: Think, place: ConversationPoint) -> list[JSONObject]:
     """The path to a place as the model gets it, or what the agent makes of it."""
     if place.leaf_id is None:
         return []

@@ -15,13 +15,13 @@ def standing(room: str) -> dict[str, object]:
         return {"status": ""}
     fiber = turn.fiber
     calls = ToolCallRecord.objects.filter(turn_id=turn.pk).count()
-    heard = cache.get(f"recovered.{room}")
+    received = cache.get(f"recovered.{room}")
     return {
         "status": fiber.status,
         "recoveries": fiber.recoveries,
         "calls": calls,
         "resumed": cache.get(f"resumed.{turn.pk}", 0),
-        "recovery_heard": heard,
+        "recovery_heard": received,
     }
 
 

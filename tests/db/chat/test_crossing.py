@@ -38,7 +38,7 @@ class Page:
         self.tab = Tab("tab", lambda text: self._sent.append(text))
         self._sent: list[str] = []
         self._socket: Socket
-        self.heard = 0
+        self.received = 0
 
     async def open(self) -> None:
         self.tab.opened()
@@ -48,7 +48,7 @@ class Page:
         """Hear of so many frames at most."""
         for _ in range(min(count, len(self._socket.frames))):
             frame = self._socket.frames.pop(0)
-            self.heard += 1
+            self.received += 1
             self.tab.hear(frame)
             if '"type":"start"' in str(frame.get("body")) and frame["id"] in REQUESTS:
                 assert self.question(frame["id"]) in self.shown, f"{frame['id']} begins without its question"
@@ -103,9 +103,9 @@ def test_a_question_that_is_sent_after_any_frame_stays_above_its_answer(loop: Qu
         await stage.quiet()
         await page.hear(second)
         await page.send("two")
-        heard = page.heard
+        received = page.received
         await page.rest()
-        return heard
+        return received
 
     opening = 3
     for first in range(opening + 1):

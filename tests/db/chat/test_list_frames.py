@@ -38,10 +38,10 @@ async def test_open_lists_are_told_of_a_title(alice: User, bob: User, talk: Agen
     told = (await frames_until(page, "think_conversation"))[-1]
     assert told == {"type": "think_conversation", "id": talk.id, "title": "Balcony tomatoes"}
     for other in (client, stranger):
-        heard: set[str] = set()
+        received: set[str] = set()
         for probe in ("p", "q"):  # what was rung before has been heard when the second is answered
             await other.send_to(text_data=json.dumps({"type": "cf_agent_stream_resume_request", "probeId": probe}))
-            heard |= {frame["type"] for frame in await frames_until(other, "cf_agent_stream_resume_none")}
-        assert "think_conversation" not in heard
+            received |= {frame["type"] for frame in await frames_until(other, "cf_agent_stream_resume_none")}
+        assert "think_conversation" not in received
     for socket in (page, client, stranger):
         await socket.disconnect()

@@ -65,6 +65,6 @@ async def test_clients_are_not_told_of_a_session_that_they_do_not_show(socket: A
     for session_id, tokens in (("ses_another", 1), (talk.session_id, 2)):
         send_notification(group, {"type": "session.failed", "session_id": session_id, "error": str(tokens)})
         await sync_to_async(notify_context_usage)(key_of(talk), session_id, tokens, None)
-    heard = await frames_until(socket, "cf_agent_session")
-    assert [frame["error"] for frame in heard if frame["type"] == "cf_agent_session_error"] == ["2"]
-    assert [frame["tokenEstimate"] for frame in heard if frame["type"] == "cf_agent_session"] == [2]
+    received = await frames_until(socket, "cf_agent_session")
+    assert [frame["error"] for frame in received if frame["type"] == "cf_agent_session_error"] == ["2"]
+    assert [frame["tokenEstimate"] for frame in received if frame["type"] == "cf_agent_session"] == [2]

@@ -114,7 +114,7 @@ def test_renewing_is_one_update_for_all_fibers_of_the_process() -> None:
     Fiber.objects.update(lease_until=Now() - timedelta(seconds=1))
     with CaptureQueriesContext(connection) as queries:
         beat = leases.renew("w1", {row.pk: Held(fence=1, progress=3) for row in fibers})
-    assert beat == leases.Beat(lost=frozenset(), cancelled=frozenset())
+    assert beat == leases.RenewalResult(lost=frozenset(), cancelled=frozenset())
     assert len([q for q in queries if q["sql"].startswith("UPDATE")]) == 1
     assert not Fiber.objects.expired().exists()
     assert set(Fiber.objects.values_list("progress", flat=True)) == {3}
@@ -142,7 +142,7 @@ def test_renewing_reads_requested_cancels() -> None:
     claim(other)
     services.cancel_fiber(fiber.pk)
     beat = leases.renew("w1", {row.pk: Held(fence=1, progress=0) for row in (fiber, other)})
-    assert beat == leases.Beat(lost=frozenset(), cancelled=frozenset({fiber.pk}))
+    assert beat == leases.RenewalResult(lost=frozenset(), cancelled=frozenset({fiber.pk}))
 
 
 def test_a_stale_fence_writes_nothing() -> None:

@@ -182,5 +182,5 @@ def test_a_slow_fenced_write_does_not_hold_up_the_other_leases() -> None:
         renewed.set()
         return beat
 
-    assert together(2, race) == [True, leases.Beat(lost=frozenset(), cancelled=frozenset())]
+    assert together(2, race) == [True, leases.RenewalResult(lost=frozenset(), cancelled=frozenset())]
     assert not Fiber.objects.expired().exists()

@@ -318,7 +318,7 @@ async def test_a_heartbeat_beats_once_for_everything_that_runs(settings: Any) ->
     beats: list[int] = []
     renew = leases.renew
 
-    def counting(worker: str, runs: Any) -> leases.Beat:
+    def counting(worker: str, runs: Any) -> leases.RenewalResult:
         beats.append(len(runs))
         return renew(worker, runs)
 

@@ -26,7 +26,7 @@ async def sealer(ctx: object) -> None: ...
 told: list[object] = []
 
 
-@durable("service.watched", sealed="service.sealer", unrun=told.append)
+@durable("service.watched", sealed="service.sealer", never_started=told.append)
 async def watched(ctx: object) -> None: ...
 
 

@@ -16,7 +16,7 @@ from django.db import connection
 
 from sessions_app.context import history, store
 from sessions_app.context.folder_provider import SkillFolder
-from sessions_app.context.history import By, Holder
+from sessions_app.context.history import Actor, Holder
 from sessions_app.context.provider_storage import StorageSkills
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import stored_contents
@@ -37,7 +37,7 @@ from sessions_app.testing import make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PERSON = By(via="api")
+PERSON = Actor(via="api")
 
 
 class Shelf:
@@ -365,10 +365,10 @@ def test_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) -> Non
     holder = Holder(owner_id=alice.pk)
     store.write_text(holder, "memory", lambda _: "one", by=history.MODEL)
     store.write_text(holder, "memory", lambda held: held, by=history.MODEL)  # no change, no row
-    store.write_text(holder, "memory", lambda _: "two", by=By(via="api", user_id=alice.pk))
+    store.write_text(holder, "memory", lambda _: "two", by=Actor(via="api", user_id=alice.pk))
     store.put_entry(holder, "facts", Entry(key="tea", content="green"))
-    store.delete_entry(holder, "facts", "tea", by=By(via="admin", user_id=alice.pk))
-    store.forget(holder, "memory", by=By(via="api", user_id=alice.pk))
+    store.delete_entry(holder, "facts", "tea", by=Actor(via="admin", user_id=alice.pk))
+    store.forget(holder, "memory", by=Actor(via="api", user_id=alice.pk))
     told = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in history.list_changes(holder)]
     assert told[::-1] == [
         ("block:memory", "set", "", "one", "model", None),

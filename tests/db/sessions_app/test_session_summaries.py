@@ -19,7 +19,7 @@ from sessions_app.compactions.summaries import (
 )
 from sessions_app.context import diffs, store
 from sessions_app.context.diffs import session_diff
-from sessions_app.context.history import By, Holder
+from sessions_app.context.history import Actor, Holder
 from sessions_app.core.context.context_blocks import Entry
 from sessions_app.errors import ExportInvalid, SummaryInvalid
 from sessions_app.messages import services
@@ -213,12 +213,12 @@ def test_modified_and_deleted(session: Session) -> None:
 
 def test_of_the_user_s_memory_only_what_this_session_changed(session: Session, alice: User) -> None:
     mine, elsewhere = Holder(owner_id=alice.pk), make_session("u: else")
-    here = By(via="model", session_id=session.pk)
+    here = Actor(via="model", session_id=session.pk)
 
-    def write(text: str, by: By) -> None:
+    def write(text: str, by: Actor) -> None:
         store.write_text(mine, "memory", lambda _: text, by=by)
 
-    write("old", By())
+    write("old", Actor())
     write("old\nhere", here)
     write("old\nhere\nthere", replace(here, session_id=elsewhere.pk))
     write("old\nhere\nthere\nagain", here)
@@ -233,7 +233,7 @@ def test_of_the_user_s_memory_only_what_this_session_changed(session: Session, a
 
 def test_a_session_and_its_user_may_have_blocks_of_one_name(session: Session, alice: User) -> None:
     put(session, "notes", "a")
-    here = By(session_id=session.pk)
+    here = Actor(session_id=session.pk)
     store.write_text(Holder(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
     told = session_diff(session.pk).documents
     assert [(each.label, each.of, each.diff.additions) for each in told] == [

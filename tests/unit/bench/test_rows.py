@@ -45,10 +45,10 @@ def test_a_chunk_is_late_until_its_last_character_came() -> None:
     assert delays(sent, [(1.5, "abc"), (4.0, "de")]) == [0.5, 2.0, 1.0]
 
 
-@pytest.mark.parametrize("heard", [[(1.0, "a")], [(1.0, "abc")], [(1.0, "ax")], [(1.0, "ba")], []])
-def test_a_lost_doubled_or_changed_text_is_noticed(heard: list[tuple[float, str]]) -> None:
+@pytest.mark.parametrize("received", [[(1.0, "a")], [(1.0, "abc")], [(1.0, "ax")], [(1.0, "ba")], []])
+def test_a_lost_doubled_or_changed_text_is_noticed(received: list[tuple[float, str]]) -> None:
     with pytest.raises(ValueError, match="came"):
-        delays([(0.0, "a"), (0.0, "b")], heard)
+        delays([(0.0, "a"), (0.0, "b")], received)
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536])

@@ -5,7 +5,7 @@ import threading
 
 from fibers.core.states import Interrupt
 from fibers.execution.worker_loop import run_on_shared_loop, shared_loop
-from fibers.process.running import Registry, worker_name
+from fibers.process.running import RunRegistry, worker_name
 
 
 class Run:
@@ -16,7 +16,7 @@ class Run:
 
 
 def test_a_newer_run_of_the_same_fiber_keeps_its_place() -> None:
-    runs, old, new = Registry(), Run("f", 1), Run("f", 2)
+    runs, old, new = RunRegistry(), Run("f", 1), Run("f", 2)
     runs.add(old)
     runs.add(new)
     runs.remove(old)
@@ -26,14 +26,14 @@ def test_a_newer_run_of_the_same_fiber_keeps_its_place() -> None:
 
 
 def test_a_bell_during_the_claim_is_remembered_once() -> None:
-    runs = Registry()
+    runs = RunRegistry()
     assert runs.rung("f") is None
     assert runs.add(Run("f")) is True
     assert runs.add(Run("f")) is False
 
 
 def test_a_bell_finds_the_run() -> None:
-    runs, run = Registry(), Run("f")
+    runs, run = RunRegistry(), Run("f")
     assert runs.add(run) is False
     assert runs.rung("f") is run
 

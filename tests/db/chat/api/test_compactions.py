@@ -23,9 +23,9 @@ def summary(conversation: AgentInstance) -> CompactionView:
 
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    heard: list[Any] = []
-    monkeypatch.setattr(notifications, "ring_on_commit", lambda _group, event: heard.append(event))
-    return heard
+    received: list[Any] = []
+    monkeypatch.setattr(notifications, "ring_on_commit", lambda _group, event: received.append(event))
+    return received
 
 
 def test_a_wish_waits_in_the_lane(as_alice: ApiClient, conversation: AgentInstance) -> None:

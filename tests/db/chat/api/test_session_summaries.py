@@ -37,9 +37,9 @@ def path(conversation: AgentInstance) -> str:
 
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    heard: list[Any] = []
-    monkeypatch.setattr(titles, "ring_on_commit", lambda group, event: heard.append((group, event)))
-    return heard
+    received: list[Any] = []
+    monkeypatch.setattr(titles, "ring_on_commit", lambda group, event: received.append((group, event)))
+    return received
 
 
 def test_nobody_has_written_one(as_alice: ApiClient, path: str) -> None:

@@ -94,12 +94,12 @@ class TwoTabs(RuleBasedStateMachine):
                     if (line := self.tabs[number].line) is not None:
                         line.has_sent()
             await self.stage.quiet()
-            heard = False
+            received = False
             for number, socket in self.sockets.items():
                 while socket.frames and number not in self.slow:
-                    heard = True
+                    received = True
                     self.tabs[number].hear(socket.frames.pop(0))
-            if not heard and not self.waiting:
+            if not received and not self.waiting:
                 return
 
     def _take_waiting(self) -> list[tuple[int, str]]:

@@ -31,9 +31,9 @@ async def test_text_comes_back_byte_for_byte(log: StreamLog, stream: str) -> Non
     async with log.subscribe(stream, 10) as subscription:
         subscription.clear()
         await log.append([append_of(stream, opened.epoch, 0, 1, texts=[odd, odd])])
-        heard = await subscription.wait(2)
+        received = await subscription.wait(2)
     assert (await log.read(stream, 0, 10)).records == (Record(0, odd), Record(1, odd))
-    assert heard.batches[0].records == [Record(0, odd), Record(1, odd)]
+    assert received.batches[0].records == [Record(0, odd), Record(1, odd)]
 
 
 async def test_many_streams_are_appended_at_once(log: StreamLog) -> None:
@@ -102,8 +102,8 @@ async def test_a_rewrite_skips_what_is_there_and_announces_the_rest(log: StreamL
         subscription.clear()
         rewrite = append_of(stream, opened.epoch, 2, 6, is_rewrite=True)
         assert (await log.append([rewrite, rewrite])) == [Answer(Outcome.APPENDED, opened.epoch)] * 2
-        heard = await subscription.wait(2)
-    assert [batch.records for batch in heard.batches] == [records(3, start=5)]
+        received = await subscription.wait(2)
+    assert [batch.records for batch in received.batches] == [records(3, start=5)]
     assert list((await log.read(stream, 0, 100)).records) == records(8)
 
 
@@ -174,8 +174,8 @@ async def test_a_batch_is_announced_once_to_each_follower(log: StreamLog, stream
             subscription.clear()
         await log.append([append_of(stream, opened.epoch, 0, 2)])
         for subscription in (one, two):
-            heard = await subscription.wait(2)
-            assert [(batch.epoch, batch.records) for batch in heard.batches] == [(opened.epoch, records(2))]
+            received = await subscription.wait(2)
+            assert [(batch.epoch, batch.records) for batch in received.batches] == [(opened.epoch, records(2))]
         assert (await other.wait(0.05)).is_silence
 
 

@@ -37,9 +37,9 @@ def rung(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[dict[str, Any]]
     """Bells of sessions, in order."""
     settings.THINK_TURNS_PER_MINUTE = 0
     SUMMARIES.clear()
-    heard: list[dict[str, Any]] = []
-    monkeypatch.setattr(compaction, "ring", lambda group, event: heard.append({"group": group, **event}))
-    return heard
+    received: list[dict[str, Any]] = []
+    monkeypatch.setattr(compaction, "ring", lambda group, event: received.append({"group": group, **event}))
+    return received
 
 
 async def instance_of(room: Room) -> AgentInstance:

@@ -181,7 +181,7 @@ async def test_a_step_that_took_too_much_makes_room_before_the_next(make_room: M
     assert await compactions(session) == 1
 
 
-async def test_an_estimate_makes_room_before_the_first_call(make_room: MakeRoom) -> None:
+async def test_an_estimate_shortens_the_first_prompt(make_room: MakeRoom) -> None:
     room = make_room()
     session = await talked(room)
     with limits(10_000, 500):

@@ -163,10 +163,10 @@ async def test_static_messages(make_room: MakeRoom) -> None:
 async def test_function_form(make_room: MakeRoom) -> None:
     """Two that queue up: each sees the messages of when its own turn starts."""
     room = make_room("gated")
-    heard: list[int] = []
+    received: list[int] = []
 
     def go_on(current: list[JSONObject]) -> list[JSONObject]:
-        heard.append(len(current))
+        received.append(len(current))
         return [*current, user("say: Continue your analysis.")]
 
     async with worker(), gate() as opened:
@@ -180,7 +180,7 @@ async def test_function_form(make_room: MakeRoom) -> None:
         await until(have_their_places)
         opened.set()
         assert [(await settled(each)).status for each in saving] == ["completed", "completed"]
-    assert heard == [2, 4]
+    assert received == [2, 4]
     assert (await texts(room))[2:] == ["say: Continue your analysis.", "Continue your analysis."] * 2
 
 

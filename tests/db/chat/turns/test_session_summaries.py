@@ -37,9 +37,9 @@ def teller(monkeypatch: pytest.MonkeyPatch) -> SmallModel:
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the owner's open pages are told."""
-    heard: list[str] = []
-    monkeypatch.setattr(titles, "ring_on_commit", lambda _group, event: heard.append(event["type"]))
-    return heard
+    received: list[str] = []
+    monkeypatch.setattr(titles, "ring_on_commit", lambda _group, event: received.append(event["type"]))
+    return received
 
 
 async def session_of(room: Room) -> str:

@@ -28,10 +28,10 @@ from .verbs_support import count_turns, said, texts, user
 async def test_a_function_gives_the_messages_when_the_turn_starts(make_room: MakeRoom) -> None:
     """The function is called when its turn starts; turns that come later wait behind its place."""
     room = make_room("gated")
-    heard: list[list[str]] = []
+    received: list[list[str]] = []
 
     def go_on(current: list[JSONObject]) -> list[JSONObject]:
-        heard.append([text_of(message) for message in current])
+        received.append([text_of(message) for message in current])
         return [*current, user(f"say: after {len(current)}")]
 
     async with worker(), gate() as opened:
@@ -44,7 +44,7 @@ async def test_a_function_gives_the_messages_when_the_turn_starts(make_room: Mak
 
         await until(has_its_place)
         last = await room.admit("say: last")
-        assert heard == []
+        assert received == []
         opened.set()
         result = await settled(saving)
 
@@ -52,7 +52,7 @@ async def test_a_function_gives_the_messages_when_the_turn_starts(make_room: Mak
             return status_of(await room.turn(last.turn.pk)) == "completed"
 
         await until(is_over)
-    assert heard == [["say: one", "one"]]
+    assert received == [["say: one", "one"]]
     assert result.status == "completed"
     assert await texts(room) == ["say: one", "one", "say: after 2", "after 2", "say: last", "last"]
 

@@ -60,7 +60,7 @@ class Connection:
         """The frames of a connection."""
         for text in first or (frames.messages([], connect=True),):
             await self.socket.send(text)
-        await self.socket.send(frames.identity("room", "assistant", state_follows=state is not None))
+        await self.socket.send(frames.identity("conversation", "assistant", state_follows=state is not None))
         if state is not None:
             await self.socket.send(frames.state(state))
         await self.socket.send(extension_frames.mcp_servers())
@@ -122,7 +122,7 @@ async def talking(
         asyncio.timeout(20),
         peer(script) as scripted,
         ChatClient(
-            f"http://127.0.0.1:{scripted.port}", agent="assistant", name="room", options=options, **more
+            f"http://127.0.0.1:{scripted.port}", agent="assistant", name="conversation", options=options, **more
         ) as chat,
     ):
         yield chat, scripted

@@ -27,21 +27,21 @@ NOISE = ["no json", "[1]", '{"type": "new_in_2030"}', '{"type": "cf_agent_use_ch
 
 
 async def test_what_nobody_knows_is_ignored() -> None:
-    async def script(line: Connection) -> None:
-        await line.send(*NOISE)
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
+    async def script(connection: Connection) -> None:
+        await connection.send(*NOISE)
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
         pieces = answer(request["id"], "one ", "two")
         for piece in pieces:
-            await line.send(*NOISE, piece)
-        await line.send(
+            await connection.send(*NOISE, piece)
+        await connection.send(
             frames.chunk_frame(request["id"], "no json", None),
             frames.chunk_frame(request["id"], '{"type":"from-version-9"}', None),
             frames.chunk_frame(request["id"], '{"type":"text-delta"}', len(pieces)),
         )
-        await line.socket.send(b"binary")
-        await line.send(frames.done(request["id"]))
+        await connection.socket.send(b"binary")
+        await connection.send(frames.done(request["id"]))
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -50,14 +50,14 @@ async def test_what_nobody_knows_is_ignored() -> None:
 
 
 async def test_doubled_and_repeated_chunks_count_once() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
         pieces = answer(request["id"], "one ", "two ", "three")
         for number, piece in enumerate(pieces):
-            await line.send(piece, piece, *pieces[:number])
-        await line.send(frames.done(request["id"]), frames.done(request["id"]), pieces[2])
+            await connection.send(piece, piece, *pieces[:number])
+        await connection.send(frames.done(request["id"]), frames.done(request["id"]), pieces[2])
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -66,15 +66,15 @@ async def test_doubled_and_repeated_chunks_count_once() -> None:
 
 
 async def test_a_chunk_that_was_lost_is_asked_for_again() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
         pieces = answer(request["id"], "one ", "two ", "three")
-        await line.send(*pieces[:2], *pieces[3:])
-        assert (await line.expect("cf_agent_stream_resume_ack"))["id"] == request["id"]
-        await line.send(*answer(request["id"], "one ", "two ", "three", replay=True))
-        await line.send(frames.replay_complete(request["id"]), frames.done(request["id"]))
+        await connection.send(*pieces[:2], *pieces[3:])
+        assert (await connection.expect("cf_agent_stream_resume_ack"))["id"] == request["id"]
+        await connection.send(*answer(request["id"], "one ", "two ", "three", replay=True))
+        await connection.send(frames.replay_complete(request["id"]), frames.done(request["id"]))
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -86,23 +86,23 @@ async def test_resume_goes_on_where_it_was() -> None:
     """Resuming, acknowledgement, replay, live: chunks of the replay that were there before count once."""
     sent: dict[str, str] = {}
 
-    async def script(line: Connection) -> None:
-        if line.number == 0:
-            await line.introduce()
-            request = await line.request()
-            await line.handled()
+    async def script(connection: Connection) -> None:
+        if connection.number == 0:
+            await connection.introduce()
+            request = await connection.request()
+            await connection.handled()
             sent["id"] = request["id"]
-            await line.send(*answer(request["id"], "one ", "two ", "three")[:4])
-            line.cut()
+            await connection.send(*answer(request["id"], "one ", "two ", "three")[:4])
+            connection.cut()
             return
         pieces = answer(sent["id"], "one ", "two ", "three", replay=True)
-        await line.introduce(frames.resuming(sent["id"]))
-        assert (await line.expect("cf_agent_stream_resume_ack"))["id"] == sent["id"]
-        await line.send(frames.resuming(sent["id"], "other"))  # offered twice, acknowledged once
-        await line.send(
+        await connection.introduce(frames.resuming(sent["id"]))
+        assert (await connection.expect("cf_agent_stream_resume_ack"))["id"] == sent["id"]
+        await connection.send(frames.resuming(sent["id"], "other"))  # offered twice, acknowledged once
+        await connection.send(
             *pieces[:4], frames.replay_complete(sent["id"]), *answer(sent["id"], "one ", "two ", "three")[4:]
         )
-        await line.send(frames.done(sent["id"]))
+        await connection.send(frames.done(sent["id"]))
 
     async with talking(script) as (chat, scripted):
         turn = await chat.send("Hello")
@@ -114,15 +114,15 @@ async def test_resume_goes_on_where_it_was() -> None:
 async def test_a_request_that_was_not_accepted_is_sent_again_under_its_id() -> None:
     seen: list[str] = []
 
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
         seen.append(request["id"])
-        if line.number < 2:
-            line.cut()
+        if connection.number < 2:
+            connection.cut()
             return
-        await line.handled()
-        await line.send(*answer(request["id"], "here"), frames.done(request["id"]))
+        await connection.handled()
+        await connection.send(*answer(request["id"], "here"), frames.done(request["id"]))
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -134,18 +134,18 @@ async def test_a_request_that_was_not_accepted_is_sent_again_under_its_id() -> N
 async def test_an_accepted_turn_is_asked_after_and_not_sent_again() -> None:
     sent: dict[str, str] = {}
 
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        if line.number == 0:
-            sent["id"] = (await line.request())["id"]
-            await line.handled()
-            line.cut()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        if connection.number == 0:
+            sent["id"] = (await connection.request())["id"]
+            await connection.handled()
+            connection.cut()
             return
-        assert (await line.expect("cf_agent_stream_resume_ack"))["id"] == sent["id"]  # it waits: no answer
-        await line.send(frames.resuming(sent["id"]))  # and begins now
-        assert (await line.expect("cf_agent_stream_resume_ack"))["id"] == sent["id"]
-        await line.send(*answer(sent["id"], "late", replay=True), frames.replay_complete(sent["id"]))
-        await line.send(frames.done(sent["id"]))
+        assert (await connection.expect("cf_agent_stream_resume_ack"))["id"] == sent["id"]  # it waits: no answer
+        await connection.send(frames.resuming(sent["id"]))  # and begins now
+        assert (await connection.expect("cf_agent_stream_resume_ack"))["id"] == sent["id"]
+        await connection.send(*answer(sent["id"], "late", replay=True), frames.replay_complete(sent["id"]))
+        await connection.send(frames.done(sent["id"]))
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -154,11 +154,11 @@ async def test_an_accepted_turn_is_asked_after_and_not_sent_again() -> None:
 
 
 async def test_a_refused_request_is_an_error_with_its_reason() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.send(frames.error(request["id"], "You have reached a limit."))
-        await line.handled()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.send(frames.error(request["id"], "You have reached a limit."))
+        await connection.handled()
 
     async with talking(script) as (chat, _):
         with pytest.raises(RequestRefused, match="You have reached a limit"):
@@ -166,13 +166,13 @@ async def test_a_refused_request_is_an_error_with_its_reason() -> None:
 
 
 async def test_a_failed_turn_is_an_error_and_keeps_what_it_said() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
-        await line.send(*answer(request["id"], "half")[:3])
-        await line.send(frames.error(request["id"], "The model fell silent.", done=False, message_ids=["u1"]))
-        await line.send(frames.done(request["id"], "error", message_ids=["u1"]))
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
+        await connection.send(*answer(request["id"], "half")[:3])
+        await connection.send(frames.error(request["id"], "The model fell silent.", done=False, message_ids=["u1"]))
+        await connection.send(frames.done(request["id"], "error", message_ids=["u1"]))
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -195,10 +195,10 @@ async def test_a_failed_turn_is_an_error_and_keeps_what_it_said() -> None:
     ],
 )
 async def test_terminal_closes_are_errors_and_not_tried_again(code: int, error: type[Refused]) -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        await line.request()
-        await line.socket.close(code, "Go away.")
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        await connection.request()
+        await connection.socket.close(code, "Go away.")
 
     async with talking(script) as (chat, scripted):
         with pytest.raises(error, match="Go away"):
@@ -211,18 +211,18 @@ async def test_terminal_closes_are_errors_and_not_tried_again(code: int, error: 
 
 @pytest.mark.parametrize("code", [1000, 1001, 1006, 1011, 1012, 1013])
 async def test_other_closes_are_lost_lines(code: int) -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        if line.number == 0:
-            await line.request()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        if connection.number == 0:
+            await connection.request()
             if code == 1006:
-                line.cut()
+                connection.cut()
             else:
-                await line.socket.close(code)
+                await connection.socket.close(code)
             return
-        request = await line.request()
-        await line.handled()
-        await line.send(*answer(request["id"], "back"), frames.done(request["id"]))
+        request = await connection.request()
+        await connection.handled()
+        await connection.send(*answer(request["id"], "back"), frames.done(request["id"]))
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -231,8 +231,8 @@ async def test_other_closes_are_lost_lines(code: int) -> None:
 
 
 async def test_a_refusal_before_anything_was_said() -> None:
-    async def script(line: Connection) -> None:
-        await line.socket.close(4404, "There is no agent of this name.")
+    async def script(connection: Connection) -> None:
+        await connection.socket.close(4404, "There is no agent of this name.")
 
     with pytest.raises(NoSuchAgent, match="There is no agent of this name"):
         async with talking(script):
@@ -240,7 +240,7 @@ async def test_a_refusal_before_anything_was_said() -> None:
 
 
 async def test_nobody_listens() -> None:
-    async def script(line: Connection) -> None: ...
+    async def script(connection: Connection) -> None: ...
 
     async with peer(script) as scripted:
         port = scripted.port
@@ -251,10 +251,10 @@ async def test_nobody_listens() -> None:
 
 
 async def test_a_frame_that_is_too_large_is_not_sent() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        await line.handled()
-        await line.socket.recv()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        await connection.handled()
+        await connection.socket.recv()
 
     async with talking(script) as (chat, scripted):
         with pytest.raises(RequestRefused, match="bytes"):
@@ -263,10 +263,10 @@ async def test_a_frame_that_is_too_large_is_not_sent() -> None:
 
 
 async def test_a_frame_that_the_server_finds_too_large_is_not_sent_for_ever() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        await line.request()
-        await line.socket.close(1009)
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        await connection.request()
+        await connection.socket.close(1009)
 
     async with talking(script) as (chat, scripted):
         with pytest.raises(RequestRefused, match="too large"):
@@ -275,16 +275,16 @@ async def test_a_frame_that_the_server_finds_too_large_is_not_sent_for_ever() ->
 
 
 async def test_state_is_known_told_and_set() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce(state={"count": 1})
-        assert (await line.expect("cf_agent_state"))["state"] == {"count": 2}
-        await line.handled()
-        await line.expect("cf_agent_state")
-        await line.send(frames.state_error("State update rejected"))
-        await line.handled()
-        await line.send(frames.state({"count": 3}))
-        frame = await line.expect("rpc")
-        await line.send(frames.rpc_ok(frame["id"], None))
+    async def script(connection: Connection) -> None:
+        await connection.introduce(state={"count": 1})
+        assert (await connection.expect("cf_agent_state"))["state"] == {"count": 2}
+        await connection.handled()
+        await connection.expect("cf_agent_state")
+        await connection.send(frames.state_error("State update rejected"))
+        await connection.handled()
+        await connection.send(frames.state({"count": 3}))
+        frame = await connection.expect("rpc")
+        await connection.send(frames.rpc_ok(frame["id"], None))
 
     async with talking(script) as (chat, _):
         assert chat.state == {"count": 1}
@@ -297,20 +297,20 @@ async def test_state_is_known_told_and_set() -> None:
 
 
 async def test_calls_and_their_ends() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        if line.number:
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        if connection.number:
             return
-        call = await line.expect("rpc")
+        call = await connection.expect("rpc")
         assert (call["method"], call["args"]) == ("add", [1, 2])
-        await line.send(frames.rpc_ok("nobody's", 1), frames.rpc_ok(call["id"], 3))
-        call = await line.expect("rpc")
-        await line.send(*(frames.rpc_ok(call["id"], n, done=False) for n in range(3)), frames.rpc_ok(call["id"]))
-        call = await line.expect("rpc")
-        await line.send(frames.rpc_error(call["id"], "Method nope does not exist"))
-        await line.expect("rpc")  # and no answer
-        await line.expect("rpc")
-        line.cut()
+        await connection.send(frames.rpc_ok("nobody's", 1), frames.rpc_ok(call["id"], 3))
+        call = await connection.expect("rpc")
+        await connection.send(*(frames.rpc_ok(call["id"], n, done=False) for n in range(3)), frames.rpc_ok(call["id"]))
+        call = await connection.expect("rpc")
+        await connection.send(frames.rpc_error(call["id"], "Method nope does not exist"))
+        await connection.expect("rpc")  # and no answer
+        await connection.expect("rpc")
+        connection.cut()
 
     async with talking(script) as (chat, _):
         assert await chat.call("add", 1, 2) == 3
@@ -324,10 +324,10 @@ async def test_calls_and_their_ends() -> None:
 
 
 async def test_closing_tells_whoever_waits() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        await line.request()
-        await line.handled()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        await connection.request()
+        await connection.handled()
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -343,14 +343,14 @@ async def test_closing_tells_whoever_waits() -> None:
 async def test_a_peer_that_gives_no_sign_of_life_is_left() -> None:
     """The first peer opens the socket, introduces itself and then hears nothing any more."""
 
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        if line.number == 0:
-            line.socket.transport.pause_reading()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        if connection.number == 0:
+            connection.socket.transport.pause_reading()
             return
-        request = await line.request()
-        await line.handled()
-        await line.send(*answer(request["id"], "alive"), frames.done(request["id"]))
+        request = await connection.request()
+        await connection.handled()
+        await connection.send(*answer(request["id"], "alive"), frames.done(request["id"]))
 
     options = Options(first_delay=0.01, longest_delay=0.05, heartbeat_seconds=0.1)
     async with talking(script, options=options) as (chat, scripted):
@@ -363,13 +363,13 @@ async def test_a_peer_that_gives_no_sign_of_life_is_left() -> None:
 async def test_what_is_sent_keeps_a_pace() -> None:
     moments: list[float] = []
 
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        async for text in line.socket:
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        async for text in connection.socket:
             moments.append(asyncio.get_running_loop().time())
             frame = json.loads(text)
             if frame["type"] == "rpc":
-                await line.send(frames.rpc_ok(frame["id"]))
+                await connection.send(frames.rpc_ok(frame["id"]))
 
     async with talking(script, options=Options(frames_per_second=10)) as (chat, _):
         await asyncio.gather(*(chat.call("anything") for _ in range(25)))
@@ -380,14 +380,14 @@ async def test_what_is_sent_keeps_a_pace() -> None:
 async def test_turns_of_others_are_given_as_they_begin() -> None:
     begin = asyncio.Event()
 
-    async def script(line: Connection) -> None:
-        await line.introduce()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
         await begin.wait()
         for number in range(3):
-            await line.send(
+            await connection.send(
                 *answer(f"other{number}", str(number), message_id=f"a{number}"), frames.done(f"other{number}")
             )
-        await line.send(frames.done("of nobody"), frames.clear())
+        await connection.send(frames.done("of nobody"), frames.clear())
 
     async with talking(script) as (chat, _):
         found = []
@@ -409,15 +409,15 @@ async def test_without_the_api_the_answer_is_the_stored_one() -> None:
     """It ended while the client was away, and the peer has nothing at `/api/v1`."""
     sent: dict[str, str] = {}
 
-    async def script(line: Connection) -> None:
-        if line.number == 0:
-            await line.introduce()
-            sent["id"] = (await line.request())["id"]
-            await line.handled()
-            await line.send(*answer(sent["id"], "one ", "two")[:3])
-            line.cut()
+    async def script(connection: Connection) -> None:
+        if connection.number == 0:
+            await connection.introduce()
+            sent["id"] = (await connection.request())["id"]
+            await connection.handled()
+            await connection.send(*answer(sent["id"], "one ", "two")[:3])
+            connection.cut()
             return
-        await line.introduce(frames.done(sent["id"], "completed", replay=True), frames.messages([], connect=True))
+        await connection.introduce(frames.done(sent["id"], "completed", replay=True), frames.messages([], connect=True))
 
     async with talking(script) as (chat, scripted):
         scripted.stored = [{"id": "a1", "role": "assistant", "parts": [{"type": "text", "text": "one two"}]}]

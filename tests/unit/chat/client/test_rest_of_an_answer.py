@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from chat.client.completion import Endings
-from chat.client.conversation_state import Room
+from chat.client.completion import Completion
+from chat.client.conversation_state import ConversationState
 from chat.client.errors import ClientError, ConnectionFailed
-from chat.client.inbox import Gate
+from chat.client.bounded_queue import Backpressure
 from chat.client.options import Options
-from chat.client.web import Web
+from chat.client.http_api import HttpApi
 from chat.core.wire import frames
 from chat.core.wire.server_frames import parse_server
 
@@ -23,7 +23,7 @@ END = 'event: end\ndata: {"outcome":"completed"}\n\n'
 
 
 @contextlib.asynccontextmanager
-async def serving(stream: str) -> AsyncIterator[Web]:
+async def serving(stream: str) -> AsyncIterator[HttpApi]:
     """A client of a server that has one turn, whose stream says this."""
     bodies = {
         "/api/v1/instances": json.dumps({"id": "agt_1"}),
@@ -42,7 +42,7 @@ async def serving(stream: str) -> AsyncIterator[Web]:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
-    web = Web(f"http://{host}:{port}", "/agents/assistant/room", "assistant", "room", {})
+    web = HttpApi(f"http://{host}:{port}", "/agents/assistant/room", "assistant", "conversation", {})
     async with asyncio.timeout(20), server:
         try:
             yield web
@@ -72,15 +72,15 @@ async def test_a_stream_that_begins_anew_is_no_rest() -> None:
 async def test_a_turn_that_ended_while_the_client_was_away_is_in_its_messages() -> None:
     """The end is told before the transcript that lists the answer."""
     async with serving(START + END) as web:
-        endings = Endings(web, Options())
-        room = endings.room = Room(Gate(), fetch_rest=endings.fetch_rest, on_ended=lambda turn: None)
-        turn = room.register.begin("r1")
+        completion = Completion(web, Options())
+        conversation = completion.conversation = ConversationState(Backpressure(), fetch_rest=completion.fetch_rest, on_ended=lambda turn: None)
+        turn = conversation.register.begin("r1")
         turn.is_accepted = True
-        room.messages = STORED[:1]
-        room.connected(2)
+        conversation.messages = STORED[:1]
+        conversation.connected(2)
         end = parse_server(frames.done("r1", "completed", replay=True))
         assert end is not None
-        room.take(end)
+        conversation.take(end)
         assert await turn.message() == STORED[1]
-        assert room.messages == STORED
-        await endings.close()
+        assert conversation.messages == STORED
+        await completion.close()

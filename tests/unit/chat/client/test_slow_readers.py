@@ -16,16 +16,16 @@ async def test_a_slow_reader_holds_the_peer_back() -> None:
     words = 4000
     word = "x" * 8192
 
-    async def script(line: Connection) -> None:
+    async def script(connection: Connection) -> None:
         nonlocal sent
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
-        await line.send(chunk(request["id"], 0, "start", messageId="a1"), chunk(request["id"], 1, "text-start", id="t"))
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
+        await connection.send(chunk(request["id"], 0, "start", messageId="a1"), chunk(request["id"], 1, "text-start", id="t"))
         for seq in range(words):
-            await line.send(chunk(request["id"], seq + 2, "text-delta", id="t", delta=word))
+            await connection.send(chunk(request["id"], seq + 2, "text-delta", id="t", delta=word))
             sent += 1
-        await line.send(chunk(request["id"], words + 2, "finish"), frames.done(request["id"]))
+        await connection.send(chunk(request["id"], words + 2, "finish"), frames.done(request["id"]))
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -45,11 +45,11 @@ async def test_a_slow_reader_holds_the_peer_back() -> None:
 async def test_who_waits_for_the_whole_holds_nobody_back() -> None:
     word = "x" * 8192
 
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
-        await line.send(*answer(request["id"], *([word] * 1000)), frames.done(request["id"]))
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
+        await connection.send(*answer(request["id"], *([word] * 1000)), frames.done(request["id"]))
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Hello")
@@ -63,17 +63,17 @@ async def test_a_loop_that_calls_the_server_for_each_chunk_ends() -> None:
     """The reader is far behind, and what it waits for comes behind what it has not read."""
     word = "x" * 16_384
 
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
 
         async def tell() -> None:
-            await line.send(*answer(request["id"], *([word] * 500)), frames.done(request["id"]))
+            await connection.send(*answer(request["id"], *([word] * 500)), frames.done(request["id"]))
 
         telling = asyncio.create_task(tell())
-        async for text in line.socket:
-            await line.send(frames.rpc_ok(json.loads(text)["id"], "yes"))
+        async for text in connection.socket:
+            await connection.send(frames.rpc_ok(json.loads(text)["id"], "yes"))
         await telling
 
     async with talking(script, options=Options(frames_per_second=5000)) as (chat, _):

@@ -37,12 +37,12 @@ def called(request_id: str, *calls: tuple[str, str, Any], approval: bool = False
     return [chunk(request_id, seq, kind, **fields) for seq, (kind, fields) in enumerate(chunks)]
 
 
-async def continued(line: Connection, text: str) -> None:
+async def continued(connection: Connection, text: str) -> None:
     """Answer the question for what goes on: not yet, then the offer, then the replay."""
-    probe = await line.expect("cf_agent_stream_resume_request")
-    await line.send(frames.pending("K", probe["probeId"]), frames.resuming("K"))
-    assert (await line.expect("cf_agent_stream_resume_ack"))["id"] == "K"
-    await line.send(*answer("K", text, replay=True, message_id="a2"), frames.replay_complete("K"), frames.done("K"))
+    probe = await connection.expect("cf_agent_stream_resume_request")
+    await connection.send(frames.pending("K", probe["probeId"]), frames.resuming("K"))
+    assert (await connection.expect("cf_agent_stream_resume_ack"))["id"] == "K"
+    await connection.send(*answer("K", text, replay=True, message_id="a2"), frames.replay_complete("K"), frames.done("K"))
 
 
 async def test_the_schema_comes_from_the_signature() -> None:
@@ -70,17 +70,17 @@ async def test_calls_that_fail_or_do_not_fit_are_error_results() -> None:
 
 
 async def test_a_tool_runs_and_the_answer_goes_on() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
         assert [tool["name"] for tool in request["clientTools"]] == ["get_location"]
-        await line.handled()
-        await line.send(*called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"]))
-        result = await line.expect("cf_agent_tool_result")
+        await connection.handled()
+        await connection.send(*called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"]))
+        result = await connection.expect("cf_agent_tool_result")
         assert result["output"] == {"latitude": 47.4}
         assert (result["toolCallId"], result["state"], result["autoContinue"]) == ("c1", "output-available", True)
-        await line.handled()
-        await continued(line, "You are in Zurich.")
+        await connection.handled()
+        await continued(connection, "You are in Zurich.")
 
     async with talking(script, tools={"get_location": get_location}) as (chat, _):
         turn = await chat.send("Where am I?")
@@ -91,22 +91,22 @@ async def test_a_tool_runs_and_the_answer_goes_on() -> None:
 
 
 async def test_parallel_calls_are_all_answered_before_anything_goes_on() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
         calls = [
             ("c1", "get_location", {"precision": 1}),
             ("c2", "fails", {}),
             ("c3", "get_location", {"precision": 0}),
         ]
-        await line.send(*called(request["id"], *calls), frames.done(request["id"]))
+        await connection.send(*called(request["id"], *calls), frames.done(request["id"]))
         answered = set()
         for _ in calls:
-            answered.add((await line.expect("cf_agent_tool_result"))["toolCallId"])
-            await line.handled()
+            answered.add((await connection.expect("cf_agent_tool_result"))["toolCallId"])
+            await connection.handled()
         assert answered == {"c1", "c2", "c3"}
-        await continued(line, "done")
+        await continued(connection, "done")
 
     async with talking(script, tools={"get_location": get_location, "fails": fails}) as (chat, _):
         assert (await (await chat.send("Go")).final())["parts"][-1]["text"] == "done"
@@ -115,36 +115,36 @@ async def test_parallel_calls_are_all_answered_before_anything_goes_on() -> None
 async def test_a_continuation_that_came_before_it_was_asked_for() -> None:
     """It is told live, and has ended when the client asks; nobody is told that it is somebody else's."""
 
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
-        await line.send(*called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"]))
-        await line.expect("cf_agent_tool_result")
-        await line.send(*answer("K", "quick", message_id="a2"), frames.done("K"))
-        await line.handled()
-        probe = await line.expect("cf_agent_stream_resume_request")
-        await line.send(frames.resume_none(reason="idle", probe_id=probe["probeId"]))
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
+        await connection.send(*called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"]))
+        await connection.expect("cf_agent_tool_result")
+        await connection.send(*answer("K", "quick", message_id="a2"), frames.done("K"))
+        await connection.handled()
+        probe = await connection.expect("cf_agent_stream_resume_request")
+        await connection.send(frames.resume_none(reason="idle", probe_id=probe["probeId"]))
 
     async with talking(script, tools={"get_location": get_location}) as (chat, _):
         assert (await (await chat.send("Go")).final())["parts"][-1]["text"] == "quick"
 
 
 async def test_a_result_whose_line_was_cut_is_sent_again() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        if line.number == 0:
-            request = await line.request()
-            await line.handled()
-            await line.send(
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        if connection.number == 0:
+            request = await connection.request()
+            await connection.handled()
+            await connection.send(
                 *called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"])
             )
-            await line.expect("cf_agent_tool_result")
-            line.cut()
+            await connection.expect("cf_agent_tool_result")
+            connection.cut()
             return
-        assert (await line.expect("cf_agent_tool_result"))["toolCallId"] == "c1"
-        await line.handled()
-        await continued(line, "after all")
+        assert (await connection.expect("cf_agent_tool_result"))["toolCallId"] == "c1"
+        await connection.handled()
+        await continued(connection, "after all")
 
     async with talking(script, tools={"get_location": get_location}) as (chat, _):
         assert (await (await chat.send("Go")).final())["parts"][-1]["text"] == "after all"
@@ -152,21 +152,21 @@ async def test_a_result_whose_line_was_cut_is_sent_again() -> None:
 
 @pytest.mark.parametrize("is_approved", [True, False])
 async def test_a_decision_and_what_goes_on_from_it(is_approved: bool) -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
-        await line.send(*called(request["id"], ("c1", "delete_all", {"now": True}), approval=True))
-        await line.send(frames.done(request["id"]))
-        decision = await line.expect("cf_agent_tool_approval")
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
+        await connection.send(*called(request["id"], ("c1", "delete_all", {"now": True}), approval=True))
+        await connection.send(frames.done(request["id"]))
+        decision = await connection.expect("cf_agent_tool_approval")
         assert decision == {
             "type": "cf_agent_tool_approval",
             "toolCallId": "c1",
             "approved": is_approved,
             "autoContinue": True,
         }
-        await line.handled()
-        await continued(line, "as you say")
+        await connection.handled()
+        await continued(connection, "as you say")
 
     async with talking(script) as (chat, _):
         turn = await chat.send("Delete")
@@ -178,11 +178,11 @@ async def test_a_decision_and_what_goes_on_from_it(is_approved: bool) -> None:
 
 
 async def test_a_tool_of_somebody_else_is_left_alone() -> None:
-    async def script(line: Connection) -> None:
-        await line.introduce()
-        request = await line.request()
-        await line.handled()
-        await line.send(*called(request["id"], ("c1", "of_the_browser", {})), frames.done(request["id"]))
+    async def script(connection: Connection) -> None:
+        await connection.introduce()
+        request = await connection.request()
+        await connection.handled()
+        await connection.send(*called(request["id"], ("c1", "of_the_browser", {})), frames.done(request["id"]))
 
     async with talking(script, tools={"get_location": get_location}) as (chat, scripted):
         turn = await chat.send("Go")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chat.core.context.prompt import GO_ON_TEXT, to_model_messages
-from chat.core.loop.context_window import RoomMaker
+from chat.core.loop.context_window import ContextReducer
 from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord
 from chat.core.loop.loop import MAX_SEALS, TurnLoop, TurnPlan, TurnTotals
 from chat.core.loop.turn_state import TurnState
@@ -129,7 +129,7 @@ class World:
         self.tools = Tools()
         self.hooks = Hooks()
         self.max_steps = max_steps
-        self.room: RoomMaker | None = None
+        self.reducer: ContextReducer | None = None
         self.prompt = _prompt
         self.loop: TurnLoop
 
@@ -144,7 +144,7 @@ class World:
             resolve_model=lambda choice: self.model,
             system="",
             prompt=self.prompt,
-            room=self.room,
+            reducer=self.reducer,
             max_steps=self.max_steps,
             partial_output_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
         )

@@ -14,9 +14,9 @@ async def test_batches_come_in_order() -> None:
     subscription = Subscription(10)
     subscription.push(batch(0))
     subscription.push(batch(1))
-    heard = await subscription.wait(1)
-    assert heard.batches == [batch(0), batch(1)]
-    assert not heard.must_reread
+    received = await subscription.wait(1)
+    assert received.batches == [batch(0), batch(1)]
+    assert not received.must_reread
 
 
 async def test_a_batch_wakes_who_waits() -> None:
@@ -32,8 +32,8 @@ async def test_overflow_drops_to_a_re_read() -> None:
     subscription = Subscription(1)
     for number in range(3):
         subscription.push(batch(number))
-    heard = await subscription.wait(1)
-    assert (heard.batches, heard.must_reread) == ([], True)
+    received = await subscription.wait(1)
+    assert (received.batches, received.must_reread) == ([], True)
     subscription.push(batch(3))
     assert (await subscription.wait(1)).batches == [batch(3)]
 
@@ -52,9 +52,9 @@ async def test_silence_ends_the_wait_and_only_silence() -> None:
     for number in range(4):
         loop.call_later(0.03 * number, subscription.push, batch(number))
     began = loop.time()
-    heard = [await subscription.wait(0.08) for _ in range(5)]
-    assert [bool(item.batches) for item in heard] == [True] * 4 + [False]
-    assert heard[-1].is_silence
+    received = [await subscription.wait(0.08) for _ in range(5)]
+    assert [bool(item.batches) for item in received] == [True] * 4 + [False]
+    assert received[-1].is_silence
     assert loop.time() - began >= 0.09 + 0.07
     subscription.stop()
 

@@ -13,7 +13,7 @@ RECENT_TURNS: Final = 200
 SECONDS: Final = 30.0
 
 
-class Web:
+class HttpApi:
     """HTTP of one conversation. `base`: the site, with its prefix; `path`: the conversation's below it."""
 
     def __init__(self, base: str, path: str, agent: str, name: str, headers: dict[str, str]) -> None:

@@ -1,6 +1,6 @@
 """What has arrived and was not read yet, within bounds: who reads slowly holds the socket back, not the memory.
 
-Each `Inbox` is what one `async for` reads. While one of them is full the client reads nothing more from the socket, so
+Each `BoundedQueue` is what one `async for` reads. While one of them is full the client reads nothing more from the socket, so
 that the server waits (it keeps nothing for a slow socket but the place in the log). One exception: while the client
 awaits an answer of the server, everything is read, else a loop that calls the server for each item would wait for ever.
 """
@@ -19,20 +19,20 @@ MERGED_CHARS: Final = 16 * 1024
 """A merged item does not grow beyond this."""
 
 
-class Gate:
+class Backpressure:
     """Whether the next frame may be read from the socket."""
 
     def __init__(self) -> None:
-        self._full: set[Inbox[object]] = set()
+        self._full: set[BoundedQueue[object]] = set()
         self._awaited = 0
         self._changed = asyncio.Event()
 
-    def note(self, inbox: "Inbox[object]") -> None:
-        """The inbox has changed."""
-        if inbox.is_full:
-            self._full.add(inbox)
-        elif inbox in self._full:
-            self._full.discard(inbox)
+    def note(self, queue: "BoundedQueue[object]") -> None:
+        """The queue has changed."""
+        if queue.is_full:
+            self._full.add(queue)
+        elif queue in self._full:
+            self._full.discard(queue)
             self._changed.set()
 
     @contextmanager
@@ -57,14 +57,14 @@ class Gate:
             await self._changed.wait()
 
 
-class Inbox(Generic[T]):
+class BoundedQueue(Generic[T]):
     """Items for one reader, in order, each once. Units: `size` of an item in characters.
 
     `is_optional`: it may never be read, so it applies no backpressure and is dropped when it is full.
     """
 
-    def __init__(self, gate: Gate, *, merge: Callable[[T, T], T | None] | None = None) -> None:
-        self._gate = gate
+    def __init__(self, backpressure: Backpressure, *, merge: Callable[[T, T], T | None] | None = None) -> None:
+        self._backpressure = backpressure
         self._merge = merge
         self._items: deque[tuple[T, int]] = deque()
         self._size = 0
@@ -120,7 +120,7 @@ class Inbox(Generic[T]):
                 while self._items:
                     item, size = self._items.popleft()
                     self._size -= size
-                    self._gate.note(self)  # type: ignore[arg-type]  # only its fullness counts
+                    self._backpressure.note(self)  # type: ignore[arg-type]  # only its fullness counts
                     yield item
                 if self._has_ended:
                     break
@@ -134,4 +134,4 @@ class Inbox(Generic[T]):
 
     def _wake(self) -> None:
         self._news.set()
-        self._gate.note(self)  # type: ignore[arg-type]  # as above
+        self._backpressure.note(self)  # type: ignore[arg-type]  # as above
