@@ -130,7 +130,7 @@ def test_uploaded_files_stay_in_the_draft(tab: ChatPage) -> None:
     expect(tab.page.locator("#composer-files .is-ready")).to_contain_text("kept.txt")
 
 
-def test_refused_file_says_why_and_does_not_block(tab: ChatPage) -> None:
+def test_refused_file_gives_the_reason_and_does_not_block(tab: ChatPage) -> None:
     refusal = '{"title": "Invalid", "detail": "Files of this kind are not accepted."}'
     tab.page.route(
         "**/files", lambda route: route.fulfill(status=422, content_type="application/problem+json", body=refusal)

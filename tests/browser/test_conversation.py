@@ -43,7 +43,7 @@ def test_first_message_makes_a_conversation_with_an_address_and_a_title(tab: Cha
     assert tab.text_of_last() == "Hello there."
 
 
-def test_answer_tells_model_tokens_and_time(tab: ChatPage) -> None:
+def test_answer_reports_model_tokens_and_time(tab: ChatPage) -> None:
     answer = tab.ask("say: Hello.")
     expect(answer.locator(".meta").first).to_contain_text("scripted")
     expect(answer.locator(".meta").first).to_contain_text("tokens")
@@ -60,7 +60,7 @@ def test_text_grows_while_it_streams_and_then_stops_growing(tab: ChatPage) -> No
     assert numbers(tab.text_of_last()) == list(range(60))
 
 
-def test_waiting_thinking_and_tool_states_are_said(tab: ChatPage) -> None:
+def test_waiting_thinking_and_tool_states_are_announced(tab: ChatPage) -> None:
     tab.write("wait 1 s\nrate 20/s\nreason 40 words\nsay: So be it.")
     expect(tab.page.locator("#status")).to_contain_text("Waiting for the model")
     expect(tab.page.locator(".reasoning .fold-label")).to_have_text("Thinking")
@@ -90,7 +90,7 @@ def test_failing_tool_shows_its_error(tab: ChatPage) -> None:
     expect(tool.locator(".value.is-error")).to_contain_text("no", ignore_case=True)
 
 
-def test_stop_keeps_what_was_said(tab: ChatPage) -> None:
+def test_stop_keeps_what_was_shown(tab: ChatPage) -> None:
     tab.write("rate 20/s\nstream 400 words")
     expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+ \S+ \S+"))
     tab.stop_button.click()
@@ -136,7 +136,7 @@ def test_message_whose_turn_is_stopped_elsewhere_no_longer_waits(tab: ChatPage) 
     expect(tab.page.locator(".message.is-pending")).to_have_count(0)
 
 
-def test_message_that_waits_is_not_sent_after_all_though_only_the_line_has_told_of_it(
+def test_a_waiting_message_can_be_withdrawn_before_a_page_contains_it(
     tab: ChatPage, live_product: LiveProduct
 ) -> None:
     tab.ask("say: Begin.")
@@ -214,7 +214,7 @@ def test_question_that_waited_stands_above_its_answer_from_the_beginning(
     tab.stop_button.click()
 
 
-def test_page_that_is_older_than_what_the_line_told_takes_no_question_away(
+def test_a_page_older_than_a_frame_removes_no_question(
     tab: ChatPage, live_product: LiveProduct
 ) -> None:
     pages: list[tuple[Route, APIResponse]] = []
@@ -290,7 +290,7 @@ def test_edit_of_the_first_message_makes_a_second_beginning(tab: ChatPage) -> No
     expect(tab.messages.first.locator(".sibling-count")).to_have_text("2 / 2")
 
 
-def test_edit_of_a_message_that_no_page_has_told_of_yet_stands_beside_it(tab: ChatPage) -> None:
+def test_edit_of_a_message_that_no_page_contains_yet_is_its_sibling(tab: ChatPage) -> None:
     tab.ask("One\nsay: Answer one.")
     tab.page.route("**/messages?**", lambda route: route.abort())  # what comes, comes by the line
     tab.ask("Two\nsay: Answer two.")
@@ -396,7 +396,7 @@ def test_unsent_message_survives_a_reload_and_can_be_taken_back(tab: ChatPage, p
     expect(tab.page.locator(".message.is-pending")).to_have_count(0)
 
 
-def test_refused_message_says_why(tab: ChatPage) -> None:
+def test_refused_message_gives_the_reason(tab: ChatPage) -> None:
     tab.ask("say: Begin.")
     refusal = '{"title": "Invalid", "detail": "Too long for this agent."}'
     tab.page.route(

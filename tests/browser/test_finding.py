@@ -109,7 +109,7 @@ def test_hit_in_another_version_is_looked_at_and_gone_on_from(tab: ChatPage, liv
     expect(tab.messages.nth(-3)).to_have_attribute("data-id", "b2")
 
 
-def test_nothing_found_says_why(tab: ChatPage, live_product: Any) -> None:
+def test_nothing_found_gives_the_reason(tab: ChatPage, live_product: Any) -> None:
     live_product.seed("Jam", [text("j1", "user", "How is jam made?"), text("j2", "assistant", "Slowly.")])
     note, empty = tab.page.locator("#hits-note"), tab.page.locator("#no-conversations")
     search(tab.page, "jam OR")

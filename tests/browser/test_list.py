@@ -176,7 +176,7 @@ def test_buttons_on_a_phone_are_large_enough_to_hit(open_tab: OpenTab) -> None:
     assert not [name for name in small if "Connect" not in name and name != "Dismiss"], small
 
 
-def test_conversation_of_somebody_else_does_not_exist(tab: ChatPage, live_product: LiveProduct) -> None:
+def test_another_users_conversation_does_not_exist(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.ask("Alpha\nsay: a.")
     address = tab.page.url
     tab.page.context.clear_cookies()

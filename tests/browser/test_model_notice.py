@@ -30,7 +30,7 @@ def with_model(tab: ChatPage, model: dict[str, Any]) -> None:
     tab.open("/c/new")
 
 
-def test_small_model_says_that_it_is_small_until_dismissed(tab: ChatPage) -> None:
+def test_small_model_states_that_it_is_small_until_dismissed(tab: ChatPage) -> None:
     small = {"name": "smollm2-360m", "kind": "local", "is_small": True, "hint": "Set OPENAI_BASE_URL."}
     with_model(tab, small)
     banner = tab.page.locator("#banner")

@@ -31,7 +31,7 @@ def test_entry_leaves_when_it_is_shown_or_a_later_page_lacks_it(tab: ChatPage) -
     assert left(isHeard=False, known=["m1"]) == []
 
 
-def test_message_whose_acceptance_was_not_heard_does_not_stand_below_its_new_version(
+def test_message_whose_acceptance_was_not_received_does_not_stand_below_its_new_version(
     tab: ChatPage, open_tab: Callable[..., ChatPage]
 ) -> None:
     tab.ask("say: Begin.")
@@ -69,7 +69,7 @@ NEVER_ANSWERED = """(path) => import(new URL('/static/think/testing.js', locatio
 })"""
 
 
-def test_request_that_nobody_answers_is_given_up(tab: ChatPage) -> None:
+def test_request_that_is_not_answered_is_given_up(tab: ChatPage) -> None:
     tab.page.clock.install()
     tab.page.evaluate(NEVER_ANSWERED, "/anything")
     tab.page.clock.run_for(29_000)

@@ -126,7 +126,7 @@ def test_where_a_model_is_named_it_is_kept_up_to_date(open_tab: OpenTab) -> None
     expect(shown).not_to_contain_text("Something was said or chosen since.")
 
 
-def test_why_there_is_none_is_said(keeper: ChatPage) -> None:
+def test_the_reason_for_a_missing_browser_is_reported(keeper: ChatPage) -> None:
     keeper.ask("say: Green tea.")
     shown = overview(keeper)
     keeper.page.route(

@@ -38,7 +38,7 @@ def test_allowing_runs_the_call(desk: ChatPage) -> None:
     look(desk, "question-allowed")
 
 
-def test_declining_tells_the_model(desk: ChatPage) -> None:
+def test_the_model_sees_a_declined_call(desk: ChatPage) -> None:
     desk.ask(PAY)
     question(desk).get_by_role("button", name="Decline").click()
     expect(desk.answers.last).to_contain_text("denied by user")
@@ -83,7 +83,7 @@ def test_long_arguments_are_shown_whole(desk: ChatPage) -> None:
     look(desk, "question-long")
 
 
-def test_a_call_for_another_app_says_so_and_can_be_skipped(desk: ChatPage) -> None:
+def test_a_call_for_another_app_is_reported_and_can_be_skipped(desk: ChatPage) -> None:
     desk.ask("call tool locate {}\nsay: You are at {result}.")
     waiting = desk.page.get_by_role("group", name="Waiting: locate")
     expect(waiting).to_contain_text("another app or window")

@@ -105,7 +105,7 @@ def test_older_messages_load_above_without_moving_the_reader(tab: ChatPage, live
     assert ids == [f"m{number}" for number in range(160)]
 
 
-def test_screen_readers_hear_sentences_not_tokens(tab: ChatPage) -> None:
+def test_screen_readers_get_sentences_not_tokens(tab: ChatPage) -> None:
     tab.page.evaluate(
         """() => {
             window.received = [];
@@ -149,7 +149,7 @@ def test_reduced_motion_stops_animations(open_tab: OpenTab) -> None:
     tab.rest()
 
 
-def test_offline_is_said_and_writing_goes_on(tab: ChatPage, proxy: CuttingProxy) -> None:
+def test_offline_is_reported_and_writing_goes_on(tab: ChatPage, proxy: CuttingProxy) -> None:
     tab.ask("say: Begin.")
     proxy.go_offline()
     expect(tab.page.locator("#connection")).to_contain_text("Trying again in", timeout=20_000)

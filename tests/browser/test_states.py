@@ -67,7 +67,7 @@ def test_small_model(tab: ChatPage) -> None:
 # --- failed ---------------------------------------------------------------------------------------------------------
 
 
-def test_failure_says_why_and_trying_again_answers(tab: ChatPage) -> None:
+def test_failure_gives_a_reason_and_a_retry_answers(tab: ChatPage) -> None:
     tab.write("error 401 times 1\nsay: Now it works.")
     error = tab.page.locator(".status.is-error")
     expect(error).to_contain_text("The answer failed:", timeout=20_000)

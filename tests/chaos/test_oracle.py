@@ -217,7 +217,7 @@ class TestSpoiled:
         assert places(world) == {("t1", "page 1 page")}
 
 
-def test_replay_from_the_beginning_is_no_difference_whoever_got_it(world: dict[str, Any]) -> None:
+def test_replay_from_the_beginning_is_no_difference_for_any_client(world: dict[str, Any]) -> None:
     for client in world["clients"]:
         frames = client["connections"][0]["frames"]
         again = [{**frame, "replay": True} for frame in frames[:-1]]
@@ -230,7 +230,7 @@ class TestMissed:
         world["clients"][0]["connections"][0]["frames"].clear()
         assert places(world) == {("t1", "client A")}
 
-    def test_client_that_was_there_and_never_heard_the_end(self, world: dict[str, Any]) -> None:
+    def test_a_present_client_that_never_received_the_end(self, world: dict[str, Any]) -> None:
         world["clients"][0]["connections"][0]["frames"].pop()
         assert places(world) == {("t1", "client A")}
 
@@ -243,7 +243,7 @@ class TestMissed:
         world["views"][3]["is_at_rest"] = False
         assert [(item.turn, item.place) for item in oracle.compare(world)] == [("room", "page 1 page")]
 
-    def test_answer_that_nobody_was_shown_is_too_little_compared(self, world: dict[str, Any]) -> None:
+    def test_answer_that_no_client_was_shown_is_too_little_compared(self, world: dict[str, Any]) -> None:
         assert tally.shortfalls(world) == []
         world["rooms"]["room"]["leaf"] = 1
         for view in world["views"]:

@@ -47,7 +47,7 @@ def test_error_in_the_middle_keeps_the_partial(make_room: MakeRoom, line: str) -
 
 
 @LINES
-def test_failure_that_nobody_saw_is_told_once(make_room: MakeRoom, line: str) -> None:
+def test_failure_that_no_client_saw_is_sent_once(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
     tab = room.open("first")
     room.ask(tab, BROKEN)
@@ -66,7 +66,7 @@ def test_failure_that_nobody_saw_is_told_once(make_room: MakeRoom, line: str) ->
 
 
 @LINES
-def test_failure_while_the_network_is_gone_is_told_on_the_way_back(
+def test_failure_while_the_network_is_gone_is_sent_on_the_way_back(
     make_room: MakeRoom, proxy: CuttingProxy, line: str
 ) -> None:
     room = make_room(line=line)

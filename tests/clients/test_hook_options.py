@@ -154,7 +154,7 @@ def test_page_that_resumes_nothing(make_room: MakeRoom, context: BrowserContext,
 
 
 @pytest.mark.parametrize(("cancels", "words"), [(True, False), (False, True)])
-def test_page_that_goes_away_stops_the_turn_if_it_says_so(
+def test_a_closing_page_stops_the_turn_if_configured(
     room: Room, context: BrowserContext, *, cancels: bool, words: bool
 ) -> None:
     give(context, chat=js({"cancelOnClientAbort": cancels}))
@@ -182,7 +182,7 @@ def test_throttle_shows_less_often_and_all_at_the_end(room: Room, context: Brows
 
 
 @LINES
-def test_data_parts_are_told_and_stored(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_data_parts_are_sent_and_stored(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
     give(
         context,
         chat="""{
@@ -208,7 +208,7 @@ def test_data_parts_are_told_and_stored(make_room: MakeRoom, context: BrowserCon
 
 
 @LINES
-def test_ends_are_told(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_ends_are_sent(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
     give(
         context,
         chat="""{
@@ -251,7 +251,7 @@ def test_streaming_flags(make_room: MakeRoom, line: str) -> None:
 
 @LINES
 @pytest.mark.parametrize("how", ["addToolOutput", "addToolResult", "addToolApprovalResponse"])
-def test_continuation_is_told_from_a_new_message(make_room: MakeRoom, line: str, how: str) -> None:
+def test_a_continuation_is_distinguished_from_a_new_message(make_room: MakeRoom, line: str, how: str) -> None:
     room = make_room(line=line, agent="desk")
     tab = room.open("first")
     call = 'pay {"amount": 5}' if how == "addToolApprovalResponse" else "locate {}"
@@ -437,7 +437,7 @@ def test_messages_outside_of_the_hook(room: Room) -> None:
     assert found == [stored, stored]
 
 
-def test_connection_that_is_refused_is_told_by_both_hooks(room: Room) -> None:
+def test_a_refused_connection_is_reported_by_both_hooks(room: Room) -> None:
     tab = room.open("first", is_waiting=False, agent="unknown")
     tab.wait("harness.chat?.connectionError && harness.agent.connectionError", what="the refusal")
     assert returned(tab, "harness.chat.connectionError.code") == 4404

@@ -194,7 +194,7 @@ def test_back_after_another_path_was_answered(room: Room, proxy: CuttingProxy) -
     assert len(room.rest()) == 2
 
 
-def test_back_while_somebody_else_is_answered(room: Room, proxy: CuttingProxy) -> None:
+def test_back_while_another_client_is_answered(room: Room, proxy: CuttingProxy) -> None:
     tab, observer = leave_in_mid_answer(room, proxy, is_asking=True)
     room.ask(observer, "stream 200 words at 40/s")
     observer.wait("harness.chat.status === 'streaming'")

@@ -123,7 +123,7 @@ def test_a_page_that_asks_gets_the_continuation(room: Room, transport: str) -> N
 
 
 @USE_CHAT
-def test_somebody_else_clears_in_mid_stream(room: Room, transport: str) -> None:
+def test_another_client_clears_in_mid_stream(room: Room, transport: str) -> None:
     """The page's stream ends. `useChat` keeps what it shows until it is loaded again; nothing comes after the end."""
     tab, observer = enter(room, transport), look_on(room)
     room.ask(tab, "stream 400 words at 40/s")

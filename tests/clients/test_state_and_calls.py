@@ -85,7 +85,7 @@ def test_set_state_reaches_the_other_tab_a_late_one_and_a_reload(make_room: Make
     wait_items(tab, "milk", "tea")
 
 
-def test_call_that_sets_the_state_tells_both_tabs(room: Room) -> None:
+def test_a_call_that_sets_the_state_updates_both_tabs(room: Room) -> None:
     tab, other = room.open_two()
     assert [call(tab, "add", "milk"), call(other, "add", "tea")] == [1, 2]
     for each in (tab, other):
@@ -165,7 +165,7 @@ def test_state_set_while_a_tab_was_away(room: Room, proxy: CuttingProxy) -> None
 
 
 @LINES
-def test_viewer_is_told_that_it_may_only_look(make_room: MakeRoom, line: str) -> None:
+def test_a_viewer_learns_that_it_may_only_read(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line, agent="board")
     viewer, editor = room.open("viewer", mode="view"), room.open("editor")
     set_items(viewer, "mine")
@@ -178,7 +178,7 @@ def test_viewer_is_told_that_it_may_only_look(make_room: MakeRoom, line: str) ->
     assert not editor.events("state-error")
 
 
-def test_refused_state_is_told_to_its_sender(room: Room) -> None:
+def test_refused_state_is_sent_to_its_sender(room: Room) -> None:
     tab, other = room.open_two()
     tab.do("harness.agent.setState({wrong: true})")
     tab.wait("harness.events.some(e => e.kind === 'state-error')")

@@ -19,7 +19,7 @@ LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 
 @LINES
 @pytest.mark.parametrize("sub", [(("note", "one"),), (("note", "a b/ü"), ("note", "sub"))], ids=["child", "nested"])
-def test_a_sub_agent_chats_and_its_parent_hears_nothing(
+def test_a_sub_agent_chats_and_its_parent_receives_nothing(
     make_room: MakeRoom, line: str, sub: tuple[tuple[str, str], ...]
 ) -> None:
     room = make_room(line=line, agent="board", sub=sub)

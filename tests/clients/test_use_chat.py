@@ -91,7 +91,7 @@ def test_an_edited_question_is_answered_anew(room: Room, transport: str) -> None
 
 
 @USE_CHAT
-def test_a_stopped_answer_keeps_what_it_said(room: Room, transport: str) -> None:
+def test_a_stopped_answer_keeps_its_text(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask(tab, "stream 400 words at 40/s")
     tab.wait_text(40)

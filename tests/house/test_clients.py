@@ -73,7 +73,7 @@ def test_every_sequence_has_a_row_for_every_transport() -> None:
     assert sorted(told) == sorted(product(SEQUENCES, TRANSPORTS))
 
 
-def test_every_test_exists_and_somebody_looks_on() -> None:
+def test_every_test_exists_with_an_observer() -> None:
     odd = []
     for sequence, _, what, tests in _rows():
         assert tests, f"{sequence} names no test"

@@ -17,7 +17,7 @@ def test_the_reference_is_in_step_with_the_code(page: str) -> None:
     assert is_current(page), f"docs/reference/{page}.md is out of step: `make fix` writes it"
 
 
-def test_every_setting_says_what_it_is_for() -> None:
+def test_every_setting_has_a_description() -> None:
     assert [name for name, doc in documented().items() if len(doc) < 10] == []
 
 

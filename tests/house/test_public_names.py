@@ -31,7 +31,7 @@ def documented_imports() -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("module_name", PUBLIC)
-def test_every_public_name_exists_and_says_what_it_is(module_name: str) -> None:
+def test_every_public_name_exists_and_is_described(module_name: str) -> None:
     module = importlib.import_module(module_name)
     assert len(module.__all__) == len(set(module.__all__))
     for name in module.__all__:

@@ -146,7 +146,7 @@ class Room:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in amended("handshake")])
-def test_handshake_says_what_was_recorded(name: str) -> None:
+def test_handshake_matches_the_recording(name: str) -> None:
     room = Room(name)
     room.play()
     assert room.recorded

@@ -44,7 +44,7 @@ async def test_parallel_client_tools_are_all_answered(shared_product: Product) -
         assert "47.38" in final["parts"][-1]["text"]
 
 
-async def test_a_client_tool_that_fails_is_told_to_the_model(shared_product: Product) -> None:
+async def test_a_failing_client_tool_is_a_result_for_the_model(shared_product: Product) -> None:
     async with with_tools(shared_product, "py-broken") as chat:
         async with asyncio.timeout(30):
             final = await (await chat.send("call tool broken {}\nsay: It said {result}.")).final()

@@ -84,7 +84,7 @@ def test_ctrl_c_stops_the_answer_and_the_next_one_leaves(
     assert terminal.end() == 0
 
 
-def test_a_failed_turn_is_said_and_the_sitting_goes_on(
+def test_a_failed_turn_is_reported_and_the_sitting_goes_on(
     shared_product: Product, sit_down: Callable[..., Terminal]
 ) -> None:
     terminal = sit_down(shared_product, "--name", "fails")
@@ -119,7 +119,7 @@ def test_a_pipe_gets_answers_and_an_exit_code(shared_product: Product) -> None:
     assert failed.stderr.startswith("CommandError: ")
 
 
-def test_no_worker_is_said_and_inline_does_without(
+def test_no_worker_is_reported_and_inline_does_without(
     make_product: Callable[..., Product], sit_down: Callable[..., Terminal]
 ) -> None:
     product = make_product(webs=0, workers=0)

@@ -65,7 +65,7 @@ class Stopping:
         assert self.seconds < EXIT_SECONDS, f"{self.seconds:.1f} s"
 
 
-def test_sockets_are_told_to_come_back(start: Start) -> None:
+def test_sockets_are_asked_to_reconnect(start: Start) -> None:
     process = start()
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(connect(f"ws://127.0.0.1:{process.port}/length")) for _ in range(20)]

@@ -125,7 +125,7 @@ def test_an_edit_restarts_web_and_worker_and_nothing_else(running: Run, tree: Pa
     wait_for(lambda: _answers(running), seconds=20, what="the page")
 
 
-def test_a_second_start_on_the_same_data_says_so(running: Run, make_run: Callable[..., Run]) -> None:
+def test_a_second_start_on_the_same_data_is_reported(running: Run, make_run: Callable[..., Run]) -> None:
     second = make_run(data_dir=running.data_dir).start()
 
     assert second.wait() != 0

@@ -69,7 +69,7 @@ def test_the_proxy_cuts_refuses_and_serves_again(make_product: Callable[..., Pro
     assert _get(f"{product.proxy.url}/health/live")[0] == 200
 
 
-def test_a_killed_web_process_refuses_nobody(shared_product: Product) -> None:
+def test_a_killed_web_process_refuses_no_client(shared_product: Product) -> None:
     web = shared_product.webs[0]
     os.kill(web.pid, signal.SIGKILL)
     wait_for(lambda: not web.is_running, what="the end")

@@ -353,7 +353,7 @@ def test_superusers_get_no_way_round(hers: Hers, bob: User, method: str, path: s
 
 
 @pytest.mark.parametrize(("method", "path"), rows_of(GUARDED | OWN))
-def test_nobody_gets_and_changes_nothing(hers: Hers, method: str, path: str) -> None:
+def test_an_anonymous_request_gets_and_changes_nothing(hers: Hers, method: str, path: str) -> None:
     before = all_rows()
     reply = call(client_of(None), method, hers.fill(path), hers.filled((GUARDED | OWN)[method, path]))
     assert (reply.status_code, reply["Content-Type"]) == (401, "application/problem+json")

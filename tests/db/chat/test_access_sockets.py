@@ -108,7 +108,7 @@ async def test_the_handshake_shows_nothing_of_hers(his_socket: Any) -> None:
 
 
 @pytest.mark.parametrize(("path", "code"), [("/agents/assistant/talk", 4401), ("/agents/nobody/talk", 4401)])
-async def test_nobody_is_closed_with_4401(hers: Turn, path: str, code: int) -> None:
+async def test_an_anonymous_socket_is_closed_with_4401(hers: Turn, path: str, code: int) -> None:
     socket = connection(path)
     assert await socket.connect(timeout=5) == (True, None)
     closed = await socket.receive_output(timeout=5)

@@ -108,7 +108,7 @@ def test_a_rule_without_a_limit_is_refused() -> None:
             PruneRule(**given)
 
 
-def test_a_plan_says_exactly_what_goes(alice: User, bob: User, make_instance: Make) -> None:
+def test_a_plan_lists_exactly_what_is_deleted(alice: User, bob: User, make_instance: Make) -> None:
     old, kept = make_instance(alice, title="Old"), make_instance(alice)
     say(old, "q1", "a1")
     say(old, "q2", "a2")
@@ -193,7 +193,7 @@ def run(*args: str) -> str:
     return out.getvalue()
 
 
-def test_the_command_says_first_what_would_go(alice: User, make_instance: Make) -> None:
+def test_the_command_first_lists_what_would_be_deleted(alice: User, make_instance: Make) -> None:
     row = make_instance(alice, title="Old plans")
     say(row, "q1", "a1")
     grow_old(row)
@@ -265,7 +265,7 @@ def test_the_words_of_a_message_are_for_who_may_read_messages(
     assert (shown(), found()) == ([True, True, True], True)
 
 
-def test_the_database_says_what_its_tables_take(client: Client, conversation: AgentInstance) -> None:
+def test_the_database_reports_its_table_sizes(client: Client, conversation: AgentInstance) -> None:
     with CaptureQueriesContext(connection) as captured:
         size = database_size()
     assert not [query for query in captured if "COUNT(" in query["sql"].upper()]
@@ -278,7 +278,7 @@ def test_the_database_says_what_its_tables_take(client: Client, conversation: Ag
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL always knows")
-def test_what_cannot_be_measured_is_said(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_measured_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_sizes, "MAX_READ", 0)
     assert "too large to be read" in client.get(f"{LIST}storage/").content.decode()
     monkeypatch.undo()
@@ -325,7 +325,7 @@ def test_costs_stand_in_lists_and_pages(client: Client, conversation: AgentInsta
     assert "1.25" in client.get("/admin/think_chat/turn/").content.decode()
 
 
-def test_a_summary_that_staff_changes_is_told_to_open_pages(
+def test_a_summary_that_staff_changes_is_sent_to_open_pages(
     conversation: AgentInstance, staff: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Any] = []

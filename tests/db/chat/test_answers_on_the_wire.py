@@ -115,7 +115,7 @@ async def test_the_probe_of_a_tab_that_answered_one_of_two_waits(connect: Connec
     assert (await frames_until(tab, RESUMING))[-1]["id"]
 
 
-async def test_a_tab_that_answered_nothing_is_told_that_nothing_runs(connect: Connect) -> None:
+async def test_a_tab_without_an_answer_learns_that_nothing_runs(connect: Connect) -> None:
     tab, other = await connect(), await connect()
     one, _two = open_calls(await ask(tab, BOTH))
     await frames_until(other, "done")
@@ -188,7 +188,7 @@ async def test_a_continuation_that_goes_out_live_stops_when_its_tab_probes(conne
 
 
 @pytest.mark.parametrize("was_told", [True, False])
-async def test_an_answer_between_the_last_chunk_and_the_end_is_told_again(connect: Connect, was_told: bool) -> None:
+async def test_an_answer_between_the_last_chunk_and_the_end_is_sent_again(connect: Connect, was_told: bool) -> None:
     """At the end the published hooks put their own copy of the answer, without the result, in its place."""
     tab = await connect()
     [call] = open_calls(await ask(tab, LOCATE))
@@ -212,7 +212,7 @@ async def test_an_answer_between_the_last_chunk_and_the_end_is_told_again(connec
     assert not was_told or state_in(told[-1], call) == "output-available"
 
 
-async def test_an_answer_to_nothing_says_nothing(connect: Connect) -> None:
+async def test_an_answer_to_no_call_sends_nothing(connect: Connect) -> None:
     tab = await connect()
     await result(tab, "never-asked")
     await send(tab, "cf_agent_tool_approval", toolCallId="never-asked", approved=True, autoContinue=True)

@@ -80,7 +80,7 @@ def test_an_untrusted_proxy_header_is_not_believed(cookie: str) -> None:
         )
 
 
-def test_nobody_is_nobody(db: None, settings: Any) -> None:
+def test_an_unknown_user_is_anonymous(db: None, settings: Any) -> None:
     assert authenticate_scope(scope()) is None
     assert authenticate_scope(scope(cookie=f"{settings.SESSION_COOKIE_NAME}=made-up")) is None
     assert authenticate_scope(scope(cookie="other=1; ;;=; \x7f")) is None
@@ -97,18 +97,18 @@ def test_a_bearer_needs_no_origin(alice: User) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "think_wrong", "x"])
-def test_a_wrong_bearer_is_nobody_even_with_a_good_cookie(cookie: str, secret: str) -> None:
+def test_a_wrong_bearer_is_anonymous_even_with_a_good_cookie(cookie: str, secret: str) -> None:
     assert authenticate_scope(scope(cookie=cookie, query_string=f"token={secret}".encode())) is None
     headers = [(b"authorization", f"Bearer {secret}".encode())]
     assert authenticate_scope(scope(cookie=cookie, headers=headers)) is None
 
 
-def test_an_inactive_user_is_nobody(alice: User, cookie: str) -> None:
+def test_an_inactive_user_is_anonymous(alice: User, cookie: str) -> None:
     User.objects.update(is_active=False)
     assert authenticate_scope(scope(cookie=cookie)) is None
 
 
-def test_a_session_of_an_unknown_backend_is_nobody(cookie: str, settings: Any) -> None:
+def test_a_session_of_an_unknown_backend_is_anonymous(cookie: str, settings: Any) -> None:
     settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.RemoteUserBackend"]
     assert authenticate_scope(scope(cookie=cookie)) is None
 

@@ -156,7 +156,7 @@ def test_signing_out_needs_a_post(alice: User) -> None:
 
 
 @pytest.mark.parametrize("is_production", [False, True])
-def test_the_sign_in_page_says_where_the_link_is(db: None, settings: Any, is_production: bool) -> None:
+def test_the_sign_in_page_explains_where_the_link_is(db: None, settings: Any, is_production: bool) -> None:
     settings.IS_PRODUCTION = is_production
     page = Client().get("/sign-in/").content
     assert (b"sign_in_link" in page) is not is_production

@@ -69,7 +69,7 @@ def test_another_name_is_another_conversation(alice: User, say: Say) -> None:
     assert len(transcript(alice, "other")) == 2
 
 
-def test_the_user_must_be_said_when_there_are_several(alice: User, bob: User, say: Say) -> None:
+def test_the_user_must_be_named_when_there_are_several(alice: User, bob: User, say: Say) -> None:
     with pytest.raises(CommandError, match="no single user"):
         say("say: One.\n")
     say("say: One.\n", "assistant", "--user", "bob")

@@ -55,7 +55,7 @@ def test_a_link_takes_the_place_of_a_password(monkeypatch: pytest.MonkeyPatch, s
         (["carol"], "", "no password"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_makes_nobody(
+def test_an_error_is_one_line_and_creates_no_user(
     alice: User, monkeypatch: pytest.MonkeyPatch, args: list[str], typed: str, said: str
 ) -> None:
     with pytest.raises(CommandError, match=said):

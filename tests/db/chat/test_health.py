@@ -56,7 +56,7 @@ async def test_a_worker_without_free_threads_is_busy_and_ready(settings: Any, re
 
 
 @pytest.mark.django_db
-def test_without_redis_it_says_so_and_does_not_hang(settings: Any) -> None:
+def test_without_redis_it_is_reported_and_does_not_hang(settings: Any) -> None:
     settings.REDIS_URL = "unix:///nowhere.sock"
     began = time.monotonic()
     reply = Client().get("/health/ready")

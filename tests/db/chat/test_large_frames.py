@@ -178,7 +178,7 @@ async def test_users_take_turns_however_many_frames_one_of_them_has(monkeypatch:
 
 
 @pytest.mark.parametrize("had_its_turn", [False, True])
-async def test_a_connection_that_goes_as_its_turn_comes_holds_up_nobody(had_its_turn: bool) -> None:
+async def test_a_connection_that_goes_as_its_turn_comes_delays_no_other(had_its_turn: bool) -> None:
     queue = inbound.DecodingQueue()
     events: list[str] = []
 

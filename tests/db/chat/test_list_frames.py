@@ -31,7 +31,7 @@ async def frames_until(socket: Any, kind: str) -> list[JSONObject]:
     return found
 
 
-async def test_open_lists_are_told_of_a_title(alice: User, bob: User, talk: AgentInstance) -> None:
+async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentInstance) -> None:
     assert await db(title_of, talk.id, bob.pk) is None
     page, client, stranger = await opened(alice, "_list=1"), await opened(alice, ""), await opened(bob, "_list=1")
     await db(rename_instance, talk, "Balcony tomatoes")

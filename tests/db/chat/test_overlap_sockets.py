@@ -60,7 +60,7 @@ async def accepted(count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_drop_tells_the_sender_alone(connect: Connect) -> None:
+async def test_only_the_sender_learns_of_a_drop(connect: Connect) -> None:
     first, other = await connect("drop"), await connect("drop")
     async with worker(), gate() as opened:
         await submit(first, "r1", "u1")
@@ -198,7 +198,7 @@ async def test_a_submission_is_shown_when_its_turn_starts(connect: Connect) -> N
     assert found[-1]["messageIds"] == ["s1", "s2"]
 
 
-async def test_added_messages_are_told_but_not_into_a_stream(connect: Connect) -> None:
+async def test_added_messages_are_sent_but_not_into_a_stream(connect: Connect) -> None:
     socket = await connect("gated")
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")

@@ -140,7 +140,7 @@ def add(client: ApiClient, instance: AgentInstance, count: int) -> Any:
     return client.send("POST", f"/instances/{instance.pk}/messages", body)
 
 
-def test_too_many_added_messages_are_told_when_to_come_again(
+def test_too_many_added_messages_get_a_retry_time(
     as_alice: ApiClient, conversation: AgentInstance, settings: Any
 ) -> None:
     settings.THINK_MESSAGES_PER_MINUTE = 5

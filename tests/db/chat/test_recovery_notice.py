@@ -51,20 +51,20 @@ async def replayed(socket: Any) -> None:
         pass
 
 
-async def test_a_turn_whose_worker_is_silent_is_said_to_recover(socket: Any, running: Turn) -> None:
+async def test_a_turn_whose_worker_is_silent_is_shown_as_recovering(socket: Any, running: Turn) -> None:
     await renewed(running, seconds_ago=7)
     await replayed(socket)
     (told,) = await frames_until(socket, KIND)
     assert told == {"type": KIND, "recovering": True, "id": "r1"}
 
 
-async def test_a_turn_that_waits_for_another_worker_is_said_to_recover(socket: Any, running: Turn) -> None:
+async def test_a_turn_that_waits_for_another_worker_is_shown_as_recovering(socket: Any, running: Turn) -> None:
     await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="pending", reason=RECOVERED, attempt=1)
     await replayed(socket)
     assert (await frames_until(socket, KIND))[-1]["recovering"]
 
 
-async def test_a_turn_that_was_cut_before_its_stream_is_said_to_recover_with_the_transcript(
+async def test_a_turn_cut_before_its_stream_is_shown_as_recovering_with_the_transcript(
     socket: Any, running: Turn
 ) -> None:
     await renewed(running, seconds_ago=7)

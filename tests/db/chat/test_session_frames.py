@@ -28,7 +28,7 @@ async def socket(alice: User, talk: AgentInstance) -> AsyncIterator[Any]:
     await made.disconnect()
 
 
-async def test_clients_are_told_of_a_compaction(socket: Any, talk: AgentInstance) -> None:
+async def test_clients_receive_a_compaction(socket: Any, talk: AgentInstance) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
     group = group_of(key_of(talk))
     assert talk.session_id is not None
@@ -58,7 +58,7 @@ async def test_clients_are_told_of_a_compaction(socket: Any, talk: AgentInstance
     assert isinstance(parse_server(dump(failed)), SessionError)
 
 
-async def test_clients_are_not_told_of_a_session_that_they_do_not_show(socket: Any, talk: AgentInstance) -> None:
+async def test_clients_receive_nothing_of_a_session_they_do_not_show(socket: Any, talk: AgentInstance) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
     group = group_of(key_of(talk))
     assert talk.session_id is not None

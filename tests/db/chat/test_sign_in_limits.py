@@ -44,7 +44,7 @@ def test_an_account_is_locked_at_an_address_after_some_failures(alice: User, doo
     assert attempt(password=RIGHT, address="10.0.0.2", door=door).status_code == 302
 
 
-def test_a_lock_says_nothing_of_whether_the_account_exists(alice: User) -> None:
+def test_a_lock_does_not_reveal_whether_the_account_exists(alice: User) -> None:
     known, unknown = ([attempt(name) for _ in range(5)] for name in ("alice", "nobody"))
     assert [reply.status_code for reply in known] == [reply.status_code for reply in unknown]
     assert without_nonce(known[-1].content) == without_nonce(unknown[-1].content)
@@ -54,7 +54,7 @@ def without_nonce(page: bytes) -> bytes:
     return re.sub(rb'nonce="[^"]*"', b"", page)
 
 
-def test_a_lock_ends_by_itself_also_when_somebody_goes_on(alice: User) -> None:
+def test_a_lock_ends_by_itself_also_when_attempts_continue(alice: User) -> None:
     for _ in range(3):
         attempt()
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(seconds=890))

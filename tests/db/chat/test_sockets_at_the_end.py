@@ -58,7 +58,7 @@ async def chunks_until(socket: Any, body: str) -> list[dict[str, Any]]:
     return found
 
 
-async def test_turn_that_ends_before_its_acknowledgement_is_told_once(socket: Any, running: Turn) -> None:
+async def test_turn_that_ends_before_its_acknowledgement_is_sent_once(socket: Any, running: Turn) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
     await asyncio.sleep(0.5)  # the delivery has looked and waits for its next poll
     await sync_to_async(put_assistant)(
@@ -186,7 +186,7 @@ async def test_a_turn_that_a_clear_ended_is_ended_by_the_clear(
     assert await socket.receive_nothing(timeout=1.5)
 
 
-async def test_turn_accepted_after_a_clear_outlives_a_late_bell_of_it(
+async def test_turn_accepted_after_a_clear_outlives_a_late_notification_of_it(
     socket: Any, running: Turn, settings: Any
 ) -> None:
     settings.THINK_STREAM_IDLE_SECONDS = 0.1

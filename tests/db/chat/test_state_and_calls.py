@@ -169,7 +169,7 @@ async def test_initial_state_follows_the_identity_and_makes_no_row(connect: Conn
     assert not await AgentInstance.objects.aexists()
 
 
-async def test_update_of_a_client_is_told_to_the_others_and_stored(connect: Connect) -> None:
+async def test_update_of_a_client_is_sent_to_the_others_and_stored(connect: Connect) -> None:
     mine, other = await connect(), await connect()
     await set_state(mine, {"todos": ["milk"]})
     assert await next_state(other) == {"todos": ["milk"]}
@@ -179,7 +179,7 @@ async def test_update_of_a_client_is_told_to_the_others_and_stored(connect: Conn
     assert await next_state(late) == {"todos": ["milk"]}
 
 
-async def test_what_the_server_sets_is_told_to_all(connect: Connect, alice: User) -> None:
+async def test_what_the_server_sets_is_sent_to_all(connect: Connect, alice: User) -> None:
     mine, other = await connect(), await connect()
     key = InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one")
     await make_agent(key).set_state({"todos": ["tea"]})
@@ -191,7 +191,7 @@ async def test_what_the_server_sets_is_told_to_all(connect: Connect, alice: User
     ("name", "value", "text"),
     [("one", "no object", "State update rejected"), ("locked", {"todos": []}, "Connection is readonly")],
 )
-async def test_refused_update_is_told_to_the_sender_alone(
+async def test_refused_update_is_sent_to_the_sender_alone(
     connect: Connect, name: str, value: JSONValue, text: str
 ) -> None:
     mine, other = await connect(name), await connect(name)
@@ -217,7 +217,7 @@ async def test_read_only_connection_cannot_set_the_state_by_a_call_or_a_message(
     assert await next_state(viewer) == {"todos": ["the server"]}
 
 
-async def test_too_large_a_state_is_refused_whoever_sets_it(connect: Connect, alice: User, settings: Any) -> None:
+async def test_too_large_a_state_is_refused_from_client_and_server(connect: Connect, alice: User, settings: Any) -> None:
     settings.THINK_STATE_BYTES = 40
     mine = await connect()
     fits, large = {"todos": ["x" * 26]}, {"todos": ["x" * 27]}
@@ -260,7 +260,7 @@ async def test_state_null_is_a_state(connect: Connect, alice: User) -> None:
     assert await next_state(late) is None
 
 
-async def test_lost_bell_of_a_state_is_noticed(connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lost_notification_of_a_state_is_noticed(connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
     await sync_to_async(AgentInstance.objects.create)(owner=alice, agent="board-under-test", name="one")
     socket = await connect()
@@ -269,7 +269,7 @@ async def test_lost_bell_of_a_state_is_noticed(connect: Connect, alice: User, mo
     assert await socket.receive_nothing(timeout=0.6)
 
 
-async def test_a_look_at_the_rows_while_somebody_comes_in_tells_the_state_once(
+async def test_a_resync_during_a_connect_sends_the_state_once(
     connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await sync_to_async(AgentInstance.objects.create)(
@@ -287,7 +287,7 @@ async def test_a_look_at_the_rows_while_somebody_comes_in_tells_the_state_once(
     assert [frame["state"] for frame in found if frame["type"] == "cf_agent_state"] == [{"todos": ["here"]}]
 
 
-async def test_call_sets_the_state_and_tells_the_caller_first(connect: Connect) -> None:
+async def test_a_call_sets_the_state_and_answers_the_caller_first(connect: Connect) -> None:
     """The state, then the result that may speak of it; the others get the state, the newest where they are slow."""
     mine, other = await connect(), await connect()
     for count, todo in enumerate(["milk", "tea"], start=1):
@@ -338,7 +338,7 @@ async def test_calls(connect: Connect, method: str, arguments: list[Any], answer
     assert await rpc(await connect(), method, *arguments) == answers
 
 
-async def test_arguments_of_wrong_types_and_results_that_json_cannot_carry_are_said(connect: Connect) -> None:
+async def test_wrong_argument_types_and_unserialisable_results_are_reported(connect: Connect) -> None:
     socket = await connect()
     wrong: list[tuple[str, list[Any], str]] = [
         ("reversed", [["no text"]], "Method reversed: argument "),

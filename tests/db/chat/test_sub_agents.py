@@ -58,7 +58,7 @@ async def call(socket: Any, method: str) -> Any:
 # --- who may -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_child_says_who_it_is_and_makes_no_row(connect: Connect) -> None:
+async def test_a_child_identifies_itself_and_creates_no_row(connect: Connect) -> None:
     socket = await connect(f"{CHILD}/sub/note-under-test/c%201%2F%C3%A9/extra", is_ready=False)
     found = await frames_until(socket, "cf_agent_mcp_servers")
     [identity] = [frame for frame in found if frame["type"] == "cf_agent_identity"]
@@ -96,7 +96,7 @@ def _status(user: User, path: str) -> int:
     return int(client.get(f"{path}/get-messages").status_code)
 
 
-async def test_a_hook_that_fails_is_tried_again_and_tells_nothing(connect: Connect, alice: User) -> None:
+async def test_a_failing_hook_is_retried_and_sends_nothing(connect: Connect, alice: User) -> None:
     for path in (f"{ROOT}/sub/note-under-test/crash", "/agents/inbox-under-test/broken"):
         socket = await connect(path, is_ready=False)
         closed = await socket.receive_output(timeout=5)
@@ -112,7 +112,7 @@ async def test_the_gate_reads_the_parents_state(connect: Connect, alice: User) -
     assert await resolve(alice.pk, parse_address(CHILD)) == keys(alice)[1]
 
 
-async def test_many_gates_at_once_hold_nobody_up(alice: User) -> None:
+async def test_many_gates_at_once_delay_no_other(alice: User) -> None:
     """The hooks ask the database while the connections wait for them: more of them than it has threads."""
     async with asyncio.timeout(20):
         found = await asyncio.gather(*(resolve(alice.pk, parse_address(CHILD)) for _ in range(60)))

@@ -58,7 +58,7 @@ async def connect(alice: User) -> AsyncIterator[Connect]:
 # --- turns, bells, state -------------------------------------------------------------------------------------------
 
 
-async def test_a_turn_of_a_child_runs_in_a_worker_and_is_told_to_its_own_sockets(connect: Connect, alice: User) -> None:
+async def test_a_turn_of_a_child_runs_in_a_worker_and_is_sent_to_its_own_sockets(connect: Connect, alice: User) -> None:
     mine, late, parent = await connect(CHILD), await connect(CHILD), await connect(ROOT)
     await mine.send_to(request_frame("r1", "say: From below."))
     await frames_until(late, "cf_agent_chat_messages")
@@ -130,7 +130,7 @@ async def test_use_chat_over_http_below_an_instance(alice: User, bob: User) -> N
 _ASKS = asks([asked("m1", "say: Over HTTP.")])
 
 
-async def test_a_state_of_a_child_is_told_to_its_own_sockets_alone(connect: Connect, alice: User) -> None:
+async def test_a_state_of_a_child_is_sent_to_its_own_sockets_alone(connect: Connect, alice: User) -> None:
     mine, parent, namesake = await connect(CHILD), await connect(ROOT), await connect("/agents/note-under-test/one")
     await make_agent(keys(alice)[1]).set_state({"notes": 1})
     assert (await frames_until(mine, "cf_agent_state"))[-1]["state"] == {"notes": 1}
@@ -138,7 +138,7 @@ async def test_a_state_of_a_child_is_told_to_its_own_sockets_alone(connect: Conn
     assert await namesake.receive_nothing(timeout=0.3)
 
 
-async def test_lost_bells_of_children_and_roots_are_noticed(
+async def test_lost_notifications_of_children_and_roots_are_noticed(
     connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
@@ -172,7 +172,7 @@ def test_looking_at_roots_takes_one_query_and_each_depth_of_children_one_more(
 # --- identity ------------------------------------------------------------------------------------------------------
 
 
-async def test_the_class_says_which_instance_answers(connect: Connect, alice: User, bob: User) -> None:
+async def test_the_class_decides_which_instance_answers(connect: Connect, alice: User, bob: User) -> None:
     for user in (alice, bob):
         socket = await connect("/agents/inbox-under-test/me", user, is_ready=False)
         found = await frames_until(socket, "cf_agent_mcp_servers")

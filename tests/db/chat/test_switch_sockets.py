@@ -96,7 +96,7 @@ async def test_no_chunks_of_another_history_and_all_of_them_on_coming_back(
     assert (await next_list(socket))[0] == "u2"
 
 
-async def test_what_still_runs_is_told_from_its_beginning_on_coming_back(connect: Connect, handle: AgentHandle) -> None:
+async def test_a_running_turn_is_sent_from_its_beginning_on_return(connect: Connect, handle: AgentHandle) -> None:
     first = (await handle.create_session("one")).id
     socket = await connect()
     async with worker(), gate() as opened:
@@ -115,7 +115,7 @@ async def test_what_still_runs_is_told_from_its_beginning_on_coming_back(connect
     assert (frames[-1]["id"], frames[-1]["outcome"]) == ("r1", "completed")
 
 
-async def test_a_lost_bell_is_noticed(connect: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_notification_is_noticed(connect: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
     first = (await handle.create_session("one")).id
     await add_message(handle)

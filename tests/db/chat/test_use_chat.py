@@ -274,7 +274,7 @@ async def test_all_that_is_under_way_is_followed_in_order(page: Page) -> None:
     assert starts == [turn.assistant_id for turn in await turns()]
 
 
-async def test_what_ends_between_the_list_and_the_question_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_ends_between_the_list_and_the_question_is_sent(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     await page.say("u1")
     turn = await last_turn()
     await answer(turn)
@@ -288,7 +288,7 @@ async def test_what_ends_between_the_list_and_the_question_is_told(page: Page, m
     assert (await page.resume()).status_code == 204
 
 
-async def test_what_is_in_the_list_is_not_told_again(page: Page, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_in_the_list_is_not_sent_again(page: Page, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
     path = "/agents/assistant/talk/get-messages"
     await page.say("u1")
     first = await last_turn()
@@ -312,7 +312,7 @@ async def test_what_is_in_the_list_is_not_told_again(page: Page, bob: User, monk
     assert (await page.resume()).status_code == 204
 
 
-async def test_what_was_cleared_since_the_list_is_not_told(page: Page) -> None:
+async def test_turns_cleared_since_the_list_are_not_sent(page: Page) -> None:
     await page.say("u1")
     turn = await last_turn()
     await answer(turn)
@@ -324,7 +324,7 @@ async def test_what_was_cleared_since_the_list_is_not_told(page: Page) -> None:
     assert (await page.resume()).status_code == 204
 
 
-async def test_a_failure_that_nobody_saw_is_told_once(page: Page) -> None:
+async def test_a_failure_that_no_client_saw_is_sent_once(page: Page) -> None:
     await page.say("u1")
     turn = await last_turn()
     await end(turn, "failed", text="The model is tired.")
@@ -390,7 +390,7 @@ async def test_coming_back_costs_a_fixed_number_of_queries(alice: User, talk: Ag
     assert await look() <= 4
 
 
-async def test_a_failure_inside_the_stream_is_told_and_ends_it(
+async def test_a_failure_inside_the_stream_is_sent_and_ends_it(
     page: Page, redis_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     response = await page.say("u1")
@@ -402,7 +402,7 @@ async def test_a_failure_inside_the_stream_is_told_and_ends_it(
     assert [type(record.exc_info[1]) for record in caplog.records if record.exc_info] == [TypeError]
 
 
-async def test_what_is_transient_is_told_without_framing(page: Page) -> None:
+async def test_what_is_transient_is_sent_without_framing(page: Page) -> None:
     response = await page.say("u1")
     turn = await last_turn()
     status = {"type": "data-think-status", "data": {"kind": "retry"}, "transient": True}

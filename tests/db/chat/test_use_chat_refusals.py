@@ -104,7 +104,7 @@ async def test_413_a_body_that_is_too_large(page: Page, settings: Any) -> None:
     assert not await Turn.objects.aexists()
 
 
-async def test_429_a_limit_is_told_before_the_stream(page: Page, settings: Any) -> None:
+async def test_429_a_limit_is_sent_before_the_stream(page: Page, settings: Any) -> None:
     settings.THINK_TURNS_PER_MINUTE = 1
     await page.say("u1")
     status, code, _ = problem_of(await page.say("u2"))

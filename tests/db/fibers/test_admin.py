@@ -111,12 +111,12 @@ def test_inspect_fiber_prints_the_row_and_its_steps() -> None:
         assert part in text
 
 
-def test_inspect_fiber_of_an_unknown_id_says_so() -> None:
+def test_inspect_fiber_of_an_unknown_id_is_reported() -> None:
     with pytest.raises(CommandError, match="fib_none"):
         run("inspect_fiber", "fib_none")
 
 
-def test_recover_fibers_sweeps_and_says_what_it_did() -> None:
+def test_recover_fibers_sweeps_and_reports_the_counts() -> None:
     fiber = services.start_fiber("admin.test", 1)
     leases.claim(fiber.pk, "w1")
     expire_lease(fiber.pk)

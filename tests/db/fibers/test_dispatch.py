@@ -101,7 +101,7 @@ def test_the_sweep_sends_at_once_what_the_broker_missed(broker: Any) -> None:
     assert sweep().dispatched == 0  # told just now
 
 
-def test_the_sweep_sends_again_what_nobody_claimed(broker: Any) -> None:
+def test_the_sweep_sends_again_what_was_not_claimed(broker: Any) -> None:
     fiber = services.start_fiber("dispatch.test", 1)
     age(fiber, 9)
     assert sweep().dispatched == 0
@@ -117,7 +117,7 @@ def test_the_sweep_sends_only_what_could_be_claimed(broker: Any) -> None:
     assert sweep().dispatched == 1
 
 
-def test_a_short_delay_is_told_beforehand_and_swept_all_the_same(broker: Any) -> None:
+def test_a_short_delay_is_scheduled_and_swept_as_well(broker: Any) -> None:
     fiber = services.start_fiber("dispatch.test", 1, delay_seconds=0.75)
     assert broker() == 1
     assert sweep().dispatched == 0

@@ -158,7 +158,7 @@ def test_a_lost_fiber_with_a_requested_cancel_ends_as_cancelled() -> None:
     assert Fiber.objects.get(name="recovery.sealer").payload["status"] == "cancelled"
 
 
-def test_what_lay_too_long_is_sealed_and_its_sealer_told() -> None:
+def test_a_fiber_not_resumed_in_time_is_sealed_and_its_sealer_starts() -> None:
     fiber = start("recovery.windowed")
     lose(fiber, seconds=901)
     assert sweep().ended == 1
@@ -239,7 +239,7 @@ def test_the_owner_of_a_fiber_may_go() -> None:
     assert selectors.get_fiber(fiber.pk).owner is None
 
 
-def test_an_expired_lease_that_nobody_swept_cannot_be_claimed() -> None:
+def test_an_expired_lease_that_was_not_swept_cannot_be_claimed() -> None:
     fiber = start()
     lose(fiber)
     expire_lease(fiber.pk)

@@ -134,7 +134,7 @@ async def test_a_result_that_is_not_json_fails() -> None:
     assert (await row(fiber_id)).reason == "result_invalid"
 
 
-async def test_a_name_that_nobody_knows_waits_for_a_worker_that_does() -> None:
+async def test_a_name_that_is_unknown_waits_for_a_worker_that_does() -> None:
     fiber = await db(services.start_fiber, "runner.unknown", None)
     await run_until_idle()
     waiting = await row(fiber.pk)
@@ -268,7 +268,7 @@ async def test_the_lane_is_drained_by_the_one_who_runs_it() -> None:
     assert seen == ids
 
 
-async def test_a_bell_for_a_later_fiber_runs_what_stands_before_it() -> None:
+async def test_a_notification_for_a_later_fiber_runs_what_stands_before_it() -> None:
     ids = [await start(note, lane="chat") for _ in range(3)]
     await run_fiber(ids[2])
     assert seen == ids
@@ -378,7 +378,7 @@ async def test_what_did_not_end_itself_is_tidied_up_after(
     ("error", "has_traceback"),
     [(Failed("refused", "The provider refused.", is_final=True), False), (ValueError("a bug"), True)],
 )
-async def test_only_what_nobody_foresaw_is_logged_with_a_traceback(
+async def test_only_what_was_unforeseen_is_logged_with_a_traceback(
     caplog: pytest.LogCaptureFixture, error: Exception, has_traceback: bool
 ) -> None:
     async def fails(_context: FiberContext) -> None:

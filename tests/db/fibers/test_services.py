@@ -135,7 +135,7 @@ def test_cancel_of_a_fiber_that_had_started_lets_its_sealer_tidy_up() -> None:
     assert selectors.get_fiber(fiber.pk).fence == fiber.fence + 1  # who held it last is shut out of the log as well
 
 
-def test_the_end_of_a_fiber_that_nobody_ran_is_told_at_once() -> None:
+def test_the_end_of_a_fiber_that_never_ran_is_sent_at_once() -> None:
     told.clear()
     services.cancel_fiber(services.start_fiber("service.watched", {"n": 1}).pk)
     assert told == [{"n": 1}]

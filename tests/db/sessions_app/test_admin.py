@@ -57,7 +57,7 @@ def test_a_session_reads_as_a_conversation(staff: Client) -> None:
     assert html.index("Queued") < html.index("And tomorrow?")
 
 
-def test_a_session_says_what_it_is_about(staff: Client) -> None:
+def test_a_session_has_a_summary(staff: Client) -> None:
     session = make_session("u: one")
     assert "About" not in page_of(staff, session)
     write_summary(session.pk, "About <b>tea</b>.")
@@ -143,7 +143,7 @@ def test_a_page_in_the_middle_leads_both_ways(staff: Client) -> None:
     assert page_of(staff, session, "?at=unknown").count('class="think-message ') == 50
 
 
-def test_archived_messages_are_told(staff: Client) -> None:
+def test_archived_messages_are_counted(staff: Client) -> None:
     session = make_session(*["u: question", "a: answer"] * 4)
     services.archive_beyond(session.pk, 4)
     assert "4 older ones are archived" in page_of(staff, session)

@@ -51,7 +51,7 @@ def block_of(holder: Holder, text: str = "Likes tea.", max_tokens: int | None = 
     return ContextBlock.objects.get()
 
 
-def test_a_block_is_edited_and_the_history_says_by_whom(client: Client, root: User, session: Session) -> None:
+def test_a_block_is_edited_and_the_history_names_the_editor(client: Client, root: User, session: Session) -> None:
     block = block_of(Holder(session_id=session.pk))
     freeze_prompt(session.pk, "kept")
     assert edit(client, block, content="Likes coffee.\r\nOften.").status_code == 302
@@ -102,7 +102,7 @@ def test_a_deleted_block_takes_its_entries_along(client: Client, root: User, ses
     assert set(ContextChange.objects.filter(action="delete").values_list("via", "actor")) == {("admin", root.pk)}
 
 
-def test_a_block_is_forgotten_with_what_its_history_says(client: Client, root: User, session: Session) -> None:
+def test_a_block_is_deleted_with_its_history(client: Client, root: User, session: Session) -> None:
     block = block_of(Holder(session_id=session.pk))
     data = {"action": "forget_wholly", "_selected_action": [block.pk]}
     page = client.post(reverse("admin:think_sessions_contextblock_changelist"), data, follow=True).content.decode()

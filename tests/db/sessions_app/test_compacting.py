@@ -223,7 +223,7 @@ def test_a_deleted_end_lets_the_messages_be_read_again() -> None:
     assert read(session) == ["u1", "u3", "a4", "u5"]
 
 
-def test_clearing_forgets_summaries_and_what_was_said_of_them() -> None:
+def test_clearing_deletes_summaries_and_their_history() -> None:
     session = make_session(*FIVE)
     add_compaction(session.pk, first_id="u1", last_id="u3", summary="S")
     services.clear_session(session.pk)

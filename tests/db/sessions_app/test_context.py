@@ -172,7 +172,7 @@ def test_read_only_full_keyed_and_unknown_blocks_refuse() -> None:
     assert not ContextChange.objects.exists()
 
 
-def test_an_unknown_session_is_said() -> None:
+def test_an_unknown_session_is_reported() -> None:
     with pytest.raises(SessionNotFound):
         run(SessionContext("ses_gone", ContextSetup()).blocks())
 
@@ -302,7 +302,7 @@ def test_entries_of_ours_are_counted_searched_and_replaced(ours: Callable[..., S
     assert run(made.block("facts")).content == "2 entries indexed."
 
 
-def test_a_search_of_somebody_elses() -> None:
+def test_a_search_of_another_user() -> None:
     index = Index()
     made = context(setup=ContextSetup().with_context("facts", provider=index))
     assert run(made.set_entry("facts", "Likes tea.", title="Tea", description="drinks")) == "tea"
@@ -361,7 +361,7 @@ def test_skills_in_a_storage() -> None:
 # --- rows and their history ------------------------------------------------------------------------------------------
 
 
-def test_every_write_has_a_row_that_says_who_and_by_what_way(alice: User) -> None:
+def test_every_write_has_a_history_row_with_actor_and_way(alice: User) -> None:
     holder = Holder(owner_id=alice.pk)
     store.write_text(holder, "memory", lambda _: "one", by=history.MODEL)
     store.write_text(holder, "memory", lambda held: held, by=history.MODEL)  # no change, no row

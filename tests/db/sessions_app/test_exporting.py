@@ -193,7 +193,7 @@ def test_an_import_has_a_limit_of_messages_and_yields_after_each_batch(monkeypat
         ([lines_with()[0].replace('"leaf"', '"loaded_keys": [1], "leaf"'), *lines_with(HELLO, END)[1:]], "loaded keys"),
     ],
 )
-def test_what_is_wrong_is_said_and_changes_nothing(lines: list[str], said: str) -> None:
+def test_what_is_wrong_is_reported_and_changes_nothing(lines: list[str], said: str) -> None:
     with pytest.raises(ExportInvalid, match=said):
         import_session(lines)
     assert not Session.objects.exists()

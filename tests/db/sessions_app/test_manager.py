@@ -146,7 +146,7 @@ def test_prune_leaves_what_changed_since_it_was_listed(
 
 
 @pytest.mark.parametrize("rule", [{}, {"days": -1}, {"keep": -1}, {"days": 10**9}])
-def test_a_rule_that_says_nothing_is_refused(manager: SessionManager, rule: Any) -> None:
+def test_an_empty_rule_is_refused(manager: SessionManager, rule: Any) -> None:
     talk(manager)
     with pytest.raises(ValueError, match=r"days|Days"):
         prunable_sessions(**rule, archived_only=False)
@@ -335,7 +335,7 @@ def test_compact_and_split(manager: SessionManager) -> None:
     assert new.info().end_reason == ""
 
 
-def test_search_finds_what_was_said_and_what_was_brought(manager: SessionManager) -> None:
+def test_search_finds_written_and_imported_messages(manager: SessionManager) -> None:
     session = talk(manager, "one")
     brought = manager.import_session(manager.export(session.id))
     SessionManager(scope="other").create().append("three elsewhere")

@@ -74,7 +74,7 @@ def test_nothing_to_mark_asks_nothing(session: Session) -> None:
 
 
 @pytest.mark.parametrize("choice", [True, False, None])
-def test_a_session_says_whether_it_is_summarised_unasked(session: Session, choice: bool | None) -> None:
+def test_a_session_reports_whether_it_is_compacted_automatically(session: Session, choice: bool | None) -> None:
     for _ in range(2):
         services.set_auto_compaction(session.pk, choice)
         assert selectors.auto_compaction(session.pk) is choice

@@ -81,7 +81,7 @@ def test_words_phrases_and_operators(query: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("query", ["", '"', "OR", "-keys", "keys OR", "x" * 2_000, "\0", "''", "x " * 99])
-def test_a_malformed_query_finds_nothing_and_says_why(query: str) -> None:
+def test_a_malformed_query_finds_nothing_and_gives_the_reason(query: str) -> None:
     page = search(query, session_id=make_session("u: keys").pk)
     assert page.hits == []
     assert page.problem
@@ -193,7 +193,7 @@ def test_a_deleted_owner_leaves_nothing_to_find(alice: User) -> None:
     assert not MessageWords.objects.exists()
 
 
-def test_a_hit_says_whether_it_is_on_the_path_that_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hit_reports_whether_it_is_on_the_shown_path(monkeypatch: pytest.MonkeyPatch) -> None:
     session = make_session("u: root", "a: first", "u: next")
     make_message(session, "second", role="assistant", after="u1", message_id="b")
     assert (hit("second", session).is_on_path, hit("second", session).leaf_id) == (True, "b")
@@ -234,7 +234,7 @@ def test_a_cursor_that_is_none_is_refused(cursor: str) -> None:
         search("keys", session_id=make_session("u: keys").pk, cursor=cursor)
 
 
-def test_the_newest_matches_are_ranked_and_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_matches_are_ranked_and_the_answer_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     session = make_session("u: keys keys keys", "a: keys", "u: keys", "a: other")
     monkeypatch.setattr(search_query, "MAX_RANKED", 2)
     page = search("keys", session_id=session.pk)

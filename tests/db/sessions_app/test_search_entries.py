@@ -58,6 +58,6 @@ def test_a_block_finds_its_own_entries_alone(session: Session) -> None:
     assert keys("locked", owner_id=alice.pk) == ["user's"]
 
 
-def test_a_malformed_query_says_why(session: Session) -> None:
+def test_a_malformed_query_gives_the_reason(session: Session) -> None:
     found = search_entries('"', label="notes", session_id=session.pk)
     assert (found.entries, found.problem) == ([], "A quotation mark is not closed.")

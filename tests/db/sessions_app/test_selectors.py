@@ -62,7 +62,7 @@ def test_pages_join_into_the_whole_path() -> None:
     assert selectors.path_page(session.pk, before="u1").messages == []
 
 
-def test_a_page_of_a_named_leaf_says_its_leaf() -> None:
+def test_a_page_of_a_named_leaf_carries_the_leaf() -> None:
     session = long_session(3)
     page = selectors.path_page(session.pk, leaf="a4", before="u3")
     assert (ids(page.messages), page.leaf_id) == (["u1", "a2"], "a4")
@@ -231,7 +231,7 @@ def test_siblings_of_another_session_are_not_mixed_in() -> None:
     assert selectors.siblings(second.pk, ["u1"]) == {"u1": ["u1"]}
 
 
-def test_is_on_path_tells_branches_apart() -> None:
+def test_is_on_path_distinguishes_branches() -> None:
     session = make_session("u: hi", "a: one", "u: more")
     services.put_assistant(session.pk, text_message("assistant", "two", "b2"), after="u1")
     services.queue_messages(session.pk, [text_message("user", "queued", "q1")])
@@ -243,7 +243,7 @@ def test_is_on_path_tells_branches_apart() -> None:
     assert not selectors.is_on_path(session.pk, "q1")
 
 
-def test_answered_tells_which_questions_have_an_answer() -> None:
+def test_answered_finds_the_questions_with_an_answer() -> None:
     session = make_session("u: hi", "a: one", "u: more")
     make_message(session, after="u3", message_id="u4")
     assert selectors.answered(session.pk, ["u1", "a2", "u3", "u4", "unknown"]) == {"u1"}

@@ -59,7 +59,7 @@ def summarise(session: Session, text: str = "About tea.", *, afresh: bool = Fals
     return store_summary(session.pk, text, material=material(session, afresh=afresh), model_name="m/x", afresh=afresh)
 
 
-def test_a_summary_tells_of_the_shown_path(session: Session) -> None:
+def test_a_summary_covers_the_shown_path(session: Session) -> None:
     assert find_summary(session.pk) is None
     assert summarise(session)
     found = find_summary(session.pk)
@@ -88,7 +88,7 @@ def test_an_answer_that_has_grown_is_new(session: Session) -> None:
     assert ids(material(session)) == ["a2"]
 
 
-def test_another_branch_is_told_from_its_beginning(session: Session) -> None:
+def test_another_branch_is_sent_from_its_beginning(session: Session) -> None:
     summarise(session)
     make_message(session, "other", role="assistant", after="u1", message_id="b2")
     services.select_leaf(session.pk, "b2")
@@ -127,7 +127,7 @@ def test_it_is_no_change_of_the_conversation(session: Session) -> None:
     assert (session.change_seq, session.updated_at) == before
 
 
-def test_with_what_was_said_goes_what_was_said_of_it(session: Session) -> None:
+def test_deleting_messages_deletes_their_records(session: Session) -> None:
     known = material(session)
     services.delete_messages(session.pk, ["a2"])
     assert not store_summary(session.pk, "Tells of a2", material=known, model_name="m")
@@ -247,7 +247,7 @@ def test_compactions_are_no_change_of_what_is_remembered(session: Session) -> No
     assert session_diff(session.pk).documents == []
 
 
-def test_what_was_changed_back_or_erased_is_not_told(session: Session) -> None:
+def test_reverted_or_erased_changes_are_not_in_the_diff(session: Session) -> None:
     put(session, "notes", "secret")
     store.forget(Holder(session_id=session.pk), "notes", erases_history=True)
     put(session, "plan", "one")

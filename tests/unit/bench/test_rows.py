@@ -30,7 +30,7 @@ def test_rows_travel_between_processes() -> None:
     assert from_json(to_json(rows)) == rows
 
 
-def test_the_table_says_when_a_goal_is_missed() -> None:
+def test_the_table_states_when_a_goal_is_missed() -> None:
     text = table(
         [("Group", [Row(what="slow", unit="ms", median=11.0, goal=10.0), Row(what="free", unit="s", median=1)])]
     )

@@ -52,7 +52,7 @@ def test_a_listed_page_may_and_only_exactly_it() -> None:
     assert not is_allowed("https://localhost:5173", own=HERE, listed=listed)
 
 
-def test_a_star_lists_nobody() -> None:
+def test_a_star_lists_none() -> None:
     assert not is_allowed("https://evil.example", own=HERE, listed=["*"])
 
 
@@ -63,7 +63,7 @@ def test_ports_of_one_host_are_different_origins() -> None:
     assert not is_allowed("http://127.0.0.1", own=own, listed=())
 
 
-def test_an_unknown_own_origin_allows_nobody() -> None:
+def test_an_unknown_own_origin_allows_none() -> None:
     assert own_origin("ws", "a b") is None
     assert not is_allowed("https://chat.example.com", own=None, listed=())
 

@@ -32,7 +32,7 @@ def test_a_name_finds_its_function() -> None:
     assert registry.resume_windows()["unit.one"] == 5
 
 
-def test_an_unknown_name_is_an_error_that_says_the_name() -> None:
+def test_an_unknown_name_is_an_error_with_the_name() -> None:
     assert find_durable("unit.none") is None
     with pytest.raises(UnknownDurable, match=r"unit\.none"):
         get_durable("unit.none")

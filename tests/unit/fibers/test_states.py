@@ -9,7 +9,7 @@ LIVE = [status for status in FiberStatus if status not in TERMINAL]
 
 
 @pytest.mark.parametrize(("status", "event"), list(MOVES))
-def test_an_allowed_move_leads_where_the_table_says(status: FiberStatus, event: FiberEvent) -> None:
+def test_an_allowed_transition_follows_the_table(status: FiberStatus, event: FiberEvent) -> None:
     assert advance(status, event) is MOVES[status, event]
 
 

@@ -52,7 +52,7 @@ async def test_hanging_tools_leave_threads_to_hooks(gate: threading.Event) -> No
     assert await asyncio.gather(*tasks) == [True] * 3
 
 
-async def test_a_call_without_a_thread_in_time_fails_and_says_so(gate: threading.Event) -> None:
+async def test_a_call_without_a_thread_in_time_fails_with_a_reason(gate: threading.Event) -> None:
     await hang(gate, 3)
     with pytest.raises(Saturated, match="No thread for tools") as caught:
         await call_tool_code(lambda: None)

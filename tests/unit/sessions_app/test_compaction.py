@@ -91,7 +91,7 @@ def test_the_tail_keeps_a_call_with_its_result() -> None:
     assert middle(history) == ["m3", "m4", "m5"]
 
 
-def test_a_call_that_nobody_has_answered_stays() -> None:
+def test_a_call_without_an_answer_stays() -> None:
     history = many(10)
     history[4] = with_parts("m4", call("c1", "approval-requested", input={}))
     assert middle(history) == ["m3"]
@@ -142,7 +142,7 @@ def test_the_sections_may_be_others() -> None:
     )
 
 
-def test_sections_are_said_as_pairs_or_as_a_mapping() -> None:
+def test_sections_are_given_as_pairs_or_as_a_mapping() -> None:
     assert as_sections(dict(TOPIC_SECTIONS)) == TOPIC_SECTIONS
     assert as_sections([list(pair) for pair in TOPIC_SECTIONS]) == TOPIC_SECTIONS
 

@@ -124,7 +124,7 @@ def test_append_begins_a_line_if_needed(held: str, addition: str, result: str) -
     assert appended(held, addition) == result
 
 
-def test_more_than_the_limit_is_refused_and_says_so() -> None:
+def test_more_than_the_limit_is_refused_with_a_reason() -> None:
     check_content("memory", "x" * 40, 10)
     with pytest.raises(BlockTooLarge, match=r"at most 10 tokens; this would be 11") as refused:
         check_content("memory", "x" * 41, 10)
@@ -139,7 +139,7 @@ def test_a_text_that_no_database_takes_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("label", ["", " ", "a b", "a/b", "-a", "ä", "x" * 65, 7, None])
-def test_a_label_can_be_told_apart(label: Any) -> None:
+def test_a_label_can_be_distinguished(label: Any) -> None:
     with pytest.raises(ContextInvalid, match="is no label"):
         check_label(label)
 
@@ -186,7 +186,7 @@ def base36(value: int) -> str:
     return digits
 
 
-def test_what_was_found_is_told_in_short() -> None:
+def test_a_finding_is_reported_in_short() -> None:
     assert found_text(None) == found_text([]) == found_text("") == "No results found."
     assert found_text([Entry(key="a", content="one"), Entry(key="b", content="two")]) == "[a]\none\n\n[b]\ntwo"
     assert found_text([Entry(key=str(number), content="x") for number in range(20)]).count("[") == 10

@@ -74,13 +74,13 @@ def test_is_first_write_wins_returns_the_same_reference_for_a_settled_part(state
     assert decide_part(part, Approval(approved=True)) is part
 
 
-def test_an_output_settles_a_part_whatever_its_state_says() -> None:
+def test_an_output_settles_a_part_in_any_state() -> None:
     part = call("input-available", output=None)
     assert is_settled(part)
     assert settle_part(part, Result(output=1)) is part
 
 
-def test_approval_keeps_what_the_request_said() -> None:
+def test_approval_keeps_the_fields_of_its_request() -> None:
     asked = call("approval-requested", approval={"id": "ap1", "descriptor": {"summary": "x"}})
     decided = decide_part(asked, Approval(approved=True))
     assert decided["state"] == "approval-responded"

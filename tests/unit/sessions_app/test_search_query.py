@@ -42,14 +42,14 @@ def test_queries(text: str, expected: list[Alternative]) -> None:
         ("x " * (MAX_TERMS + 1), "words and phrases"),
     ],
 )
-def test_what_cannot_be_understood_says_why(text: str, problem: str) -> None:
+def test_what_cannot_be_understood_gives_the_reason(text: str, problem: str) -> None:
     query = parse_query(text)
     assert problem in query.problem
     assert not query.alternatives
 
 
 @given(st.text())
-def test_a_query_is_understood_or_says_why(text: str) -> None:
+def test_a_query_is_understood_or_gives_the_reason(text: str) -> None:
     query = parse_query(text)
     assert bool(query.problem) != bool(query.alternatives)
     assert all(each.wanted for each in query.alternatives)

@@ -35,7 +35,7 @@ def test_what_fits_comes_back_as_the_same_object() -> None:
     assert shorten("x" * 10, 10) == "x" * 10
 
 
-def test_a_text_is_cut_to_the_budget_with_its_length_said() -> None:
+def test_a_text_is_cut_to_the_budget_and_notes_its_length() -> None:
     cut = shorten("x" * 5000, 1000)
     assert cut == "x" * 974 + "... [truncated 5000 chars]"
     assert len(cut) == 1000
@@ -77,7 +77,7 @@ def test_an_object_of_numbers_falls_back_to_a_marker() -> None:
     assert shorten(value, 60) == {"__truncated": True, "__truncatedChars": json_length(value)}
 
 
-def test_a_list_loses_its_last_items_and_says_so() -> None:
+def test_a_list_loses_its_last_items_and_marks_the_cut() -> None:
     cut = shorten(list(range(10_000)), 1000)
     assert cut[:200] == list(range(200))
     assert cut[-1] == "Array output truncated ... [truncated 48891 chars]"

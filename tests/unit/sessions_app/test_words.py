@@ -52,7 +52,7 @@ def test_stems_are_those_of_sqlites_porter_tokenizer() -> None:
 
 
 @given(st.text())
-def test_a_word_says_where_it_stands(text: str) -> None:
+def test_a_word_carries_its_position(text: str) -> None:
     found = list(words_of(text))
     assert all(0 <= word.start < word.end <= len(text) for word in found)
     assert all(one.end <= other.start for one, other in pairwise(found))

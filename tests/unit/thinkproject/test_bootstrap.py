@@ -86,14 +86,14 @@ def test_another_python_makes_a_new_environment(installs: list[list[str]], proje
     assert installs == [["environment"], ["base"], ["environment"], ["base"]]
 
 
-def test_a_python_without_venv_says_what_to_install(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_venv_names_what_to_install(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     with pytest.raises(SetupError, match=rf"apt install python{sys.version_info.major}\.\d+-venv") as caught:
         bootstrap.install(["base"])
     assert "\n" not in str(caught.value)
 
 
-def test_a_python_that_is_too_old_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_that_is_too_old_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 2))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SetupError, match=r"3\.11 or newer is needed"):

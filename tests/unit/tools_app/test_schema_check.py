@@ -102,7 +102,7 @@ def test_a_pattern_takes_a_bounded_number_of_steps(pattern: str, text: str) -> N
     assert len(problems(text, {"pattern": pattern})) == 1
 
 
-def test_a_large_value_is_cut_in_what_is_said_of_it() -> None:
+def test_a_large_value_is_shortened_in_its_description() -> None:
     [said] = problems("x" * 10_000, {"type": "integer"})
     assert len(said) < 400
 

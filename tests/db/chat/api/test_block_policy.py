@@ -62,7 +62,7 @@ def test_the_api_refuses_it(as_alice: ApiClient, conversation: AgentInstance, la
 
 @pytest.mark.parametrize("label", FORBIDDEN)
 @pytest.mark.parametrize("marks", [(), ("is_runtime",), ("is_removed",), ("is_runtime", "is_removed")])
-def test_an_import_leaves_it_out_and_says_so(as_alice: ApiClient, label: str, marks: tuple[str, ...]) -> None:
+def test_an_import_omits_it_and_reports_that(as_alice: ApiClient, label: str, marks: tuple[str, ...]) -> None:
     reply = upload(as_alice, label, **dict.fromkeys(marks, True))
     made = reply.json()
     assert (reply.status_code, made["left_out"]) == (201, [label])

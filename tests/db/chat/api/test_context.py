@@ -58,7 +58,7 @@ def test_a_block_is_edited_and_forgotten(as_alice: ApiClient, url: str) -> None:
     ]
 
 
-def test_what_a_person_changes_in_a_session_is_told_of_it(
+def test_a_persons_changes_are_in_the_session_diff(
     as_alice: ApiClient,
     alice: User,
     url: str,
@@ -98,7 +98,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(
     assert as_alice.get("/memory-changes").json()["items"] == []
 
 
-def test_a_kept_prompt_is_told_and_rendered_anew(as_alice: ApiClient, url: str, shown: Any) -> None:
+def test_a_frozen_prompt_is_shown_and_rendered_again(as_alice: ApiClient, url: str, shown: Any) -> None:
     shown(lambda session: session.with_context("notes").with_cached_prompt())
     session_id = url.rpartition("/")[2]
     freeze_prompt(session_id, "Old.")
@@ -132,7 +132,7 @@ def test_entries_of_a_session(as_alice: ApiClient, url: str, shown: Any, provide
     assert [(c["action"], c["after"]) for c in older["items"]] == [("set", "text of b")]
 
 
-def test_a_block_of_somebody_elses_provider(as_alice: ApiClient, url: str, shown: Any) -> None:
+def test_a_block_of_another_users_provider(as_alice: ApiClient, url: str, shown: Any) -> None:
     held = {"text": "old", "entries": {}}
 
     class Book:
@@ -153,7 +153,7 @@ def test_a_block_of_somebody_elses_provider(as_alice: ApiClient, url: str, shown
     assert as_alice.get(f"{url}/context/shelf/entries").json()["code"] == "block_not_writable"
 
 
-def test_a_provider_that_fails_is_told_without_what_it_raised(as_alice: ApiClient, url: str, shown: Any) -> None:
+def test_a_failing_provider_is_reported_without_its_exception(as_alice: ApiClient, url: str, shown: Any) -> None:
     def broken() -> str:
         raise RuntimeError("the shelf is locked")
 

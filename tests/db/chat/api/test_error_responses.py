@@ -66,7 +66,7 @@ def test_the_document_is_for_callers(alice: User, as_alice: ApiClient, as_nobody
     assert as_alice.get("/docs").status_code == 200
 
 
-def test_each_limit_says_when_to_try_again(
+def test_each_limit_has_a_retry_time(
     alice: User, as_alice: ApiClient, make_instance: Callable[..., AgentInstance], settings: Any
 ) -> None:
     instance = make_instance(alice, "talk")

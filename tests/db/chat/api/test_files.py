@@ -168,7 +168,7 @@ def test_foreign_urls_are_refused_and_never_fetched(
     assert (reply.status_code, reply.json()["code"]) == (422, "attachment_invalid")
 
 
-def test_nobody_claims_or_loads_anothers_file(
+def test_no_user_claims_or_loads_anothers_file(
     alice: User, bob: User, conversation: AgentInstance, make_instance: Callable[..., AgentInstance]
 ) -> None:
     his = attachments.store_bytes(bob.pk, b"secret", name="s.txt")

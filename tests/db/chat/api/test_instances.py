@@ -79,7 +79,7 @@ def test_a_cursor_that_is_none_is_refused(as_alice: ApiClient, cursor: str) -> N
     assert as_alice.get(f"/instances?cursor={cursor}").status_code == 422
 
 
-def test_the_list_says_what_runs_and_what_is_unread(as_alice: ApiClient, alice: User, make_instance: Make) -> None:
+def test_the_list_states_what_runs_and_what_is_unread(as_alice: ApiClient, alice: User, make_instance: Make) -> None:
     idle, busy, done = (make_instance(alice, name) for name in ("idle", "busy", "done"))
     make_turn(busy, status="running")
     make_turn(done)

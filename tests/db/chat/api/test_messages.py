@@ -45,7 +45,7 @@ def test_each_message_knows_its_place_and_its_turn(as_alice: ApiClient, conversa
     assert turn["duration_ms"] >= 0
 
 
-def test_an_answer_tells_how_long_its_tool_calls_took(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_an_answer_reports_how_long_its_tool_calls_took(as_alice: ApiClient, conversation: AgentInstance) -> None:
     turn = say(conversation, "q2", "a2")
     calls = [{"type": "tool-clock", "toolCallId": name, "state": "output-available"} for name in ("c1", "c2")]
     message = {**text_message("a2", "assistant"), "parts": calls}
@@ -93,7 +93,7 @@ def test_the_oldest_live_turn_is_the_running_one(as_alice: ApiClient, conversati
     assert (view["status"], "next_offset" in view) == ("running", False)
 
 
-def test_a_page_says_whether_a_summary_is_on_its_way(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_a_page_reports_a_summary_in_progress(as_alice: ApiClient, conversation: AgentInstance) -> None:
     path = f"/instances/{conversation.id}/messages"
     found = [as_alice.get(path).json()["compacting"]]
     request_compaction(conversation)
@@ -103,7 +103,7 @@ def test_a_page_says_whether_a_summary_is_on_its_way(as_alice: ApiClient, conver
     assert found == ["", "waiting", "running"]
 
 
-def test_a_page_says_nothing_of_a_summary_of_another_history(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_a_page_omits_a_summary_of_another_history(as_alice: ApiClient, conversation: AgentInstance) -> None:
     start_compaction(conversation.id, "ses_another", CompactionTrigger.MANUAL, conversation.owner_id)
     assert as_alice.get(f"/instances/{conversation.id}/messages").json()["compacting"] == ""
 

@@ -42,11 +42,11 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return received
 
 
-def test_nobody_has_written_one(as_alice: ApiClient, path: str) -> None:
+def test_no_summary_has_been_written(as_alice: ApiClient, path: str) -> None:
     assert as_alice.get(path).json() == NOTHING
 
 
-def test_own_words_are_kept_and_pages_are_told(
+def test_a_persons_summary_is_kept_and_pages_receive_it(
     as_alice: ApiClient, path: str, alice: User, conversation: AgentInstance, rung: list[Any]
 ) -> None:
     reply = as_alice.send("PUT", path, {"text": "About tea."})
@@ -103,7 +103,7 @@ def test_what_it_has_changed(as_alice: ApiClient, path: str, conversation: Agent
     ]
 
 
-def test_memory_changed_through_a_session_is_told_of_it(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_memory_changed_through_a_session_is_in_its_diff(as_alice: ApiClient, conversation: AgentInstance) -> None:
     reply = as_alice.send("PUT", "/memory/memory", {"content": "elsewhere"})
     assert reply.status_code in {200, 204}
     assert as_alice.get(f"/sessions/{conversation.session_id}/summary").json()["documents"] == []

@@ -65,7 +65,7 @@ def test_histories_are_made_chosen_changed_and_removed(
     assert (transcript["items"], transcript["running"], transcript["failed"]) == ([], None, None)
 
 
-def test_a_history_says_whether_it_is_summarised_unasked(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_a_history_reports_whether_it_is_compacted_automatically(as_alice: ApiClient, conversation: AgentInstance) -> None:
     path = f"/sessions/{conversation.session_id}"
     for choice in (False, True, None):
         assert as_alice.send("PATCH", path, {"auto_compaction": choice}).json()["auto_compaction"] is choice
@@ -76,7 +76,7 @@ def test_a_history_says_whether_it_is_summarised_unasked(as_alice: ApiClient, co
 
 
 @pytest.mark.parametrize("path", ["/instances/{i}/sessions", "/instances/{i}/session"])
-def test_an_agent_that_keeps_one_says_so(as_alice: ApiClient, conversation: AgentInstance, path: str) -> None:
+def test_an_agent_with_a_single_session_refuses_others(as_alice: ApiClient, conversation: AgentInstance, path: str) -> None:
     body: Any = {"session_id": conversation.session_id} if path.endswith("session") else {}
     reply = as_alice.send("PUT" if body else "POST", path.format(i=conversation.id), body)
     assert (reply.status_code, reply.json()["code"]) == (422, "input_invalid")
@@ -339,7 +339,7 @@ def test_what_a_model_reads_costs_the_same_queries(
     assert len(set(counts)) == 1
 
 
-def test_every_message_says_where_it_stands(as_alice: ApiClient, long: AgentInstance) -> None:
+def test_every_message_carries_its_place(as_alice: ApiClient, long: AgentInstance) -> None:
     items = as_alice.get(f"/instances/{long.id}/messages").json()["items"]
     assert (items[-1]["parent_id"], items[-1]["sibling_ids"], items[-1]["position"]) == ("m298", ["m299", "other"], 0)
     as_alice.send("PUT", f"/instances/{long.id}/leaf", {"message_id": "other"})

@@ -29,7 +29,7 @@ def test_a_configuration_with_the_schema_it_has_to_fit(as_alice: ApiClient, type
     assert as_alice.get(path).json() == stored
 
 
-def test_a_refused_configuration_says_what_was_expected(as_alice: ApiClient, typed: AgentInstance) -> None:
+def test_a_refused_configuration_names_the_expected_value(as_alice: ApiClient, typed: AgentInstance) -> None:
     path = f"/instances/{typed.id}/config"
     reply = as_alice.send("PUT", path, {"config": {"colour": "red", "level": 9}})
     problem = reply.json()
@@ -49,7 +49,7 @@ def test_nobodys_change_is_lost(as_alice: ApiClient, typed: AgentInstance) -> No
 @pytest.mark.parametrize(
     ("access", "read", "written"), [("private", 403, 403), ("read", 200, 403), ("write", 200, 200)]
 )
-def test_the_class_says_who_may(
+def test_the_class_decides_who_may(
     as_alice: ApiClient, typed: AgentInstance, monkeypatch: pytest.MonkeyPatch, access: str, read: int, written: int
 ) -> None:
     monkeypatch.setattr(Typed, "config_access", access)
@@ -58,7 +58,7 @@ def test_the_class_says_who_may(
     assert as_alice.send("PUT", path, {"config": {"colour": "red"}}).status_code == written
 
 
-def test_a_configuration_is_private_unless_the_class_says_so(
+def test_a_configuration_is_private_unless_the_class_shares_it(
     as_alice: ApiClient, conversation: AgentInstance, make_instance: Callable[..., AgentInstance], alice: User
 ) -> None:
     gone = make_instance(alice, "gone", agent="retired")
@@ -78,7 +78,7 @@ def test_usage_with_sub_agents(as_alice: ApiClient, conversation: AgentInstance)
     assert (session["cost"], session["output_tokens"], session["max_cost"]) == ("0.1", 2, None)
 
 
-def test_turns_tell_their_cost(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_turns_report_their_cost(as_alice: ApiClient, conversation: AgentInstance) -> None:
     turn = make_turn(conversation, cost=Decimal("0.0123"))
     assert as_alice.get(f"/turns/{turn.id}").json()["cost"] == "0.0123"
 
@@ -97,7 +97,7 @@ def test_a_budget_is_an_amount(as_alice: ApiClient, conversation: AgentInstance,
     assert as_alice.get(path).json()["max_cost"] is None
 
 
-def test_a_title_may_be_said_to_be_provisional(as_alice: ApiClient) -> None:
+def test_a_title_may_be_marked_provisional(as_alice: ApiClient) -> None:
     made = as_alice.send(
         "POST", "/instances", {"agent": "assistant", "name": "a", "title": "First words", "title_is_provisional": True}
     ).json()

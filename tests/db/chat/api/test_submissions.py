@@ -56,7 +56,7 @@ def test_messages_are_added_below_a_parent_or_as_a_beginning(as_alice: ApiClient
         ),
     ],
 )
-def test_what_cannot_be_added_is_said_and_changes_nothing(
+def test_what_cannot_be_added_is_reported_and_changes_nothing(
     as_alice: ApiClient, conversation: AgentInstance, body: dict[str, Any], status: int
 ) -> None:
     reply = as_alice.send("POST", path(conversation, "messages"), body)

@@ -130,7 +130,7 @@ def test_cancelling_twice_is_harmless(as_alice: ApiClient, conversation: AgentIn
     assert as_alice.send("POST", f"/turns/{turn_id}/cancel").json() == {"cancelled": False}
 
 
-def test_steps_tell_small_facts_and_sizes(as_alice: ApiClient, alice: User, conversation: AgentInstance) -> None:
+def test_steps_report_small_facts_and_sizes(as_alice: ApiClient, alice: User, conversation: AgentInstance) -> None:
     turn = make_turn(conversation)
     value = {"finish": "stop", "text": "x" * 500, "request": {"messages": []}}
     FiberStep.objects.create(fiber=turn.fiber, step_key="model:0", value=value, attempt=1)

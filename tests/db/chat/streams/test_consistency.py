@@ -42,7 +42,7 @@ def change_a_record(stream: str, log: MemoryLog) -> None:
         (change_a_record, "record 3 differs between tiers"),
     ],
 )
-async def test_what_is_broken_is_said(break_it: Callable[[str, MemoryLog], None], said: str) -> None:
+async def test_what_is_broken_is_reported(break_it: Callable[[str, MemoryLog], None], said: str) -> None:
     log = MemoryLog()
     async with make_writer("trn_x", log) as out:
         for number in range(15):

@@ -158,7 +158,7 @@ async def test_a_key_of_another_type_is_no_answer(redis_log: RedisLog, client: R
             await redis_log.close("trn_x")
 
 
-async def test_no_server_is_said_so() -> None:
+async def test_a_missing_server_is_reported() -> None:
     log = RedisLog("unix:///nowhere/r.sock")
     with pytest.raises(LogUnavailable):
         await log.open("trn_x", fence=1, floor=0)

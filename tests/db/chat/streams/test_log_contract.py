@@ -190,7 +190,7 @@ async def test_closing_wakes_followers_and_shows_in_reads(log: StreamLog, stream
     assert not (await log.read(stream, 0, 10)).is_closed
 
 
-async def test_a_follower_that_left_hears_nothing(log: StreamLog, stream: str) -> None:
+async def test_a_follower_that_left_receives_nothing(log: StreamLog, stream: str) -> None:
     opened = await log.open(stream, fence=1, floor=0)
     async with log.subscribe(stream, 10) as subscription:
         subscription.clear()

@@ -122,7 +122,7 @@ async def test_the_two_tiers_are_read_as_one(
     await out.__aexit__(None, None, None)
 
 
-async def test_the_bell_of_close_stream_ends_a_follower_at_once(log: StreamLog, stream: str, settings: Any) -> None:
+async def test_the_notification_of_close_stream_ends_a_follower_at_once(log: StreamLog, stream: str, settings: Any) -> None:
     settings.THINK_STREAM_IDLE_SECONDS = 60.0
     over = Over()
     await write(stream, log, 0, 2)
@@ -134,7 +134,7 @@ async def test_the_bell_of_close_stream_ends_a_follower_at_once(log: StreamLog, 
     assert client.has_ended
 
 
-async def test_a_lost_bell_costs_no_more_than_the_idle_time(log: StreamLog, stream: str) -> None:
+async def test_a_lost_notification_costs_no_more_than_the_idle_time(log: StreamLog, stream: str) -> None:
     over = Over()
     await write(stream, log, 0, 2)
     async with Collector(stream, log, over) as client:
@@ -288,7 +288,7 @@ async def test_a_takeover_after_a_loss_starts_followers_over(log: StreamLog, str
     assert client.records == records(5)
 
 
-async def test_a_rewrite_by_the_same_writer_is_seen_by_nobody(log: StreamLog, stream: str) -> None:
+async def test_a_rewrite_by_the_same_writer_is_invisible(log: StreamLog, stream: str) -> None:
     async with make_writer(stream, log) as out, Collector(stream, log) as client:
         for number in range(20):
             if number in {5, 12}:
@@ -380,7 +380,7 @@ async def test_the_setting_decides_which_log_is_used(settings: Any, redis_url: s
     await close_logs()
 
 
-async def test_who_joins_an_emptied_log_while_nobody_writes_gets_everything(
+async def test_a_follower_of_an_emptied_idle_log_gets_everything(
     log: StreamLog, stream: str, settings: Any
 ) -> None:
     settings.THINK_STREAM_COLD_SECONDS = 0.2
@@ -398,7 +398,7 @@ async def test_who_joins_an_emptied_log_while_nobody_writes_gets_everything(
             assert client.records == records(4)
 
 
-async def test_who_saw_words_that_were_lost_is_told_although_the_hot_log_is_lost_once_more(
+async def test_a_reader_of_lost_words_is_reset_even_if_the_hot_log_is_lost_again(
     log: StreamLog, stream: str
 ) -> None:
     first = make_writer(stream, log)

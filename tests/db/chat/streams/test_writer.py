@@ -101,7 +101,7 @@ async def test_a_boundary_brings_the_database_up_to_date(log: StreamLog, stream:
         assert len(await stored(stream)) == 2
 
 
-async def test_a_writer_that_lost_the_fence_is_told(log: StreamLog, stream: str) -> None:
+async def test_a_writer_that_lost_the_fence_gets_an_error(log: StreamLog, stream: str) -> None:
     old = make_writer(stream, log)
     await old.__aenter__()
     old.write(part(0))

@@ -167,7 +167,7 @@ async def test_approved_tool_runs_once(desk: Desk) -> None:
     assert continuations == [False, True]
 
 
-async def test_a_denied_tool_never_runs_and_the_model_is_told(desk: Desk) -> None:
+async def test_a_denied_tool_never_runs_and_the_model_sees_the_denial(desk: Desk) -> None:
     await desk.room.say(PAY)
     [call] = await desk.calls()
     await desk.reply(call, is_approved=False, reason="too dear")
@@ -285,7 +285,7 @@ async def test_a_new_message_settles_what_is_open(desk: Desk) -> None:
     assert CALLS == []
 
 
-async def test_an_approved_call_that_did_not_run_says_so_to_the_next_turn(desk: Desk) -> None:
+async def test_an_approved_call_that_did_not_run_is_reported_to_the_next_turn(desk: Desk) -> None:
     await desk.room.say(PAY)
     [call] = await desk.calls()
     await desk.reply(call, is_approved=True, continues=False)

@@ -81,7 +81,7 @@ async def test_a_session_beyond_its_threshold_is_compacted(make_room: MakeRoom, 
     assert rung[0]["group"] == group_of(room.key)
 
 
-async def test_after_a_turn_clients_are_told_how_full_the_session_is(make_room: MakeRoom) -> None:
+async def test_after_a_turn_clients_receive_the_context_usage(make_room: MakeRoom) -> None:
     room = make_room("high-threshold")
     listening = await listen(room.key)
     told = []
@@ -95,7 +95,7 @@ async def test_after_a_turn_clients_are_told_how_full_the_session_is(make_room: 
     assert told[0]["session_id"] == await session_of(room)
 
 
-async def test_who_asks_is_told_a_beginning_and_an_end_also_of_nothing(
+async def test_a_manual_compaction_has_a_beginning_and_an_end_also_without_work(
     make_room: MakeRoom, rung: list[dict[str, Any]]
 ) -> None:
     room = make_room()
@@ -208,7 +208,7 @@ async def test_what_models_are_sent_is_what_is_read(make_room: MakeRoom) -> None
     assert any("answer 2" in str(message["content"]) for message in room.model.requests[-1]["messages"])
 
 
-async def test_a_failure_by_hand_is_told(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+async def test_a_failed_manual_compaction_is_reported(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
     room = make_room("no-threshold")
     await room.say("say: one")
     SUMMARIES["next"] = ""

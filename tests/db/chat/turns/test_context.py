@@ -372,7 +372,7 @@ async def test_the_errors_of_verbs_are_the_blocks_own(make_room: MakeRoom) -> No
     assert await context.system_prompt() != ""
 
 
-async def test_what_the_model_wrote_into_the_memory_of_a_person_is_told_of_its_session(
+async def test_what_the_model_wrote_into_user_memory_is_in_the_session_diff(
     make_room: MakeRoom,
 ) -> None:
     room = make_room("flexible")

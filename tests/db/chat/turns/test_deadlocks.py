@@ -123,7 +123,7 @@ def say(room: Room, number: int) -> None:
 
 
 @pytest.mark.parametrize("agent", ["plain", "latest"])  # what supersedes locks the fibers of others
-async def test_nobody_deadlocks(make_room: MakeRoom, settings: Any, deadlocks: list[str], agent: str) -> None:
+async def test_there_is_no_deadlock(make_room: MakeRoom, settings: Any, deadlocks: list[str], agent: str) -> None:
     if connection.vendor == "sqlite":
         pytest.skip("SQLite has one writer at a time")
     settings.THINK_TURNS_PER_MINUTE = 0

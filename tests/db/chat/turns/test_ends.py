@@ -135,7 +135,7 @@ async def test_a_turn_that_staff_runs_again_is_not_over_meanwhile(make_room: Mak
     assert len(text_of((await room.transcript())[-1]).split()) == 12
 
 
-async def test_what_a_given_up_continuation_said_stays_on_the_path(make_room: MakeRoom, settings: Any) -> None:
+async def test_the_text_of_an_abandoned_continuation_stays_on_the_path(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_FIBER_MAX_RECOVERIES = 0
     room = make_room()
     await room.say("stream 12 words\nerror in stream after 5 code context_length_exceeded")
@@ -169,7 +169,7 @@ async def test_nothing_of_a_large_answer_is_lost_when_it_is_sealed(
     assert await db(lambda: Attachment.objects.get().instance_id) == (await room.turn(admission.turn.pk)).instance_id
 
 
-async def test_an_attempt_that_only_repeats_the_end_tells_of_it(
+async def test_an_attempt_that_only_repeats_the_end_reports_it(
     make_room: MakeRoom, caplog: pytest.LogCaptureFixture
 ) -> None:
     room = make_room()

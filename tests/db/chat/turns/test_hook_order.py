@@ -207,7 +207,7 @@ async def test_the_response_hook_runs_however_the_turn_ends(
     assert order()[-1] == "on_chat_response"
 
 
-async def test_a_stopped_turn_tells_so(room: Room) -> None:
+async def test_a_stopped_turn_is_reported_as_such(room: Room) -> None:
     async with worker():
         admission = await room.admit("stream 400 words at 100/s")
         await _until(lambda: any(context.chunk["type"] == "text-delta" for context in seen("on_chunk")))

@@ -72,7 +72,7 @@ async def test_before_turn_sees_what_is_about_to_happen(make_room: MakeRoom) -> 
     assert len(context.messages) == 1
 
 
-async def test_a_continuation_says_so(make_room: MakeRoom) -> None:
+async def test_a_continuation_is_marked(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     await room.say("stream 6 words\nerror in stream after 3 code context_length_exceeded")
     await room.say(Continue())
@@ -118,7 +118,7 @@ async def test_before_step_changes_one_step(make_room: MakeRoom) -> None:
     assert [record.finish_reason for record in second.steps] == ["tool-calls"]
 
 
-async def test_a_step_is_told_whole(make_room: MakeRoom) -> None:
+async def test_a_step_is_reported_whole(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     await room.say("reason: let me add\n" + ADD)
     first, second = seen("on_step_finish")
@@ -196,7 +196,7 @@ async def test_reasoning_can_be_kept_back(make_room: MakeRoom) -> None:
     assert "secret" not in "".join(record.text for record in await read(turn.pk, 0))
 
 
-async def test_a_tool_tells_how_far_it_is(make_room: MakeRoom) -> None:
+async def test_a_tool_reports_how_far_it_is(make_room: MakeRoom) -> None:
     room = make_room()
     turn = await room.say("call tool count {}\nsay: {result}")
     outputs = [load(r.text) for r in await read(turn.pk, 0) if '"tool-output-available"' in r.text]
@@ -229,7 +229,7 @@ async def test_a_deciding_hook_that_raises_ends_the_turn(make_room: MakeRoom) ->
     )
 
 
-async def test_an_error_is_reworded_and_told_with_its_context(make_room: MakeRoom) -> None:
+async def test_an_error_hook_gets_the_context_and_rewords_it(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     turn = await room.say("say: some text\nerror in stream after 1 code context_length_exceeded")
     [(error, context)] = seen("on_chat_error")

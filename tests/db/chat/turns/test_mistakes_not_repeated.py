@@ -102,7 +102,7 @@ async def test_a_model_that_goes_silent_is_asked_to_go_on(make_room: MakeRoom) -
     assert len(text_of(result.message).split()) == 8
 
 
-async def test_who_waits_for_a_model_that_stays_silent_is_told(make_room: MakeRoom) -> None:
+async def test_a_silent_model_is_reported_to_waiting_clients(make_room: MakeRoom) -> None:
     room = make_room("impatient")
     told = Told()
 

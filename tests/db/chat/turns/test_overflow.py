@@ -199,7 +199,7 @@ async def test_a_model_of_which_nothing_is_known_is_not_judged_by_count(make_roo
     assert await compactions(session) == 0
 
 
-async def test_the_loop_goes_on_alone_by_a_line_that_nobody_said(make_room: MakeRoom) -> None:
+async def test_the_loop_continues_with_an_unstored_instruction(make_room: MakeRoom) -> None:
     room = make_room()
     await talked(room)
     with limits(20_000, 1_000):

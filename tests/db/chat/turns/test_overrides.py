@@ -254,7 +254,7 @@ async def test_what_hooks_share_reaches_tools_and_later_steps(room: Room) -> Non
     assert [outcome.output for outcome in seen("after_tool_call")] == ["{'tenant': 1}", "{'tenant': 2}"]
 
 
-async def test_a_step_is_told_with_its_request_and_response(room: Room) -> None:
+async def test_a_step_hook_gets_request_and_response(room: Room) -> None:
     await room.say(f"reason: hm\n{ADD}\nusage 100 20 cached 50 reasoning 5")
     _, last = seen("on_step_finish")
     assert last.response["id"]
@@ -266,7 +266,7 @@ async def test_a_step_is_told_with_its_request_and_response(room: Room) -> None:
 # Tool calls
 
 
-async def test_a_call_is_told_with_the_messages_that_led_to_it(room: Room) -> None:
+async def test_a_call_hook_gets_the_messages_before_it(room: Room) -> None:
     await room.say('call tool add {"a": 1, "b": 1}\nwait 0 s\n' + ADD)
     first, second = seen("before_tool_call")
     assert (first.step_number, second.step_number) == (0, 1)
@@ -285,7 +285,7 @@ async def test_a_tool_that_yields_keeps_its_preliminary_results(make_room: MakeR
     assert (outcome.success, outcome.output, outcome.error) == (True, 3, None)
 
 
-async def test_a_failed_call_tells_its_error(room: Room) -> None:
+async def test_a_failed_call_reports_its_error(room: Room) -> None:
     await room.say("call tool fail {}\nsay: done")
     [outcome] = seen("after_tool_call")
     assert (outcome.success, outcome.error, outcome.output) == (False, "the tool broke", "the tool broke")

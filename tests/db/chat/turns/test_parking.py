@@ -132,7 +132,7 @@ async def test_an_answer_lets_the_turn_go_on_and_nothing_looks_like_a_crash(make
     assert len(room.model.requests) == 2
 
 
-async def test_readers_are_told_what_a_turn_waits_for(make_room: MakeRoom) -> None:
+async def test_readers_see_what_a_turn_waits_for(make_room: MakeRoom) -> None:
     room = make_room("parking")
     turn = await parked(room)
     ref = await db(snapshots.find_turn, room.key, turn_id=turn.pk)

@@ -118,7 +118,7 @@ def _only_session() -> str:
     return str(Session.objects.values_list("id", flat=True).get())
 
 
-async def test_what_is_out_of_reach_is_said(make_room: MakeRoom, settings: Any) -> None:
+async def test_what_is_out_of_reach_is_reported(make_room: MakeRoom, settings: Any) -> None:
     room = make_room()
     for number in range(4):
         await room.say(f"say: answer {number}")

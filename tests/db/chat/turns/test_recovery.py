@@ -231,7 +231,7 @@ async def test_a_turn_that_is_given_up_is_over_once_its_rest_is_stored(make_room
     assert "could not recover" in (await room.turn(turn.pk)).error_text
 
 
-async def test_a_class_says_how_often_a_turn_goes_on_and_what_is_said_then(make_room: MakeRoom) -> None:
+async def test_a_class_decides_how_often_a_turn_continues_and_with_which_text(make_room: MakeRoom) -> None:
     room = make_room("hasty")
     with mortal(room, 3, 0, 0, 0, 0, 0):
         turn = await room.say("stream 12 words")
@@ -255,7 +255,7 @@ async def test_an_agent_may_resign_from_recovery(make_room: MakeRoom) -> None:
     assert text_of((await room.transcript())[-1])
 
 
-async def test_who_waits_for_a_turn_that_is_given_up_is_told(make_room: MakeRoom, settings: Any) -> None:
+async def test_the_end_of_an_abandoned_turn_is_sent(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_FIBER_MAX_RECOVERIES = 0
     room = make_room("recorder")
     told: list[str] = []
@@ -280,7 +280,7 @@ async def test_who_waits_for_a_turn_that_is_given_up_is_told(make_room: MakeRoom
     assert len(seen("on_chat_response")) == 1
 
 
-async def test_a_running_turn_is_stopped_and_keeps_what_it_said(make_room: MakeRoom) -> None:
+async def test_a_running_turn_is_stopped_and_keeps_its_text(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
         admission = await room.admit("stream 400 words at 60/s")

@@ -19,7 +19,7 @@ def with_orphan(message: JSONObject) -> JSONObject:
     return {**message, "parts": [*message["parts"], ORPHAN]}
 
 
-async def test_a_call_without_a_result_is_settled_and_told(
+async def test_a_call_without_a_result_is_settled_and_sent(
     make_room: MakeRoom, caplog: pytest.LogCaptureFixture
 ) -> None:
     room = make_room()

@@ -32,7 +32,7 @@ async def waiting(room: Room, turn_id: str) -> Turn:
 
 
 @pytest.mark.parametrize(("status", "code"), [(429, "rate_limited"), (503, "overloaded")])
-async def test_a_wait_for_the_model_is_told_and_not_stored(make_room: MakeRoom, status: int, code: str) -> None:
+async def test_a_wait_for_the_model_is_sent_and_not_stored(make_room: MakeRoom, status: int, code: str) -> None:
     room = make_room("plain")
     turn = await room.say(f"error {status} retry-after-ms 20 times 2\nsay: At last.")
     assert status_of(turn) == "completed"
@@ -52,7 +52,7 @@ async def test_a_wait_for_the_model_is_told_and_not_stored(make_room: MakeRoom, 
     assert not any(part["type"].startswith("data-") for part in (await room.transcript())[-1]["parts"])
 
 
-async def test_the_list_of_turns_says_when_the_model_is_asked_again(make_room: MakeRoom) -> None:
+async def test_the_list_of_turns_states_when_the_model_is_asked_again(make_room: MakeRoom) -> None:
     room = make_room("plain")
     async with worker(), asyncio.timeout(30):
         turn_id = (await room.admit("error 429 retry-after 30\nsay: Never.")).turn.pk

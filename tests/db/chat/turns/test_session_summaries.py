@@ -84,7 +84,7 @@ async def test_one_begins_with_the_first_step_and_none_with_the_others(make_room
     assert len(teller.requests) == 1
 
 
-async def test_at_the_first_step_it_tells_what_is_being_worked_on(
+async def test_the_first_step_reports_the_topic(
     make_room: MakeRoom, teller: SmallModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = make_room("summarised")
@@ -113,7 +113,7 @@ async def test_at_the_first_step_and_at_the_end(
     assert found.is_current
 
 
-async def test_what_is_new_is_told_to_the_model_with_the_former_summary(
+async def test_the_model_gets_new_messages_with_the_former_summary(
     make_room: MakeRoom, teller: SmallModel
 ) -> None:
     room = make_room("summarised")
@@ -197,7 +197,7 @@ async def test_asked_for_it_is_written_anew_in_the_place_of_own_words(make_room:
 
 
 @pytest.mark.parametrize("says", ["", "<think>hm"])
-async def test_who_asked_is_told_why_there_is_none(
+async def test_the_requester_learns_why_there_is_none(
     make_room: MakeRoom, teller: SmallModel, says: str, rung: list[str]
 ) -> None:
     room = make_room("summarised")
@@ -253,7 +253,7 @@ async def test_what_was_asked_for_counts_like_a_message(make_room: MakeRoom, tel
         await room.say("say: White tea.")
 
 
-async def test_what_is_deleted_meanwhile_is_not_told(make_room: MakeRoom, teller: SmallModel) -> None:
+async def test_a_summary_deleted_meanwhile_is_not_sent(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
 
     class Deleting(SmallModel):

@@ -188,7 +188,7 @@ async def test_a_page_stops_what_it_shows(room: Room) -> None:
     assert [status_of(await room.turn(turn.pk)) for turn in (hidden, seen)] == ["completed", "aborted"]
 
 
-async def test_a_class_that_keeps_one_says_so(make_room: MakeRoom) -> None:
+async def test_a_class_with_a_single_session_refuses_others(make_room: MakeRoom) -> None:
     room = make_room("plain")
     await room.say("say: one")
     current = await room.handle.get_current_session_id()

@@ -171,7 +171,7 @@ async def test_cancel_before_the_slot(make_room: MakeRoom) -> None:
     assert "say: a" not in str(await db(lambda: list(Turn.objects.values_list("options", flat=True))))
 
 
-async def test_a_submission_passes_nobody_by_before_its_turn(make_room: MakeRoom) -> None:
+async def test_a_submission_does_not_overtake(make_room: MakeRoom) -> None:
     """Cancelled before its slot it leaves no trace: who was asked may still answer."""
     room = make_room()
     turn = await room.say("say: one")

@@ -57,7 +57,7 @@ def responses() -> list[Any]:
     return [value for name, value in SEEN if name == "on_chat_response"]
 
 
-async def test_a_class_without_a_model_says_what_to_do(make_room: MakeRoom) -> None:
+async def test_a_class_without_a_model_explains_what_to_do(make_room: MakeRoom) -> None:
     room = make_room("no-model")
     async with worker():
         callback = Callback()
@@ -112,7 +112,7 @@ async def test_turn_after_error(make_room: MakeRoom) -> None:
     assert len(await room.transcript()) == 4
 
 
-async def test_an_aborted_turn_keeps_what_it_said(make_room: MakeRoom) -> None:
+async def test_an_aborted_turn_keeps_its_text(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     signal = asyncio.Event()
 

@@ -69,7 +69,7 @@ async def test_an_async_function_may_give_a_text(make_room: MakeRoom) -> None:
     assert await texts(room) == ["say: hello", "hello"]
 
 
-async def test_a_function_that_says_nothing_is_skipped(make_room: MakeRoom) -> None:
+async def test_a_function_without_messages_is_skipped(make_room: MakeRoom) -> None:
     room = make_room("gated")
     async with worker():
         result = await room.handle.save_messages(lambda current: current)
@@ -79,7 +79,7 @@ async def test_a_function_that_says_nothing_is_skipped(make_room: MakeRoom) -> N
     assert await texts(room) == ["say: next", "next"]
 
 
-async def test_a_function_that_fails_tells_its_caller_and_stores_nothing(make_room: MakeRoom) -> None:
+async def test_a_failing_function_raises_for_its_caller_and_stores_nothing(make_room: MakeRoom) -> None:
     room = make_room("gated")
 
     def fail(current: list[JSONObject]) -> str:
@@ -310,7 +310,7 @@ async def test_a_hook_may_go_on_by_itself(make_room: MakeRoom) -> None:
     assert [response.continuation for response in responses] == [False, True]
 
 
-async def test_a_turn_says_what_began_it(make_room: MakeRoom) -> None:
+async def test_a_turn_names_its_trigger(make_room: MakeRoom) -> None:
     """A person, code, or code that goes on: said with every answer that a page or the API shows."""
     room = make_room()
     await room.say("say: asked")

@@ -26,7 +26,7 @@ from tests.unit.chat.client.peer import Connection, answer, peer, talking
 NOISE = ["no json", "[1]", '{"type": "new_in_2030"}', '{"type": "cf_agent_use_chat_response"}', '{"no": "type"}']
 
 
-async def test_what_nobody_knows_is_ignored() -> None:
+async def test_what_is_unknown_is_ignored() -> None:
     async def script(connection: Connection) -> None:
         await connection.send(*NOISE)
         await connection.introduce()
@@ -165,7 +165,7 @@ async def test_a_refused_request_is_an_error_with_its_reason() -> None:
             await chat.send("Hello")
 
 
-async def test_a_failed_turn_is_an_error_and_keeps_what_it_said() -> None:
+async def test_a_failed_turn_is_an_error_and_keeps_its_text() -> None:
     async def script(connection: Connection) -> None:
         await connection.introduce()
         request = await connection.request()
@@ -230,7 +230,7 @@ async def test_other_closes_are_lost_lines(code: int) -> None:
         assert turn.text == "back"
 
 
-async def test_a_refusal_before_anything_was_said() -> None:
+async def test_a_refusal_before_any_output() -> None:
     async def script(connection: Connection) -> None:
         await connection.socket.close(4404, "There is no agent of this name.")
 
@@ -239,7 +239,7 @@ async def test_a_refusal_before_anything_was_said() -> None:
             pass
 
 
-async def test_nobody_listens() -> None:
+async def test_no_server_listens() -> None:
     async def script(connection: Connection) -> None: ...
 
     async with peer(script) as scripted:
@@ -274,7 +274,7 @@ async def test_a_frame_that_the_server_finds_too_large_is_not_sent_for_ever() ->
         assert len(scripted.connections) == 1
 
 
-async def test_state_is_known_told_and_set() -> None:
+async def test_state_is_read_received_and_set() -> None:
     async def script(connection: Connection) -> None:
         await connection.introduce(state={"count": 1})
         assert (await connection.expect("cf_agent_state"))["state"] == {"count": 2}
@@ -323,7 +323,7 @@ async def test_calls_and_their_ends() -> None:
             await chat.call("cut")
 
 
-async def test_closing_tells_whoever_waits() -> None:
+async def test_closing_ends_every_wait() -> None:
     async def script(connection: Connection) -> None:
         await connection.introduce()
         await connection.request()

@@ -42,7 +42,7 @@ async def test_a_slow_reader_holds_the_peer_back() -> None:
         assert sent == words
 
 
-async def test_who_waits_for_the_whole_holds_nobody_back() -> None:
+async def test_awaiting_the_message_delays_no_other() -> None:
     word = "x" * 8192
 
     async def script(connection: Connection) -> None:

@@ -177,7 +177,7 @@ async def test_a_decision_and_what_goes_on_from_it(is_approved: bool) -> None:
         assert (await following.final())["parts"][-1]["text"] == "as you say"
 
 
-async def test_a_tool_of_somebody_else_is_left_alone() -> None:
+async def test_a_tool_of_another_client_is_ignored() -> None:
     async def script(connection: Connection) -> None:
         await connection.introduce()
         request = await connection.request()

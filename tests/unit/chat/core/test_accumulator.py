@@ -97,7 +97,7 @@ def test_steps_are_parts() -> None:
     ]
 
 
-def test_reset_step_forgets_what_the_step_said() -> None:
+def test_reset_step_drops_the_output_of_the_step() -> None:
     accumulator = after(
         chunks.start_step(),
         chunks.text_delta("t", "kept"),

@@ -105,7 +105,7 @@ def test_approval_response_for_another_request_is_ignored() -> None:
     assert call(INPUT, RESPONSE)["state"] == "input-available"
 
 
-def test_denial_says_that_it_was_not_approved() -> None:
+def test_denial_states_that_it_was_not_approved() -> None:
     assert call(INPUT, REQUEST, DENIAL)["approval"] == {"id": "p", "approved": False}
     assert call(INPUT, DENIAL)["approval"] == {"id": "c", "approved": False}
 

@@ -118,7 +118,7 @@ def test_so_many_tokens_stay_but_at_most_half_of_what_fits() -> None:
     assert V3.bounds_when_asked(20_000) == Bounds(tail_tokens=5_000)
 
 
-def test_turns_stay_and_tokens_only_where_they_are_said() -> None:
+def test_turns_stay_and_tokens_only_where_given() -> None:
     assert SHARE.bounds_when_full(80_000) == Bounds(tail_tokens=0, tail_turns=2, min_new_messages=4)
     assert SHARE.bounds_when_asked(80_000) == SHARE.bounds_when_full(80_000)
     assert replace(SHARE, keep_tokens=500).bounds_when_full(80_000).tail_tokens == 500

@@ -211,7 +211,7 @@ async def test_usage_from_before_a_reduction_is_ignored() -> None:
     assert reducer.usages == [None, Usage(input_tokens=10, output_tokens=5), None]
 
 
-async def test_a_call_that_reports_nothing_says_nothing() -> None:
+async def test_a_call_without_reports_sends_none() -> None:
     world = World(Model(lambda request: [*two_rounds(request)[:-1], Finish(reason=_finish().reason)]))
     reducer = Reducer(world)
     await world.run()

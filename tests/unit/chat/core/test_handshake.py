@@ -56,7 +56,7 @@ def offered() -> Handshake:
     ],
     ids=str,
 )
-def test_what_a_connection_is_told_first(view: InstanceView, actions: list[Action]) -> None:
+def test_what_a_connection_is_sent_first(view: InstanceView, actions: list[Action]) -> None:
     assert Handshake().connected(view) == actions
 
 
@@ -173,7 +173,7 @@ def test_acknowledgement_of_a_waiting_request_parks() -> None:
     assert handshake.stream_started("R") == [SendResuming("R")]
 
 
-def test_connection_that_never_waited_is_told_nothing_at_the_end() -> None:
+def test_a_connection_that_never_waited_receives_nothing_at_the_end() -> None:
     assert offered().settled("R", IDLE) == []
 
 

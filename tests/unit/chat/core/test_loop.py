@@ -342,7 +342,7 @@ async def test_half_a_call_becomes_an_input_error() -> None:
     assert texts(message) == ["Done."]
 
 
-async def test_a_step_that_broke_in_a_call_is_told_once_and_as_broken() -> None:
+async def test_a_step_that_broke_in_a_call_is_sent_once_and_as_broken() -> None:
     def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
         results = [m for m in request.messages if isinstance(m, ToolMessage)]
         if len(results) == 2:

@@ -160,7 +160,7 @@ def test_what_a_model_takes_as_input_bounds_every_formula() -> None:
 
 
 @pytest.mark.parametrize("formula", list(Formula))
-def test_of_an_unknown_context_no_formula_says_anything(formula: Formula) -> None:
+def test_formulas_are_silent_for_an_unknown_context(formula: Formula) -> None:
     assert usable_tokens(Limits(input_tokens=5, output_tokens=5), formula) == 0
     assert not overflows(estimated(10**9), Limits(), formula)
 

@@ -46,7 +46,7 @@ def test_cached_input_without_a_price_of_its_own_is_paid_as_input() -> None:
         {"prompt_tokens": 30, "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 10}},  # cannot be
     ],
 )
-def test_input_includes_cached_tokens_whoever_counted(usage: dict[str, Any]) -> None:
+def test_input_includes_cached_tokens_of_every_provider(usage: dict[str, Any]) -> None:
     assert read_usage(usage) == Usage(input_tokens=100, cached_tokens=60, cache_write_tokens=10)
 
 
@@ -58,7 +58,7 @@ def test_input_includes_cached_tokens_whoever_counted(usage: dict[str, Any]) -> 
         {"completion_tokens": 10, "completion_tokens_details": {"reasoning_tokens": 40}},
     ],
 )
-def test_output_includes_reasoning_whoever_counted(usage: dict[str, Any]) -> None:
+def test_output_includes_reasoning_of_every_provider(usage: dict[str, Any]) -> None:
     assert read_usage(usage) == Usage(output_tokens=50, reasoning_tokens=40)
 
 

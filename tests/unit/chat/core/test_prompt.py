@@ -95,7 +95,7 @@ def test_roles_alternate() -> None:
     assert to_model_messages(history) == (said("a", "b"), answered("c", "d"), said("e"))
 
 
-def test_notice_of_the_system_is_told_as_the_user() -> None:
+def test_a_system_notice_is_sent_as_the_user() -> None:
     assert to_model_messages([{"role": "system", "parts": [text("note")]}, user("a")]) == (said("note", "a"),)
 
 
@@ -174,7 +174,7 @@ def test_inputs_are_objects(given: JSONObject, expected: JSONObject) -> None:
     assert call.input == expected
 
 
-def test_ids_used_twice_are_told_apart() -> None:
+def test_ids_used_twice_are_distinguished() -> None:
     history = [user("hi"), assistant(tool(output=1)), user("more"), assistant(tool(output=2), tool("c-2", output=3))]
     results = [m for m in to_model_messages(history) if isinstance(m, ToolMessage)]
     assert [(result.call_id, result.output) for result in results] == [("c", 1), ("c-2", 2), ("c-2-2", 3)]

@@ -46,7 +46,7 @@ def test_what_is_written_is_read(text: str, frame: sf.ServerFrame) -> None:
     assert parse_server(text) == frame
 
 
-def test_an_answer_without_a_result_is_told_from_one_with_nothing() -> None:
+def test_an_answer_without_a_result_is_distinguished_from_one_with_nothing() -> None:
     without, nothing = parse_server(frames.rpc_ok("1")), parse_server(frames.rpc_ok("1", None))
     assert isinstance(without, sf.RpcAnswer)
     assert isinstance(nothing, sf.RpcAnswer)

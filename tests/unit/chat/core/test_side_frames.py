@@ -126,7 +126,7 @@ def test_chunk_of_a_run_as_the_reference_has_it() -> None:
     }
 
 
-def test_replayed_event_of_a_run_says_so() -> None:
+def test_replayed_event_of_a_run_is_reported() -> None:
     event = side.RunStarted(run_id="r1", agent_type="researcher", order=0)
     text = side.agent_tool_event(event, sequence=0, replay=True)
     assert load(text)["replay"] is True

@@ -38,7 +38,7 @@ def test_an_answer_of_the_form_is_read(shape: Any) -> None:
         ("3", "the value: "),
     ],
 )
-def test_what_is_wrong_with_an_answer_is_said(shape: Any, text: str, said: str) -> None:
+def test_what_is_wrong_with_an_answer_is_reported(shape: Any, text: str, said: str) -> None:
     output = output_of(shape)
     assert output is not None
     with pytest.raises(OutputInvalid, match=said):

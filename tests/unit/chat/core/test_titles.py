@@ -79,5 +79,5 @@ def test_a_small_models_good_title_is_taken(title: str) -> None:
         "Planting Tomatoes on a Small Balcony" + " and" * 3,
     ],
 )
-def test_what_a_small_model_says_else_is_refused(title: str) -> None:
+def test_other_text_of_a_small_model_is_refused(title: str) -> None:
     assert not is_decent(title, QUESTION, from_small=True)

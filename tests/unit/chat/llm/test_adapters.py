@@ -163,7 +163,7 @@ async def test_two_messages_of_a_person_go_as_one(chat_model: LanguageModel, ser
     assert [part.get("text") for part in said["content"]] == ["one\n\ntwo", "three", None]
 
 
-async def test_a_model_that_cannot_see_is_told_of_the_picture(
+async def test_a_model_without_vision_reads_a_note_about_the_picture(
     server: ScriptedServer, endpoint_of: Callable[..., Endpoint]
 ) -> None:
     model = ChatCompletionsModel(endpoint_of(server, accepts_images=False), "scripted")
@@ -298,7 +298,7 @@ async def test_an_error_of_the_consumer_closes_the_connection(
     await eventually(lambda: has_ended(server, "closed"), 1.0)
 
 
-async def test_nobody_listening_is_network_lost(endpoint_of: Callable[..., Endpoint], server: ScriptedServer) -> None:
+async def test_a_refused_connection_is_network_lost(endpoint_of: Callable[..., Endpoint], server: ScriptedServer) -> None:
     endpoint = endpoint_of(server)
     server.stop()
     with pytest.raises(NetworkLost, match="cannot be reached"):

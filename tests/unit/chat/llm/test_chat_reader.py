@@ -87,12 +87,12 @@ def test_several_whole_calls_in_one_chunk() -> None:
     assert calls_of(read({"tool_calls": pieces})) == [("one", "{}"), ("two", "{}")]
 
 
-def test_ids_tell_calls_apart_when_every_index_is_zero() -> None:
+def test_ids_distinguish_calls_when_every_index_is_zero() -> None:
     events = read(call('{"a":1}', index=0, id="a", name="one"), call('{"b":2}', index=0, id="b", name="two"))
     assert calls_of(events) == [("one", '{"a":1}'), ("two", '{"b":2}')]
 
 
-def test_names_tell_calls_apart_when_there_are_neither_index_nor_id() -> None:
+def test_names_distinguish_calls_when_there_are_neither_index_nor_id() -> None:
     events = read(call('{"a":1}', name="one"), call('{"b":2}', name="two"))
     assert calls_of(events) == [("one", '{"a":1}'), ("two", '{"b":2}')]
     assert len(set(ids_of(events))) == 2

@@ -167,7 +167,7 @@ async def test_a_refusal_is_marked(model: LanguageModel) -> None:
 @pytest.mark.parametrize(
     ("said", "reason"), [("length", FinishReason.LENGTH), ("content_filter", FinishReason.CONTENT_FILTER)]
 )
-async def test_why_an_answer_ended_is_told(model: LanguageModel, said: str, reason: FinishReason) -> None:
+async def test_the_finish_reason_is_reported(model: LanguageModel, said: str, reason: FinishReason) -> None:
     finish = (await collect(model, make_request(f"say: half a sen\nfinish {said}")))[-1]
     assert isinstance(finish, Finish)
     assert finish.reason is reason

@@ -43,7 +43,7 @@ def silent() -> Iterator[str]:
     listener.close()
 
 
-def test_a_named_model_wins_and_nobody_is_asked() -> None:
+def test_a_named_model_wins_and_no_server_is_asked() -> None:
     choice = discover({"THINK_MODEL": "acme/m", "OPENAI_API_KEY": "k"}, ports={})
     assert (choice.name, choice.kind) == ("acme/m", ChoiceKind.CONFIGURED)
 
@@ -63,7 +63,7 @@ def test_a_base_url_is_asked_for_its_models() -> None:
         assert (choice.name, choice.kind) == ("openai/new", ChoiceKind.CONFIGURED)
 
 
-def test_a_base_url_that_says_nothing_is_explained() -> None:
+def test_a_base_url_that_does_not_answer_is_explained() -> None:
     choice = discover({"OPENAI_BASE_URL": CLOSED})
     assert choice.kind is ChoiceKind.NONE
     assert "THINK_MODEL=openai/NAME" in choice.hint

@@ -74,7 +74,7 @@ async def test_an_answer_that_was_finished_is_whole_however_the_connection_ends(
     assert events[-1].reason in (FinishReason.STOP, FinishReason.OTHER)
 
 
-async def test_a_server_that_neither_closes_nor_says_done_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_neither_closes_nor_sends_done_is_not_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "TAIL_SECONDS", 0.2)
     start = time.monotonic()
     async with serve(HEAD + TEXT, STOP, stay=True) as model:
@@ -116,5 +116,5 @@ async def test_an_answer_without_end_is_refused(monkeypatch: pytest.MonkeyPatch,
         ("nonsense", False),
     ],
 )
-def test_loopback_is_told(url: str, here: bool) -> None:
+def test_loopback_is_recognised(url: str, here: bool) -> None:
     assert is_loopback(url) is here

@@ -52,7 +52,7 @@ def failure(status: int = 0, text: str = "", code: str = "", **more: float) -> F
 
 
 @pytest.mark.parametrize(("status", "text"), OVERFLOWS)
-def test_overflow_is_told_from_its_text(status: int, text: str) -> None:
+def test_overflow_is_recognised_by_its_text(status: int, text: str) -> None:
     assert type(classify(failure(status, text))) is ContextOverflow
 
 
@@ -129,7 +129,7 @@ def test_messages_carry_nothing_of_the_body() -> None:
         assert "weird" not in f"{error} {error.data}"
 
 
-def test_the_wait_is_told_where_it_matters() -> None:
+def test_the_wait_is_shown_where_it_matters() -> None:
     assert classify(failure(429, retry_after_seconds=3.0)).data["retry_after_seconds"] == 3.0
     assert "retry_after_seconds" not in classify(failure(400, "bad", retry_after_seconds=3.0)).data
 

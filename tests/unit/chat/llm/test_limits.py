@@ -55,7 +55,7 @@ def test_odd_settings_are_nothing_known() -> None:
         assert model_limits("acme/m") == NOBODY_KNOWS
 
 
-def test_what_its_server_told_comes_before_the_table() -> None:
+def test_limits_of_the_server_come_before_the_table() -> None:
     assert model_limits("openai/gpt-4o", ("openai/gpt-4o", 16_000)).context_tokens == 16_000
     assert model_limits("openai/gpt-4o", ("openai/other", 16_000)).context_tokens == 128_000
 
@@ -72,7 +72,7 @@ def test_what_its_server_told_comes_before_the_table() -> None:
         ({}, 0),
     ],
 )
-def test_a_listing_tells_what_is_served(entry: dict[str, object], context_tokens: int) -> None:
+def test_a_listing_reports_what_is_served(entry: dict[str, object], context_tokens: int) -> None:
     (listed,) = discovery._read_models(json.loads(json.dumps({"data": [{"id": "m", **entry}]})))
     assert listed.context_tokens == context_tokens
 

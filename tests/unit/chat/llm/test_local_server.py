@@ -88,7 +88,7 @@ def test_the_probe_never_raises() -> None:
     assert answers("nonsense") is False
 
 
-def test_missing_wheels_are_said_in_one_line(
+def test_missing_wheels_are_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

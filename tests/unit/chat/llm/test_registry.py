@@ -65,7 +65,7 @@ def test_servers_on_this_machine_need_no_key(provider: str) -> None:
         ("default", "THINK_MODEL"),
     ],
 )
-def test_what_is_missing_is_said(name: str, says: str) -> None:
+def test_what_is_missing_is_reported(name: str, says: str) -> None:
     with pytest.raises(ModelNotConfigured, match=says):
         resolve_model(name)
 

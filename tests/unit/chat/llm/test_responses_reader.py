@@ -77,7 +77,7 @@ def test_a_call_never_closed_ends_with_the_answer() -> None:
     assert finish.reason is FinishReason.TOOL_CALLS
 
 
-def test_calls_are_told_apart_by_item_when_there_is_no_index() -> None:
+def test_calls_are_distinguished_by_item_when_there_is_no_index() -> None:
     added = {"type": "response.output_item.added"}
     events = read(
         {**added, "item": {"id": "i1", "type": "function_call", "call_id": "a", "name": "one"}},

@@ -110,7 +110,7 @@ async def test_rounds_follow_the_results_of_tools() -> None:
     assert texts == ["A", "B <one>, <two>", "C <three>"]
 
 
-async def test_without_a_closing_line_it_tells_what_the_tool_returned() -> None:
+async def test_without_a_closing_line_it_reports_what_the_tool_returned() -> None:
     call = AssistantMessage(content=(ToolCallContent(call_id="c", tool_name="read", input={}),))
     result = ToolMessage(call_id="c", tool_name="read", output="hello")
     events = await collect(ScriptedModel(), make_request("call tool read {}", call, result))
@@ -157,7 +157,7 @@ async def test_a_script_can_be_registered_for_messages(server: ScriptedServer, c
     assert text_of(await collect(chat_model, make_request("say: other"))) == "other"
 
 
-async def test_echo_tells_what_was_received(http_model: LanguageModel) -> None:
+async def test_echo_reports_what_was_received(http_model: LanguageModel) -> None:
     assert text_of(await collect(http_model, make_request("echo system", system="Be kind."))) == "Be kind."
     echoed = json.loads(text_of(await collect(http_model, make_request("one", ANSWER, "echo request"))))
     assert [message["text"] for message in echoed] == ["one", "two", "echo request"]

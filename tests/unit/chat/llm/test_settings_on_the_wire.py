@@ -67,7 +67,7 @@ async def test_sampling_reaches_chat_completions(server: ScriptedServer, chat_mo
     assert finish(events).warnings == ()
 
 
-async def test_what_responses_cannot_be_told_is_warned_of(
+async def test_unsupported_settings_of_responses_get_a_warning(
     server: ScriptedServer, responses_model: LanguageModel
 ) -> None:
     events = await collect(responses_model, ask("say: hi", top_k=40, seed=3, temperature=0.1, stop_sequences=("END",)))

@@ -92,7 +92,7 @@ async def test_a_wait_that_the_provider_asks_for_is_a_minute_at_most(http_model:
         assert notices([await anext(events)]) == [(2, 3, 60.0, "rate_limited")]
 
 
-async def test_a_limited_request_succeeds_after_the_wait_it_was_told(
+async def test_a_limited_request_succeeds_after_the_given_wait(
     http_model: LanguageModel, server: ScriptedServer
 ) -> None:
     start = time.monotonic()
@@ -203,7 +203,7 @@ async def test_zero_switches_the_guard_off() -> None:
     assert text_of(await collect(guard, make_request("x"))) == "01"
 
 
-async def test_somebody_elses_cancel_is_not_taken_for_a_stall() -> None:
+async def test_another_tasks_cancel_is_not_taken_for_a_stall() -> None:
     slow = SlowModel(0, 30)
     task = asyncio.create_task(collect(StallGuard(slow, gap_seconds=20, first_seconds=20), make_request("x")))
     await asyncio.sleep(0.05)

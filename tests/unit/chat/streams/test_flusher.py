@@ -134,7 +134,7 @@ async def test_failures_are_retried_at_growing_distance(
     assert source.pending == []
 
 
-async def test_a_broken_log_is_told_and_tried_again(flusher: Flusher, log: Log, caplog: Any) -> None:
+async def test_a_broken_log_is_reported_and_retried(flusher: Flusher, log: Log, caplog: Any) -> None:
     log.failures = [ZeroDivisionError()]
     source = Source("s")
     write(flusher, [source])

@@ -21,7 +21,7 @@ def test_sockets_share_a_frame() -> None:
     assert (frames, build.built) == (["<a>"] * 3, [0])
 
 
-def test_streams_offsets_and_kinds_are_told_apart() -> None:
+def test_streams_offsets_and_kinds_are_distinguished() -> None:
     cache, build = FrameCache(), Builder()
     cache.frame("trn_1", Record(0, "a"), build)
     cache.frame("trn_2", Record(0, "a"), build)

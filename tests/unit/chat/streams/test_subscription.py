@@ -59,7 +59,7 @@ async def test_silence_ends_the_wait_and_only_silence() -> None:
     subscription.stop()
 
 
-async def test_the_bell_of_a_closed_stream_is_heard_once() -> None:
+async def test_the_notification_of_a_closed_stream_is_received_once() -> None:
     subscription = Subscription(10)
     subscription.ring()
     assert (await subscription.wait(1)).is_closed

@@ -112,7 +112,7 @@ async def told_one(socket: Any) -> tuple[str, str]:
 IN_ORDER = [(request, what) for request in REQUESTS for what in ("0", "1", "2", "done")]
 
 
-async def test_turns_whose_bells_are_lost_are_told_once_and_in_order(
+async def test_turns_whose_notifications_are_lost_are_sent_once_and_in_order(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
@@ -124,7 +124,7 @@ async def test_turns_whose_bells_are_lost_are_told_once_and_in_order(
     assert await socket.receive_nothing(timeout=1)
 
 
-async def test_the_first_turn_of_all_is_told_although_its_bell_comes_last(
+async def test_the_first_turn_of_all_is_sent_although_its_notification_comes_last(
     alice: User, make_instance: Callable[..., AgentInstance], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There was no conversation yet when the connection came; the look at the rows notices the turn first."""
@@ -143,7 +143,7 @@ async def test_the_first_turn_of_all_is_told_although_its_bell_comes_last(
 
 
 @pytest.mark.parametrize("order", [(2, 0, 1), (1, 0, 2), (0, 2), (2,), (0, 0, 1, 2, 1)])
-async def test_bells_out_of_order_doubled_or_lost_do_not_change_the_order(
+async def test_notifications_out_of_order_doubled_or_lost_do_not_change_the_order(
     instance: AgentInstance, socket: Any, order: tuple[int, ...]
 ) -> None:
     turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS]
@@ -157,7 +157,7 @@ async def test_bells_out_of_order_doubled_or_lost_do_not_change_the_order(
     assert await socket.receive_nothing(timeout=1)
 
 
-async def test_own_request_waits_for_one_whose_bell_is_late(instance: AgentInstance, socket: Any) -> None:
+async def test_own_request_waits_for_one_whose_notification_is_late(instance: AgentInstance, socket: Any) -> None:
     first = await sync_to_async(accept)(instance, "r1")
     body = json.dumps({"messages": [text_message("mine", "user")]})
     request = {"type": "cf_agent_use_chat_request", "id": "r2", "init": {"method": "POST", "body": body}}
@@ -174,7 +174,7 @@ async def test_own_request_waits_for_one_whose_bell_is_late(instance: AgentInsta
     assert await socket.receive_nothing(timeout=1)
 
 
-async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_told(
+async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_sent(
     instance: AgentInstance, socket: Any, settings: Any
 ) -> None:
     settings.THINK_STREAM_IDLE_SECONDS = 60  # an end is noticed when it is told, and not before
@@ -218,7 +218,7 @@ async def test_the_list_ends_with_the_next_question_also_where_its_turn_has_begu
 
 @pytest.mark.parametrize("outcome", ["completed", "failed"])
 @pytest.mark.parametrize("before", [0, 1])
-async def test_a_turn_that_ended_before_its_bell_was_heard_is_acknowledged_and_told_once(
+async def test_a_turn_that_ended_before_its_notification_was_received_is_acknowledged_and_sent_once(
     instance: AgentInstance, socket: Any, before: int, outcome: str
 ) -> None:
     """A probe finds the turn before its bell comes; the client acknowledges it when it is over already."""
@@ -240,7 +240,7 @@ async def test_a_turn_that_ended_before_its_bell_was_heard_is_acknowledged_and_t
     assert found == [(request, what) for request in REQUESTS[: before + 1] for what in ("0", "1", "2", "done")]
 
 
-async def test_a_probe_finds_a_turn_that_is_over_and_still_to_be_told(
+async def test_a_probe_finds_a_turn_that_is_over_and_still_to_be_sent(
     instance: AgentInstance, socket: Any, settings: Any
 ) -> None:
     """Who answered a call asks for the turn that follows; it may have been quicker than the question."""
@@ -259,7 +259,7 @@ async def test_a_probe_finds_a_turn_that_is_over_and_still_to_be_told(
     assert (await frames_until(socket, "cf_agent_stream_resume_none"))[-1]["probeId"] == "q"
 
 
-async def test_a_request_that_is_sent_again_before_its_bell_was_heard_is_told_once(
+async def test_a_request_that_is_sent_again_before_its_notification_was_received_is_sent_once(
     instance: AgentInstance, socket: Any
 ) -> None:
     """It was admitted over the line that was cut, after this one had looked; it is over when it comes again."""
@@ -274,7 +274,7 @@ async def test_a_request_that_is_sent_again_before_its_bell_was_heard_is_told_on
     assert found == IN_ORDER[:4]
 
 
-async def test_a_chosen_sibling_is_told_although_its_bell_is_lost(
+async def test_a_chosen_sibling_is_sent_although_its_notification_is_lost(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
@@ -289,7 +289,7 @@ async def test_a_chosen_sibling_is_told_although_its_bell_is_lost(
     assert await socket.receive_nothing(timeout=1)  # once
 
 
-async def test_a_changed_message_is_told_although_its_bell_is_lost(
+async def test_a_changed_message_is_sent_although_its_notification_is_lost(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
@@ -304,7 +304,7 @@ async def test_a_changed_message_is_told_although_its_bell_is_lost(
     assert await socket.receive_nothing(timeout=1)
 
 
-async def test_a_change_whose_bell_was_heard_is_not_told_again(
+async def test_a_change_whose_notification_was_received_is_not_sent_again(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert instance.session_id is not None

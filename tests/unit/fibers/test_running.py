@@ -25,14 +25,14 @@ def test_a_newer_run_of_the_same_fiber_keeps_its_place() -> None:
     assert runs.snapshot() == []
 
 
-def test_a_bell_during_the_claim_is_remembered_once() -> None:
+def test_a_notification_during_the_claim_is_remembered_once() -> None:
     runs = RunRegistry()
     assert runs.rung("f") is None
     assert runs.add(Run("f")) is True
     assert runs.add(Run("f")) is False
 
 
-def test_a_bell_finds_the_run() -> None:
+def test_a_notification_finds_the_run() -> None:
     runs, run = RunRegistry(), Run("f")
     assert runs.add(run) is False
     assert runs.rung("f") is run

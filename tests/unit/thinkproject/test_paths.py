@@ -29,7 +29,7 @@ def test_a_runtime_directory_that_is_too_long_is_not_used(monkeypatch: pytest.Mo
     assert len(os.fsencode(paths.redis_socket(Path("/" + "d" * 120)))) <= paths.SOCKET_PATH_LIMIT
 
 
-def test_a_private_directory_lets_nobody_else_in(tmp_path: Path) -> None:
+def test_a_private_directory_admits_no_other_user(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir(mode=0o777)
     paths.private_directory(tmp_path / "open")
     assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == 0o700
@@ -86,7 +86,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-def test_a_new_data_directory_lets_nobody_else_in(tmp_path: Path) -> None:
+def test_a_new_data_directory_admits_no_other_user(tmp_path: Path) -> None:
     paths.private_data_directory(tmp_path / "a" / "var")
     assert mode(tmp_path / "a" / "var") == 0o700
 

@@ -65,7 +65,7 @@ def flag(fiber_id: str) -> None:
     Fiber.objects.filter(pk=fiber_id).update(cancel_requested_at=Now())
 
 
-async def test_a_bell_from_another_process_reaches_the_task_within_a_second(
+async def test_a_notification_from_another_process_reaches_the_task_within_a_second(
     listener: interrupts.Listener, running: Any, redis_url: str
 ) -> None:
     fiber_id, task = running
@@ -80,7 +80,7 @@ async def test_a_bell_from_another_process_reaches_the_task_within_a_second(
     assert (await db(selectors.get_fiber, fiber_id)).status == "cancelled"
 
 
-async def test_a_bell_without_a_requested_cancel_changes_nothing(running: Any) -> None:
+async def test_a_notification_without_a_requested_cancel_changes_nothing(running: Any) -> None:
     fiber_id, task = running
     await db(interrupts.answer, fiber_id)
     await db(interrupts.answer, "fib_unknown")
@@ -88,7 +88,7 @@ async def test_a_bell_without_a_requested_cancel_changes_nothing(running: Any) -
     assert not task.done()
 
 
-async def test_without_redis_the_bell_works_inside_the_process(running: Any, settings: Any) -> None:
+async def test_without_redis_the_notification_works_inside_the_process(running: Any, settings: Any) -> None:
     settings.REDIS_URL = ""
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 60.0
     fiber_id, task = running
@@ -97,7 +97,7 @@ async def test_without_redis_the_bell_works_inside_the_process(running: Any, set
         await task
 
 
-async def test_without_any_bell_the_heartbeat_reads_the_flag(running: Any, settings: Any) -> None:
+async def test_without_any_notification_the_heartbeat_reads_the_flag(running: Any, settings: Any) -> None:
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 0.2
     fiber_id, task = running
     await db(flag, fiber_id)
@@ -115,7 +115,7 @@ def test_ringing_with_redis_down_raises_nothing(settings: Any, tmp_path: Path) -
     assert time.monotonic() - started < 2
 
 
-def test_ringing_tells_the_other_processes(redis_url: str, settings: Any) -> None:
+def test_a_notification_reaches_the_other_processes(redis_url: str, settings: Any) -> None:
     settings.REDIS_URL = redis_url
     with redis.Redis.from_url(redis_url) as other, other.pubsub() as pubsub:
         pubsub.subscribe(interrupts.CHANNEL)
@@ -124,7 +124,7 @@ def test_ringing_tells_the_other_processes(redis_url: str, settings: Any) -> Non
         assert pubsub.get_message(timeout=2)["data"] == b"fib_1"
 
 
-def test_a_bell_during_the_claim_is_heard_by_the_run() -> None:
+def test_a_notification_during_the_claim_is_received_by_the_run() -> None:
     seen.clear()
 
     async def claim_and_ring() -> None:

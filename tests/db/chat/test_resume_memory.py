@@ -60,7 +60,7 @@ def ends(found: Frames) -> list[tuple[str, str, bool]]:
 
 
 @pytest.mark.parametrize(("status", "outcome"), [("completed", "completed"), ("cancelled", "aborted")])
-async def test_who_was_cut_is_told_the_end_before_anything_else(
+async def test_a_cut_client_first_gets_the_end(
     connect: Connect, running: Turn, status: str, outcome: str
 ) -> None:
     await connect("mine", acknowledges=True)
@@ -71,7 +71,7 @@ async def test_who_was_cut_is_told_the_end_before_anything_else(
     assert found[1]["type"] == "cf_agent_chat_messages"
 
 
-async def test_others_are_not_told(connect: Connect, running: Turn) -> None:
+async def test_others_receive_nothing(connect: Connect, running: Turn) -> None:
     await connect("mine", acknowledges=True)
     await connect("looked away")
     await sync_to_async(end)(running)
@@ -79,7 +79,7 @@ async def test_others_are_not_told(connect: Connect, running: Turn) -> None:
         assert ends(await connect(label)) == []
 
 
-async def test_the_same_label_of_somebody_else_says_nothing(
+async def test_the_same_label_of_another_user_is_ignored(
     connect: Connect, running: Turn, bob: User, make_instance: Callable[..., AgentInstance]
 ) -> None:
     await connect("mine", acknowledges=True)
@@ -105,7 +105,7 @@ async def test_the_path_comes_before_a_replay_but_not_to_those_who_have_it(conne
     assert "cf_agent_chat_messages" not in again  # what it has of the answer would vanish for a moment
 
 
-async def test_a_cache_that_is_away_costs_nobody_the_chat(
+async def test_a_cache_that_is_away_does_not_break_the_chat(
     connect: Connect, running: Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_arguments: object) -> None:
@@ -129,7 +129,7 @@ def test_agents_get_what_the_client_wrote_and_neither_its_token_nor_its_label() 
     assert client_query({"query_string": b"&".join([b"a=b"] * 101)}) == {}
 
 
-async def test_a_look_at_the_rows_while_somebody_comes_in_does_not_tell_the_history(
+async def test_a_resync_during_a_connect_does_not_send_the_history(
     alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = await sync_to_async(make_instance)(alice, "talk")
