@@ -26,10 +26,10 @@ _clients: dict[str, "redis.Redis"] = {}
 
 def notify_on_commit(fiber_id: str) -> None:
     """Ring for this fiber when the surrounding transaction commits. Never raises for a Redis that does not answer."""
-    transaction.on_commit(lambda: ring(fiber_id), robust=True)
+    transaction.on_commit(lambda: notify(fiber_id), robust=True)
 
 
-def ring(fiber_id: str) -> None:
+def notify(fiber_id: str) -> None:
     """Ring for this fiber, here and in all other processes."""
     answer(fiber_id)
     if not fiber_settings.redis_url:
@@ -42,7 +42,7 @@ def ring(fiber_id: str) -> None:
 
 def answer(fiber_id: str) -> None:
     """Read the row of a signalled fiber that runs here, and interrupt it if it is to be cancelled."""
-    run = registry.rung(fiber_id)
+    run = registry.signalled(fiber_id)
     if run is None:
         return
     if Fiber.objects.held(fiber_id, run.fence).exclude(cancel_requested_at=None).exists():

@@ -47,7 +47,7 @@ class RunRegistry:
             if self._runs.get(run.fiber_id) is run:
                 del self._runs[run.fiber_id]
 
-    def rung(self, fiber_id: str) -> Running | None:
+    def signalled(self, fiber_id: str) -> Running | None:
         """Return the run that an interrupt is for. One for a fiber that is being claimed is remembered for a moment."""
         now = time.monotonic()
         with self._lock:

@@ -43,8 +43,8 @@ class Liar:
         server.on_message(pass_on)
 
     def _pass_on(self, socket: WebSocketRoute, text: str | bytes) -> None:
-        for told in self.tell(str(text)):
-            socket.send(told)
+        for sent in self.tell(str(text)):
+            socket.send(sent)
 
     def tell(self, text: str) -> Iterator[str]:
         """What the page is told in place of a frame."""

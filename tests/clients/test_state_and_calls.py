@@ -58,7 +58,7 @@ def wait_items(tab: Tab, *items: str) -> None:
     tab.wait(condition, what=f"items {items}")
 
 
-def told(tab: Tab) -> list[tuple[list[str], str]]:
+def sent(tab: Tab) -> list[tuple[list[str], str]]:
     """What `onStateUpdate` was called with."""
     return [(event["state"]["items"], event["source"]) for event in tab.events("state")]
 
@@ -67,7 +67,7 @@ def told(tab: Tab) -> list[tuple[list[str], str]]:
 def test_state_of_the_server_comes_with_the_identity(make_room: MakeRoom, line: str) -> None:
     tab = make_room(line=line, agent="board").open("first")
     wait_items(tab)
-    assert told(tab) == [([], "server")]
+    assert sent(tab) == [([], "server")]
 
 
 @LINES
@@ -78,8 +78,8 @@ def test_set_state_reaches_the_other_tab_a_late_one_and_a_reload(make_room: Make
     wait_items(other, "milk")
     set_items(other, "milk", "tea")
     wait_items(tab, "milk", "tea")
-    assert told(tab) == [([], "server"), (["milk"], "client"), (["milk", "tea"], "server")]
-    assert told(other) == [([], "server"), (["milk"], "server"), (["milk", "tea"], "client")]
+    assert sent(tab) == [([], "server"), (["milk"], "client"), (["milk", "tea"], "server")]
+    assert sent(other) == [([], "server"), (["milk"], "server"), (["milk", "tea"], "client")]
     wait_items(room.open("late"), "milk", "tea")
     tab.reload()
     wait_items(tab, "milk", "tea")
@@ -90,7 +90,7 @@ def test_a_call_that_sets_the_state_updates_both_tabs(room: Room) -> None:
     assert [call(tab, "add", "milk"), call(other, "add", "tea")] == [1, 2]
     for each in (tab, other):
         wait_items(each, "milk", "tea")
-        assert {source for _items, source in told(each)} == {"server"}
+        assert {source for _items, source in sent(each)} == {"server"}
 
 
 @LINES
@@ -186,6 +186,6 @@ def test_refused_state_is_sent_to_its_sender(room: Room) -> None:
     tab.wait("harness.events.filter(e => e.kind === 'state-error').length === 2")
     texts = [event["text"] for event in tab.events("state-error")]
     assert texts == ["State update rejected", "State is too large: 1048590 bytes, at most 1048576"]
-    assert told(other) == [([], "server")]
+    assert sent(other) == [([], "server")]
     assert call(tab, "add", "milk") == 1
     wait_items(tab, "milk")

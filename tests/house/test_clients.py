@@ -69,8 +69,8 @@ def _somebody_looks_on(test: str, function: ast.FunctionDef) -> bool:
 
 
 def test_every_sequence_has_a_row_for_every_transport() -> None:
-    told = [(sequence, transport) for sequence, transports, _, _ in _rows() for transport in transports]
-    assert sorted(told) == sorted(product(SEQUENCES, TRANSPORTS))
+    sent = [(sequence, transport) for sequence, transports, _, _ in _rows() for transport in transports]
+    assert sorted(sent) == sorted(product(SEQUENCES, TRANSPORTS))
 
 
 def test_every_test_exists_with_an_observer() -> None:

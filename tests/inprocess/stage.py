@@ -39,7 +39,7 @@ SETTINGS: dict[str, Any] = {
     "THINK_APPROVAL_SECONDS": 0.0,  # no question expires because the clock was moved
 }
 
-Bell = tuple[str, JSONObject]
+Notification = tuple[str, JSONObject]
 
 
 class Socket:
@@ -80,7 +80,7 @@ class Stage:
     def __init__(self, loop: QuietLoop, user: User, cookie: str, *, agent: str, name: str) -> None:
         self.loop = loop
         self.key = InstanceKey(owner_id=user.pk, agent=agent, name=name)
-        self.hear: Callable[[Bell], list[Bell]] = lambda bell: [bell]
+        self.hear: Callable[[Notification], list[Notification]] = lambda notification: [notification]
         self.sockets: list[Socket] = []
         self._cookie = cookie
         self._runs: dict[str, asyncio.Task[None]] = {}

@@ -81,8 +81,8 @@ def _last_list_under_way(events: list[Event], asked_at: int) -> int:
     later = range(asked_at + 1, len(events))
     at = next((at for at in later if (events[at].client, events[at].direction) == (asked.client, "in")), asked_at)
     new = asked.frame["init"]["$body"]["messages"][-1]["id"]
-    told = [message["id"] for message in events[at].frame.get("messages", [{"id": new}])]
-    return asked_at if new in told else at
+    sent = [message["id"] for message in events[at].frame.get("messages", [{"id": new}])]
+    return asked_at if new in sent else at
 
 
 def queue_order(events: list[Event]) -> list[Event]:
@@ -184,7 +184,7 @@ def continuation_output(events: list[Event]) -> list[Event]:
 def path_before_replay(events: list[Event]) -> list[Event]:
     """The list comes before the replay, for whoever was not told the beginning of the answer."""
     shown: dict[str, JSONObject] = {}
-    told: set[tuple[str, str]] = set()
+    sent: set[tuple[str, str]] = set()
     live = {(event.client, event.frame["id"]) for event in events if event.frame.get("replayComplete")}
     found = []
     for event in events:
@@ -192,10 +192,10 @@ def path_before_replay(events: list[Event]) -> list[Event]:
         for message in _told_messages(event):
             shown[message["id"]] = message
         if event.direction == "in" and "seq" in frame:
-            if (event.client, frame["id"]) in live - told and frame.get("replay"):
+            if (event.client, frame["id"]) in live - sent and frame.get("replay"):
                 path = {"type": _TRANSCRIPT, "messages": list(shown.values()), "connect": True}
                 found.append(replace(event, frame=path))
-            told.add((event.client, frame["id"]))
+            sent.add((event.client, frame["id"]))
         found.append(event)
     return found
 

@@ -276,19 +276,19 @@ _MILESTONE = {"type": "data-agent-milestone", "data": {"name": "read", "sequence
 
 def _runs() -> list[str]:
     """Frames of five runs, one for each way to end."""
-    told = [side.agent_tool_event(_started("r1", 0), sequence=0, parent_tool_call_id="c7", replay=True)]
+    sent = [side.agent_tool_event(_started("r1", 0), sequence=0, parent_tool_call_id="c7", replay=True)]
     for number, chunk in enumerate((*_SPOKEN, _PROGRESS, _MILESTONE)):
         event = side.RunChunk(run_id="r1", body=dump(chunk), unstored_id="u1" if chunk is _PROGRESS else None)
-        told.append(side.agent_tool_event(event, sequence=number + 1, parent_tool_call_id="c7"))
-    told.append(told[1])  # a chunk that comes twice is shown once
+        sent.append(side.agent_tool_event(event, sequence=number + 1, parent_tool_call_id="c7"))
+    sent.append(sent[1])  # a chunk that comes twice is shown once
     ends: list[side.RunEvent] = [
         side.RunFinished(run_id="r1", summary="Found."),
         side.RunFailed(run_id="r2", error="lost the way"),
         side.RunAborted(run_id="r3", reason="enough"),
         side.RunInterrupted(run_id="r4", error="gone", reason="no-progress", child_still_running=True),
     ]
-    told += [side.agent_tool_event(_started(f"r{n}", n), sequence=0) for n in (2, 3, 4, 5)]
-    return told + [side.agent_tool_event(end, sequence=9) for end in ends]
+    sent += [side.agent_tool_event(_started(f"r{n}", n), sequence=0) for n in (2, 3, 4, 5)]
+    return sent + [side.agent_tool_event(end, sequence=9) for end in ends]
 
 
 def _started(run_id: str, order: int) -> side.RunStarted:
@@ -302,7 +302,7 @@ class Crier(Desk):
 
     async def on_message(self, connection: ClientConnection, message: str) -> None:
         """Send the frames that the client asks for."""
-        told = {
+        sent = {
             "mcp": [side.mcp_servers(side.McpState.model_validate(MCP))],
             "runs": _runs(),
             "session": [
@@ -312,7 +312,7 @@ class Crier(Desk):
             "recovering": [frames.recovering(True, "r1")],
             "recovered": [frames.recovering(False, "r1")],
         }
-        for text in told[load(message)["what"]]:
+        for text in sent[load(message)["what"]]:
             await connection.send(text)
 
     async def on_chat_message(self, options: ChatOptions) -> Any:

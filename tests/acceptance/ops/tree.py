@@ -143,7 +143,7 @@ class Run:
     def wait_until_healthy(self, *, seconds: float = 60) -> None:
         """Wait until all its parts are there; fails with what it says instead, and what it printed."""
         deadline = time.monotonic() + seconds
-        while (told := self._health())[0] != 200:
+        while (sent := self._health())[0] != 200:
             assert time.monotonic() < deadline, f"not healthy after {seconds} s: {told}\n{self.output}\n{self._logs()}"
             time.sleep(0.1)
 

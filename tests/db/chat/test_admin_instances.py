@@ -328,8 +328,8 @@ def test_costs_stand_in_lists_and_pages(client: Client, conversation: AgentInsta
 def test_a_summary_that_staff_changes_is_sent_to_open_pages(
     conversation: AgentInstance, staff: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr(notifications, "ring_on_commit", lambda group, event: told.append(event["session_id"]))
+    sent: list[Any] = []
+    monkeypatch.setattr(notifications, "notify_on_commit", lambda group, event: sent.append(event["session_id"]))
     session_id = conversation.session_id or ""
     made = add_compaction(session_id, first_id="q1", last_id="a1", summary="In short.")
     alone = add_compaction(make_session("u: hi").pk, first_id="u1", last_id="u1", summary="In short.")
@@ -342,5 +342,5 @@ def test_a_summary_that_staff_changes_is_sent_to_open_pages(
         assert client.post(url, {"summary": "Other words.", "seen": seen}).status_code == 302
         data = {"action": "undo", "_selected_action": [row_id]}
         assert client.post("/admin/think_sessions/compaction/", data).status_code == 302
-    assert told == [session_id, session_id]
+    assert sent == [session_id, session_id]
     assert not Compaction.objects.filter(undone_at=None).exists()

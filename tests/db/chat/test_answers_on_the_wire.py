@@ -133,9 +133,9 @@ async def test_an_answer_counts_although_its_tab_closes(connect: Connect) -> Non
     await frames_until(tab, UPDATED)
     await tab.disconnect()
     await run_until_idle(skip_delays=True)
-    told = await frames_until(other, "done")
-    assert told[-1]["outcome"] == "completed"
-    assert "home" in told[-2]["messages"][-1]["parts"][-1]["text"]
+    sent = await frames_until(other, "done")
+    assert sent[-1]["outcome"] == "completed"
+    assert "home" in sent[-2]["messages"][-1]["parts"][-1]["text"]
 
 
 async def test_a_late_answer_is_corrected_for_its_sender_alone(connect: Connect) -> None:
@@ -167,8 +167,8 @@ async def test_a_stream_that_goes_out_live_stops_when_it_is_offered(connect: Con
         GATE["open"].set()
         own = await frames_until(tab, "done")
         assert all(not frame.get("replay") for frame in own)
-        told = await frames_until(other, "done")
-    assert [frame["type"] for frame in told] == ["cf_agent_chat_messages", RESPONSE]
+        sent = await frames_until(other, "done")
+    assert [frame["type"] for frame in sent] == ["cf_agent_chat_messages", RESPONSE]
 
 
 async def test_a_continuation_that_goes_out_live_stops_when_its_tab_probes(connect: Connect) -> None:
@@ -182,9 +182,9 @@ async def test_a_continuation_that_goes_out_live_stops_when_its_tab_probes(conne
         await probe(tab)
         offer = (await frames_until(tab, RESUMING))[-1]
         GATE["open"].set()
-        told = await frames_until(tab, "done")
-    assert [frame["type"] for frame in told] == ["cf_agent_chat_messages", RESPONSE]
-    assert told[-1]["id"] == offer["id"]
+        sent = await frames_until(tab, "done")
+    assert [frame["type"] for frame in sent] == ["cf_agent_chat_messages", RESPONSE]
+    assert sent[-1]["id"] == offer["id"]
 
 
 @pytest.mark.parametrize("was_told", [True, False])
@@ -196,10 +196,10 @@ async def test_an_answer_between_the_last_chunk_and_the_end_is_sent_again(connec
     await frames_until(tab, UPDATED)
     row = await db(Turn.objects.select_related("instance").get)
     key = key_of(row.instance)
-    told: list[dict[str, Any]] = []
+    sent: list[dict[str, Any]] = []
 
     async def take(text: str) -> None:
-        told.append(json.loads(text))
+        sent.append(json.loads(text))
 
     observer = FrameSender(take, key, int(row.instance.owner_id or 0))
     turn = await db(snapshots.find_turn, key, request_id="r1")
@@ -208,8 +208,8 @@ async def test_an_answer_between_the_last_chunk_and_the_end_is_sent_again(connec
         await observer.message_updated(row.session_id, turn.assistant_id)
     await observer.end(turn)
     end = ["cf_agent_chat_messages", RESPONSE]
-    assert [frame["type"] for frame in told] == ([UPDATED, *end, UPDATED] if was_told else end)
-    assert not was_told or state_in(told[-1], call) == "output-available"
+    assert [frame["type"] for frame in sent] == ([UPDATED, *end, UPDATED] if was_told else end)
+    assert not was_told or state_in(sent[-1], call) == "output-available"
 
 
 async def test_an_answer_to_no_call_sends_nothing(connect: Connect) -> None:
@@ -231,9 +231,9 @@ async def test_approval_frames(connect: Connect, approved: bool, state: str) -> 
     for socket in (tab, other):
         assert state_in((await frames_until(socket, UPDATED))[-1], call) == state
     await run_until_idle(skip_delays=True)
-    told = await frames_until(other, "done")
-    assert [state_in(frame, call) for frame in told if frame["type"] == UPDATED] == ["output-available"] * approved
-    chunks = [json.loads(frame["body"])["type"] for frame in told if "seq" in frame]
+    sent = await frames_until(other, "done")
+    assert [state_in(frame, call) for frame in sent if frame["type"] == UPDATED] == ["output-available"] * approved
+    chunks = [json.loads(frame["body"])["type"] for frame in sent if "seq" in frame]
     assert not [kind for kind in chunks if kind.startswith("tool-")]  # of an earlier message: never as a chunk
 
 

@@ -35,8 +35,8 @@ async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentIns
     assert await db(title_of, talk.id, bob.pk) is None
     page, client, stranger = await opened(alice, "_list=1"), await opened(alice, ""), await opened(bob, "_list=1")
     await db(rename_instance, talk, "Balcony tomatoes")
-    told = (await frames_until(page, "think_conversation"))[-1]
-    assert told == {"type": "think_conversation", "id": talk.id, "title": "Balcony tomatoes"}
+    sent = (await frames_until(page, "think_conversation"))[-1]
+    assert sent == {"type": "think_conversation", "id": talk.id, "title": "Balcony tomatoes"}
     for other in (client, stranger):
         received: set[str] = set()
         for probe in ("p", "q"):  # what was rung before has been heard when the second is answered

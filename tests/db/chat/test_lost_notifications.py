@@ -92,7 +92,7 @@ def ring_for(instance: AgentInstance, turn: Turn) -> None:
     )
 
 
-async def told(socket: Any, *, dones: int) -> list[tuple[str, str]]:
+async def sent(socket: Any, *, dones: int) -> list[tuple[str, str]]:
     """What was told of turns, in order: each request with its offset, or `done`."""
     found: list[tuple[str, str]] = []
     while sum(what == "done" for _, what in found) < dones:
@@ -120,7 +120,7 @@ async def test_turns_whose_notifications_are_lost_are_sent_once_and_in_order(
     for turn in turns:
         await asyncio.sleep(0.5)
         await sync_to_async(answer)(turn)
-    assert await told(socket, dones=3) == IN_ORDER
+    assert await sent(socket, dones=3) == IN_ORDER
     assert await socket.receive_nothing(timeout=1)
 
 
@@ -138,7 +138,7 @@ async def test_the_first_turn_of_all_is_sent_although_its_notification_comes_las
     await asyncio.sleep(0.6)
     ring_for(instance, turn)
     await sync_to_async(answer)(turn)
-    assert await told(made, dones=1) == IN_ORDER[:4]
+    assert await sent(made, dones=1) == IN_ORDER[:4]
     await made.disconnect()
 
 
@@ -153,7 +153,7 @@ async def test_notifications_out_of_order_doubled_or_lost_do_not_change_the_orde
     for turn in turns:
         await sync_to_async(answer)(turn)
         await asyncio.sleep(0.2)
-    assert await told(socket, dones=3) == IN_ORDER
+    assert await sent(socket, dones=3) == IN_ORDER
     assert await socket.receive_nothing(timeout=1)
 
 
@@ -170,7 +170,7 @@ async def test_own_request_waits_for_one_whose_notification_is_late(instance: Ag
     await sync_to_async(answer)(first)
     await asyncio.sleep(0.3)
     await sync_to_async(answer)(await Turn.objects.aget(request_id="r2"))
-    assert await told(socket, dones=2) == [pair for pair in IN_ORDER if pair[0] != "r3"]
+    assert await sent(socket, dones=2) == [pair for pair in IN_ORDER if pair[0] != "r3"]
     assert await socket.receive_nothing(timeout=1)
 
 
@@ -190,10 +190,10 @@ async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_sent(
     await socket.send_to(json.dumps({"type": "rpc", "id": "after", "method": "none", "args": []}))
     await frames_until(socket, "rpc")  # frames are handled one after another
     await close_stream(first.pk)
-    assert await told(socket, dones=1) == [("r1", "done")]
+    assert await sent(socket, dones=1) == [("r1", "done")]
     await sync_to_async(end)(second)
     await close_stream(second.pk)
-    assert await told(socket, dones=1) == [("r2", what) for what in ("0", "1", "2", "done")]
+    assert await sent(socket, dones=1) == [("r2", what) for what in ("0", "1", "2", "done")]
 
 
 async def test_the_list_ends_with_the_next_question_also_where_its_turn_has_begun(
@@ -233,7 +233,7 @@ async def test_a_turn_that_ended_before_its_notification_was_received_is_acknowl
     await sync_to_async(end)(turn)
     await Fiber.objects.filter(pk=turn.fiber_id).aupdate(status=outcome)
     await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": turn.request_id}))
-    found = await told(socket, dones=before + 1)
+    found = await sent(socket, dones=before + 1)
     for late in turns:
         ring_for(instance, late)
     assert await socket.receive_nothing(timeout=1)
@@ -254,7 +254,7 @@ async def test_a_probe_finds_a_turn_that_is_over_and_still_to_be_sent(
     [*_, offered] = await frames_until(socket, "cf_agent_stream_resuming")
     assert (offered["id"], offered["probeId"]) == ("r1", "p")
     await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
-    assert await told(socket, dones=1) == IN_ORDER[:4]
+    assert await sent(socket, dones=1) == IN_ORDER[:4]
     await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_request", "probeId": "q"}))
     assert (await frames_until(socket, "cf_agent_stream_resume_none"))[-1]["probeId"] == "q"
 
@@ -268,7 +268,7 @@ async def test_a_request_that_is_sent_again_before_its_notification_was_received
     body = json.dumps({"messages": [text_message("question-r1", "user")]})
     request = {"type": "cf_agent_use_chat_request", "id": "r1", "init": {"method": "POST", "body": body}}
     await socket.send_to(json.dumps(request))
-    found = await told(socket, dones=1)
+    found = await sent(socket, dones=1)
     ring_for(instance, turn)
     assert await socket.receive_nothing(timeout=1)
     assert found == IN_ORDER[:4]
@@ -281,7 +281,7 @@ async def test_a_chosen_sibling_is_sent_although_its_notification_is_lost(
     assert instance.session_id is not None
     turn = await sync_to_async(accept)(instance, "r1")
     await sync_to_async(answer)(turn)
-    await told(socket, dones=1)
+    await sent(socket, dones=1)
     other = text_message("second", "assistant")
     await sync_to_async(put_assistant)(instance.session_id, other, after="question-r1")  # shown from now on
     shown = (await frames_until(socket, "cf_agent_chat_messages"))[-1]["messages"]
@@ -296,7 +296,7 @@ async def test_a_changed_message_is_sent_although_its_notification_is_lost(
     assert instance.session_id is not None
     turn = await sync_to_async(accept)(instance, "r1")
     await sync_to_async(answer)(turn)
-    await told(socket, dones=1)
+    await sent(socket, dones=1)
     changed = {"type": "text", "text": "changed"}
     await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [changed]})
     shown = (await frames_until(socket, "cf_agent_chat_messages"))[-1]["messages"]
@@ -311,7 +311,7 @@ async def test_a_change_whose_notification_was_received_is_not_sent_again(
     turn = await sync_to_async(accept)(instance, "r1")
     ring_for(instance, turn)
     await sync_to_async(answer)(turn)
-    await told(socket, dones=1)
+    await sent(socket, dones=1)
     changed = {"type": "text", "text": "changed"}
     await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [changed]})
     await sync_to_async(notify_message_changed)(key_of(instance), instance.session_id, "answer-r1")

@@ -54,8 +54,8 @@ async def replayed(socket: Any) -> None:
 async def test_a_turn_whose_worker_is_silent_is_shown_as_recovering(socket: Any, running: Turn) -> None:
     await renewed(running, seconds_ago=7)
     await replayed(socket)
-    (told,) = await frames_until(socket, KIND)
-    assert told == {"type": KIND, "recovering": True, "id": "r1"}
+    (sent,) = await frames_until(socket, KIND)
+    assert sent == {"type": KIND, "recovering": True, "id": "r1"}
 
 
 async def test_a_turn_that_waits_for_another_worker_is_shown_as_recovering(socket: Any, running: Turn) -> None:

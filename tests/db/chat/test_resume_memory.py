@@ -173,6 +173,6 @@ async def test_one_that_ends_while_its_client_comes_back_is_ended_once(
     first, *after = [frame for frame in found if frame["type"] == "cf_agent_use_chat_response" and "seq" not in frame]
     assert first["done"]
     assert all(frame.get("replay") for frame in after)  # an acknowledgement of what is over is answered
-    told = found[found.index(first) :]
-    assert [frame for frame in told if "seq" in frame] == []
+    sent = found[found.index(first) :]
+    assert [frame for frame in sent if "seq" in frame] == []
     await socket.disconnect()

@@ -373,7 +373,7 @@ async def test_changes_in_quick_succession_end_with_the_newest_and_never_go_back
     writer, reader = await connect(), await connect()
     for number in range(20):
         await writer.send_to(json.dumps({"type": "cf_agent_state", "state": {"todos": [number]}}))
-    told: list[int] = []
-    while not told or told[-1] != 19:
-        told.append((await frames_until(reader, "cf_agent_state"))[-1]["state"]["todos"][0])
-    assert told == sorted(set(told))
+    sent: list[int] = []
+    while not sent or sent[-1] != 19:
+        sent.append((await frames_until(reader, "cf_agent_state"))[-1]["state"]["todos"][0])
+    assert sent == sorted(set(sent))

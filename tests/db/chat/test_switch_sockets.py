@@ -18,7 +18,7 @@ from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_overlap_sockets import submit
 from tests.db.chat.test_sockets_at_the_end import frames_until
 from tests.db.chat.turns.agents import MODELS, SEEN
-from tests.db.chat.turns.bells import bell_of, listen
+from tests.db.chat.turns.notifications import notification_of, listen
 from tests.db.chat.turns.gated import gate, reached
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +52,7 @@ async def add_message(handle: AgentHandle) -> None:
     """Have a message, and its bell behind us: one that comes later would tell sockets the list that is shown then."""
     listening = await listen(handle.key)
     await handle.add_messages([{"id": "u1", "parts": [{"type": "text", "text": "hi"}]}])
-    await bell_of(listening, "transcript.changed")
+    await notification_of(listening, "transcript.changed")
 
 
 async def test_switching_broadcasts_the_list(connect: Connect, handle: AgentHandle) -> None:

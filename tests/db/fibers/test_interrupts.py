@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 seen: list[Any] = []
 
 
-@durable("doorbell.wait")
+@durable("interrupts.wait")
 async def wait(ctx: FiberContext) -> None:
     seen.append("started")
     try:
@@ -51,7 +51,7 @@ def listener(redis_url: str, settings: Any) -> Iterator[interrupts.Listener]:
 async def running() -> AsyncIterator[Any]:
     """A fiber that runs in this process: its id and the task that runs it."""
     seen.clear()
-    fiber = await db(services.start_fiber, "doorbell.wait", 20)
+    fiber = await db(services.start_fiber, "interrupts.wait", 20)
     task = asyncio.create_task(run_fiber(fiber.pk))
     async with asyncio.timeout(5):
         while not seen:  # noqa: ASYNC110 - a task of its own does it
@@ -108,7 +108,7 @@ async def test_without_any_notification_the_heartbeat_reads_the_flag(running: An
 
 def test_ringing_with_redis_down_raises_nothing(settings: Any, tmp_path: Path) -> None:
     settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
-    fiber = services.start_fiber("doorbell.wait", 1)
+    fiber = services.start_fiber("interrupts.wait", 1)
     Fiber.objects.filter(pk=fiber.pk).update(status="running")
     started = time.monotonic()
     assert services.cancel_fiber(fiber.pk) is True
@@ -120,7 +120,7 @@ def test_a_notification_reaches_the_other_processes(redis_url: str, settings: An
     with redis.Redis.from_url(redis_url) as other, other.pubsub() as pubsub:
         pubsub.subscribe(interrupts.CHANNEL)
         assert pubsub.get_message(timeout=2)["type"] == "subscribe"
-        interrupts.ring("fib_1")
+        interrupts.notify("fib_1")
         assert pubsub.get_message(timeout=2)["data"] == b"fib_1"
 
 
@@ -128,11 +128,11 @@ def test_a_notification_during_the_claim_is_received_by_the_run() -> None:
     seen.clear()
 
     async def claim_and_ring() -> None:
-        fiber = await db(services.start_fiber, "doorbell.wait", 20)
+        fiber = await db(services.start_fiber, "interrupts.wait", 20)
         add = held.add
 
         def ring_first(run: Any) -> bool:
-            held.rung(fiber.pk)  # between the claim's commit and here
+            held.signalled(fiber.pk)  # between the claim's commit and here
             return add(run)
 
         with pytest.MonkeyPatch.context() as patch:

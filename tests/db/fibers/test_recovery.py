@@ -163,8 +163,8 @@ def test_a_fiber_not_resumed_in_time_is_sealed_and_its_sealer_starts() -> None:
     lose(fiber, seconds=901)
     assert sweep().ended == 1
     assert status(fiber) == ("interrupted", "not_resumed_in_time")
-    told = Fiber.objects.get(name="recovery.sealer").payload
-    assert (told["fiber_id"], told["reason"], told["payload"]) == (fiber.pk, "not_resumed_in_time", {"n": 1})
+    sent = Fiber.objects.get(name="recovery.sealer").payload
+    assert (sent["fiber_id"], sent["reason"], sent["payload"]) == (fiber.pk, "not_resumed_in_time", {"n": 1})
 
 
 def test_what_was_handed_back_too_long_ago_is_neither_claimed_nor_kept() -> None:

@@ -369,7 +369,7 @@ async def test_what_did_not_end_itself_is_tidied_up_after(
     scripts["one"] = function
     fiber = await db(services.start_fiber, "runner.tidied", "one")
     if is_cancelled:
-        held.rung(fiber.pk)
+        held.signalled(fiber.pk)
     await run_until_idle()
     assert [what for what in seen if what != fiber.pk] == tidied_after
 

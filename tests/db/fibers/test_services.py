@@ -23,10 +23,10 @@ async def sealed(ctx: object) -> None: ...
 async def sealer(ctx: object) -> None: ...
 
 
-told: list[object] = []
+sent: list[object] = []
 
 
-@durable("service.watched", sealed="service.sealer", never_started=told.append)
+@durable("service.watched", sealed="service.sealer", never_started=sent.append)
 async def watched(ctx: object) -> None: ...
 
 
@@ -136,11 +136,11 @@ def test_cancel_of_a_fiber_that_had_started_lets_its_sealer_tidy_up() -> None:
 
 
 def test_the_end_of_a_fiber_that_never_ran_is_sent_at_once() -> None:
-    told.clear()
+    sent.clear()
     services.cancel_fiber(services.start_fiber("service.watched", {"n": 1}).pk)
-    assert told == [{"n": 1}]
+    assert sent == [{"n": 1}]
     services.cancel_fiber(run_to(FiberEvent.HAND_BACK, "service.watched").pk)
-    assert told == [{"n": 1}]  # that one had run: its sealer sees to it
+    assert sent == [{"n": 1}]  # that one had run: its sealer sees to it
 
 
 def test_what_tidies_up_runs_before_those_that_wait_in_the_lane() -> None:

@@ -187,8 +187,8 @@ def test_a_summary_is_read_edited_and_undone_with_its_history(alice: Any) -> Non
     undo_compaction(view.id, author=person)
     assert compactions(session.pk) == []
     assert [each.summary for each in compactions(session.pk, with_undone=True)] == ["better"]
-    told = ContextChange.objects.order_by("id").values_list("subject", "action", "before", "after", "actor", "via")
-    assert list(told) == [
+    sent = ContextChange.objects.order_by("id").values_list("subject", "action", "before", "after", "actor", "via")
+    assert list(sent) == [
         (f"compaction:{view.id}", "add", "", "S", alice.pk, "code"),
         (f"compaction:{view.id}", "edit", "S", "better", alice.pk, "api"),
         (f"compaction:{view.id}", "undo", "better", "", alice.pk, "api"),

@@ -369,8 +369,8 @@ def test_every_write_has_a_history_row_with_actor_and_way(alice: User) -> None:
     store.put_entry(holder, "facts", Entry(key="tea", content="green"))
     store.delete_entry(holder, "facts", "tea", by=Actor(via="admin", user_id=alice.pk))
     store.forget(holder, "memory", by=Actor(via="api", user_id=alice.pk))
-    told = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in history.list_changes(holder)]
-    assert told[::-1] == [
+    sent = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in history.list_changes(holder)]
+    assert sent[::-1] == [
         ("block:memory", "set", "", "one", "model", None),
         ("block:memory", "set", "one", "two", "api", alice.pk),
         ("entry:facts/tea", "set", "", "green", "code", None),
@@ -386,8 +386,8 @@ def test_what_is_deleted_can_leave_the_history_too(alice: User) -> None:
     store.put_entry(holder, "memory", Entry(key="tea", content="private"))
     store.write_text(holder, "memories", lambda _: "other")
     store.forget(holder, "memory", erases_history=True)
-    told = {(change.subject, change.before, change.after) for change in history.list_changes(holder)}
-    assert told == {("block:memory", "", ""), ("entry:memory/tea", "", ""), ("block:memories", "", "other")}
+    sent = {(change.subject, change.before, change.after) for change in history.list_changes(holder)}
+    assert sent == {("block:memory", "", ""), ("entry:memory/tea", "", ""), ("block:memories", "", "other")}
 
 
 def test_the_limit_that_was_declared_holds_for_people_too(ours: Callable[..., Session]) -> None:

@@ -235,8 +235,8 @@ def test_a_session_and_its_user_may_have_blocks_of_one_name(session: Session, al
     put(session, "notes", "a")
     here = Actor(session_id=session.pk)
     store.write_text(Holder(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
-    told = session_diff(session.pk).documents
-    assert [(each.label, each.of, each.diff.additions) for each in told] == [
+    sent = session_diff(session.pk).documents
+    assert [(each.label, each.of, each.diff.additions) for each in sent] == [
         ("notes", "user", 2),
         ("notes", "session", 1),
     ]

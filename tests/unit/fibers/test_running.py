@@ -27,7 +27,7 @@ def test_a_newer_run_of_the_same_fiber_keeps_its_place() -> None:
 
 def test_a_notification_during_the_claim_is_remembered_once() -> None:
     runs = RunRegistry()
-    assert runs.rung("f") is None
+    assert runs.signalled("f") is None
     assert runs.add(Run("f")) is True
     assert runs.add(Run("f")) is False
 
@@ -35,7 +35,7 @@ def test_a_notification_during_the_claim_is_remembered_once() -> None:
 def test_a_notification_finds_the_run() -> None:
     runs, run = RunRegistry(), Run("f")
     assert runs.add(run) is False
-    assert runs.rung("f") is run
+    assert runs.signalled("f") is run
 
 
 def test_the_worker_name_is_stable_within_a_process_and_fits_its_column() -> None:

@@ -71,8 +71,8 @@ def test_a_persons_changes_are_in_the_session_diff(
     assert as_alice.get(f"{url}/summary").json()["documents"] == []
     assert as_alice.send("DELETE", f"{url}/context/memory").status_code == 204
     assert as_alice.send("DELETE", f"{url}/context/facts/entries/cake").status_code == 204
-    told = as_alice.get(f"{url}/summary").json()["documents"]
-    assert [(each["label"], each["key"], each["of"], each["status"]) for each in told] == [
+    sent = as_alice.get(f"{url}/summary").json()["documents"]
+    assert [(each["label"], each["key"], each["of"], each["status"]) for each in sent] == [
         ("facts", "cake", "user", "deleted"),
         ("memory", None, "user", "deleted"),
     ]
@@ -175,8 +175,8 @@ def test_an_agent_that_is_gone_still_shows_what_was_added(
 def test_memory_of_a_person(as_alice: ApiClient, as_bob: ApiClient) -> None:
     assert as_alice.send("PUT", "/memory/about", {"content": "Lives in Berlin."}).json()["label"] == "about"
     assert as_alice.send("PUT", "/memory/facts/entries/tea", {"content": "Green.", "title": "Tea"}).status_code == 204
-    told = [(m["label"], m["content"], m["entry_count"]) for m in as_alice.get("/memory").json()]
-    assert told == [("about", "Lives in Berlin.", 0), ("facts", "", 1)]
+    sent = [(m["label"], m["content"], m["entry_count"]) for m in as_alice.get("/memory").json()]
+    assert sent == [("about", "Lives in Berlin.", 0), ("facts", "", 1)]
     assert as_alice.get("/memory/facts/entries").json()["items"][0]["title"] == "Tea"
     assert as_bob.get("/memory").json() == []
     assert as_alice.send("DELETE", "/memory/facts/entries/tea").status_code == 204

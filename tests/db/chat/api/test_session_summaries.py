@@ -36,9 +36,9 @@ def path(conversation: AgentInstance) -> str:
 
 
 @pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def published(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     received: list[Any] = []
-    monkeypatch.setattr(titles, "ring_on_commit", lambda group, event: received.append((group, event)))
+    monkeypatch.setattr(titles, "notify_on_commit", lambda group, event: received.append((group, event)))
     return received
 
 
@@ -47,14 +47,14 @@ def test_no_summary_has_been_written(as_alice: ApiClient, path: str) -> None:
 
 
 def test_a_persons_summary_is_kept_and_pages_receive_it(
-    as_alice: ApiClient, path: str, alice: User, conversation: AgentInstance, rung: list[Any]
+    as_alice: ApiClient, path: str, alice: User, conversation: AgentInstance, published: list[Any]
 ) -> None:
     reply = as_alice.send("PUT", path, {"text": "About tea."})
     assert reply.status_code == 200
     assert (reply.json()["text"], reply.json()["is_own"], reply.json()["is_current"]) == ("About tea.", True, True)
     assert SessionSummary.objects.get().written_by == alice
-    told = {"type": "conversation.changed", "instance_id": conversation.pk}
-    assert rung == [(f"think.user.{alice.pk}", told)]
+    sent = {"type": "conversation.changed", "instance_id": conversation.pk}
+    assert published == [(f"think.user.{alice.pk}", sent)]
     [listed] = as_alice.get(f"/instances/{conversation.id}/sessions").json()
     assert listed["summary"] == "About tea."
     say(conversation, "q2", "a2")
@@ -87,9 +87,9 @@ def test_one_is_asked_for(as_alice: ApiClient, path: str, conversation: AgentIns
 
 def test_what_it_has_changed(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
     store.write_text(Holder(session_id=conversation.session_id), "notes", lambda _: "tea\ncake")
-    told = as_alice.get(path).json()
-    assert (told["additions"], told["deletions"]) == (2, 0)
-    assert told["documents"] == [
+    sent = as_alice.get(path).json()
+    assert (sent["additions"], sent["deletions"]) == (2, 0)
+    assert sent["documents"] == [
         {
             "label": "notes",
             "key": None,

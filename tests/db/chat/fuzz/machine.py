@@ -16,7 +16,7 @@ from fibers.core.states import TERMINAL
 from fibers.testing import die
 from tests.db.chat.fuzz.speaker import KINDS, SPEAKERS, Speaker
 from tests.db.chat.fuzz.tab import Tab
-from tests.inprocess.stage import Bell, Socket, Stage, person, staged, through
+from tests.inprocess.stage import Notification, Socket, Stage, person, staged, through
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import CallStatus
@@ -46,7 +46,7 @@ class TwoTabs(RuleBasedStateMachine):
         self.loop = self.block.__enter__()
         user, cookie = person(f"fuzz{next(_people)}")
         self.stage = Stage(self.loop, user, cookie, agent="fuzzed", name="room")
-        self.stage.hear = self.bells
+        self.stage.hear = self.notifications
         through(self.stage)
         self.speaker = SPEAKERS["current"] = Speaker()
         self.waiting: list[tuple[int, str]] = []
@@ -67,17 +67,17 @@ class TwoTabs(RuleBasedStateMachine):
         """Run on the example's loop."""
         return self.loop.run_until_complete(work)
 
-    def bells(self, bell: Bell) -> list[Bell]:
+    def notifications(self, notification: Notification) -> list[Notification]:
         """Lose or double a bell that tells of turns."""
-        kind = bell[1]["type"]
+        kind = notification[1]["type"]
         if kind in self.lost:
             self.lost.remove(kind)
             self.has_lost = True
             return []
         if self.doubled and kind.startswith("turn."):
             self.doubled -= 1
-            return [bell, bell]
-        return [bell]
+            return [notification, notification]
+        return [notification]
 
     def probe(self, context: FiberContext, _key: str) -> None:
         """Die where a worker was told to."""

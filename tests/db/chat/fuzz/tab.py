@@ -166,8 +166,8 @@ class Tab:
             self._chunk(request_id, frame)
         elif frame["done"] or frame.get("error"):
             stream = self._streams.pop(request_id, None)
-            told = stream.message["id"] if request_id in self._own and stream is not None else None
-            if self._place is not None and self._place[0] == told:
+            sent = stream.message["id"] if request_id in self._own and stream is not None else None
+            if self._place is not None and self._place[0] == sent:
                 put_back(self.messages, *self._place)
                 self._place = None
             self._own.discard(request_id)

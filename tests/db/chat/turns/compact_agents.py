@@ -21,7 +21,7 @@ class OwnCompaction(Plain):
 
     def configure_session(self, session: SessionSetup) -> SessionSetup:
         return (
-            session.on_compaction(self.shorten).on_compaction_error(self.told).compact_after(self.threshold)
+            session.on_compaction(self.shorten).on_compaction_error(self.sent).compact_after(self.threshold)
             if self.threshold
             else session.on_compaction(self.shorten)
         )
@@ -33,7 +33,7 @@ class OwnCompaction(Plain):
             raise found
         return CompactionResult(first_id=history[0]["id"], last_id=history[-2]["id"], summary=found)
 
-    def told(self, error: Exception) -> None:
+    def sent(self, error: Exception) -> None:
         SEEN.append(("error", str(error)))
         raise RuntimeError("the handler fails too")
 

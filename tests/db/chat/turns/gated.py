@@ -115,17 +115,17 @@ class Quiet:
     """A callback that keeps what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.sent: list[str] = []
 
     def on_start(self, request_id: str) -> None:
-        self.told.append("start")
+        self.sent.append("start")
 
     def on_event(self, text: str) -> None:
-        if self.told[-1] != "event":
-            self.told.append("event")
+        if self.sent[-1] != "event":
+            self.sent.append("event")
 
     def on_done(self) -> None:
-        self.told.append("done")
+        self.sent.append("done")
 
 
 def statuses() -> list[str]:

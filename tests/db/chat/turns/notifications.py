@@ -18,14 +18,14 @@ async def listen(key: InstanceKey) -> tuple[Any, str]:
     return layer, channel
 
 
-async def bell_of(listening: tuple[Any, str], kind: str) -> JSONObject:
+async def notification_of(listening: tuple[Any, str], kind: str) -> JSONObject:
     """The next bell of a kind."""
     layer, channel = listening
     async with asyncio.timeout(5):
         while True:
-            bell: JSONObject = await layer.receive(channel)
-            if bell["type"] == kind:
-                return bell
+            notification: JSONObject = await layer.receive(channel)
+            if notification["type"] == kind:
+                return notification
 
 
 async def kinds_until(listening: tuple[Any, str], kind: str) -> list[str]:

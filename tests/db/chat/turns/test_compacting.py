@@ -23,7 +23,7 @@ from sessions_app.models import Compaction, Message, Session
 from thinkproject.kernel.aio import db
 
 from .agents import CALLS, SEEN
-from .bells import bell_of, listen
+from .notifications import notification_of, listen
 from .compact_agents import SUMMARIES, ByModel, HighThreshold
 from .conftest import MakeRoom, Room
 
@@ -33,12 +33,12 @@ BLANK = "usage 1000 100\nsay: <think>hm</think>"
 
 
 @pytest.fixture(autouse=True)
-def rung(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[dict[str, Any]]:
+def published(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[dict[str, Any]]:
     """Bells of sessions, in order."""
     settings.THINK_TURNS_PER_MINUTE = 0
     SUMMARIES.clear()
     received: list[dict[str, Any]] = []
-    monkeypatch.setattr(compaction, "ring", lambda group, event: received.append({"group": group, **event}))
+    monkeypatch.setattr(compaction, "send_notification", lambda group, event: received.append({"group": group, **event}))
     return received
 
 
@@ -66,48 +66,48 @@ async def ask(room: Room, instructions: str = "") -> str:
     return await db(lambda: request_compaction(instance, instructions=instructions, user_id=room.key.owner_id))
 
 
-async def test_a_session_beyond_its_threshold_is_compacted(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+async def test_a_session_beyond_its_threshold_is_compacted(make_room: MakeRoom, published: list[dict[str, Any]]) -> None:
     room = make_room("own-compaction")
     await room.say("say: a rather long answer, of more than ten tokens in all")
     [made] = await stored(room)
     assert (made.summary, made.trigger) == ("own summary", "auto")
     assert await read(room) == ["own summary", "a rather long answer, of more than ten tokens in all"]
-    assert [(bell["type"], bell.get("phase")) for bell in rung] == [
+    assert [(notification["type"], notification.get("phase")) for notification in published] == [
         ("session.phase", "compacting"),
         ("session.phase", "idle"),
     ]
-    assert rung[1]["compacted"] == {"tokensBefore": made.tokens_before, "compactionId": made.id}
-    assert (rung[1]["threshold"], rung[1]["tokens"]) == (10, made.tokens_after)
-    assert rung[0]["group"] == group_of(room.key)
+    assert published[1]["compacted"] == {"tokensBefore": made.tokens_before, "compactionId": made.id}
+    assert (published[1]["threshold"], published[1]["tokens"]) == (10, made.tokens_after)
+    assert published[0]["group"] == group_of(room.key)
 
 
 async def test_after_a_turn_clients_receive_the_context_usage(make_room: MakeRoom) -> None:
     room = make_room("high-threshold")
     listening = await listen(room.key)
-    told = []
+    sent = []
     for text in ("say: one", "say: two and more"):
         await room.say(text)
-        told.append(await bell_of(listening, "session.phase"))
-    threshold = told[0]["threshold"]
+        sent.append(await notification_of(listening, "session.phase"))
+    threshold = sent[0]["threshold"]
     assert threshold == HighThreshold.threshold
-    assert 0 < told[0]["tokens"] < told[1]["tokens"] < threshold
-    assert [bell["phase"] for bell in told] == ["idle"] * 2
-    assert told[0]["session_id"] == await session_of(room)
+    assert 0 < sent[0]["tokens"] < sent[1]["tokens"] < threshold
+    assert [notification["phase"] for notification in sent] == ["idle"] * 2
+    assert sent[0]["session_id"] == await session_of(room)
 
 
 async def test_a_manual_compaction_has_a_beginning_and_an_end_also_without_work(
-    make_room: MakeRoom, rung: list[dict[str, Any]]
+    make_room: MakeRoom, published: list[dict[str, Any]]
 ) -> None:
     room = make_room()
     await room.say("say: one")
     await db(request_compaction, await instance_of(room))
     await run_until_idle(skip_delays=True)
-    assert [(bell["phase"], "compacted" in bell) for bell in rung] == [("compacting", False), ("idle", False)]
+    assert [(notification["phase"], "compacted" in notification) for notification in published] == [("compacting", False), ("idle", False)]
     await db(clear_instance, room.key)
-    rung.clear()
+    published.clear()
     await db(request_compaction, await instance_of(room))
     await run_until_idle(skip_delays=True)
-    assert [bell["phase"] for bell in rung] == ["compacting", "idle"]
+    assert [notification["phase"] for notification in published] == ["compacting", "idle"]
 
 
 async def test_a_compaction_that_was_asked_for_counts_like_a_message(make_room: MakeRoom, settings: Any) -> None:
@@ -144,7 +144,7 @@ async def test_switched_off_in_the_session(make_room: MakeRoom) -> None:
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("no summary today"), "", 7])
-async def test_compaction_failure_is_not_fatal(make_room: MakeRoom, rung: list[dict[str, Any]], failure: Any) -> None:
+async def test_compaction_failure_is_not_fatal(make_room: MakeRoom, published: list[dict[str, Any]], failure: Any) -> None:
     """A22: the turn is stored, the handler is told, and what the handler raises harms nobody."""
     room = make_room("own-compaction")
     SUMMARIES["next"] = failure
@@ -153,7 +153,7 @@ async def test_compaction_failure_is_not_fatal(make_room: MakeRoom, rung: list[d
     assert await stored(room) == []
     assert not await db(Compaction.objects.exists)
     assert [kind for kind, _ in SEEN if kind == "error"] == ["error"]
-    assert [bell["type"] for bell in rung] == ["session.phase", "session.failed", "session.phase"]
+    assert [notification["type"] for notification in published] == ["session.phase", "session.failed", "session.phase"]
     SUMMARIES.clear()
     again = await room.say("say: it goes on")
     assert again.fiber.status == "completed"
@@ -208,7 +208,7 @@ async def test_what_models_are_sent_is_what_is_read(make_room: MakeRoom) -> None
     assert any("answer 2" in str(message["content"]) for message in room.model.requests[-1]["messages"])
 
 
-async def test_a_failed_manual_compaction_is_reported(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+async def test_a_failed_manual_compaction_is_reported(make_room: MakeRoom, published: list[dict[str, Any]]) -> None:
     room = make_room("no-threshold")
     await room.say("say: one")
     SUMMARIES["next"] = ""
@@ -216,20 +216,20 @@ async def test_a_failed_manual_compaction_is_reported(make_room: MakeRoom, rung:
     await run_until_idle(skip_delays=True)
     fiber = await db(lambda: Fiber.objects.get(pk=fiber_id))
     assert fiber.status == "failed"
-    assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == ["The summary came back empty."]
+    assert [notification["error"] for notification in published if notification["type"] == "session.failed"] == ["The summary came back empty."]
 
 
-async def test_with_nothing_to_do_nothing_is_stored(make_room: MakeRoom, rung: list[dict[str, Any]]) -> None:
+async def test_with_nothing_to_do_nothing_is_stored(make_room: MakeRoom, published: list[dict[str, Any]]) -> None:
     room = make_room("by-model")
     await room.say("say: one")
     await ask(room)
     await run_until_idle(skip_delays=True)
     assert await stored(room) == []
-    assert rung[-1]["phase"] == "idle"
+    assert published[-1]["phase"] == "idle"
 
 
 async def test_a_summary_that_takes_too_long_has_failed(
-    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
+    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch, published: list[dict[str, Any]]
 ) -> None:
     settings.THINK_COMPACTION_SECONDS = 0.05
     monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("hang\nsay: never"))
@@ -238,7 +238,7 @@ async def test_a_summary_that_takes_too_long_has_failed(
         await room.say(f"say: answer {number}")
     await ask(room)
     await run_until_idle(skip_delays=True)
-    assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == [
+    assert [notification["error"] for notification in published if notification["type"] == "session.failed"] == [
         "The summary took longer than 0.05 s."
     ]
     assert (await room.say("say: it goes on")).fiber.status == "completed"
@@ -316,7 +316,7 @@ async def test_what_a_failed_summary_took_is_counted_too(
 
 
 async def test_no_summary_beyond_the_budget(
-    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, published: list[dict[str, Any]]
 ) -> None:
     model = ScriptedModel("say: never", name="scripted/small")
     monkeypatch.setattr(ByModel, "compaction_model", model)
@@ -327,12 +327,12 @@ async def test_no_summary_beyond_the_budget(
     await ask(room)
     await run_until_idle(skip_delays=True)
     assert (model.requests, await stored(room)) == ([], [])
-    [told] = [bell["error"] for bell in rung if bell["type"] == "session.failed"]
-    assert "has reached its budget" in told
+    [sent] = [notification["error"] for notification in published if notification["type"] == "session.failed"]
+    assert "has reached its budget" in sent
 
 
 async def test_a_call_in_a_summary_is_not_run(
-    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, rung: list[dict[str, Any]]
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, published: list[dict[str, Any]]
 ) -> None:
     model = ScriptedModel('call tool add {"a": 1, "b": 2}', name="scripted/small")
     monkeypatch.setattr(ByModel, "compaction_model", model)
@@ -343,7 +343,7 @@ async def test_a_call_in_a_summary_is_not_run(
     await ask(room)
     await run_until_idle(skip_delays=True)
     assert (len(model.requests), CALLS, await stored(room)) == (1, [], [])
-    assert [bell["error"] for bell in rung if bell["type"] == "session.failed"] == ["The summary came back empty."]
+    assert [notification["error"] for notification in published if notification["type"] == "session.failed"] == ["The summary came back empty."]
 
 
 async def test_after_a_failed_summary_everything_is_sent(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:

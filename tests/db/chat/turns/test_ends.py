@@ -70,7 +70,7 @@ async def test_a_turn_that_was_claimed_and_had_not_begun_is_over_too(make_room: 
 async def test_a_turn_that_is_stopped_while_it_begins_is_over(make_room: MakeRoom) -> None:
     room = make_room()
     admission = await room.admit("say: one")
-    registry.rung(admission.turn.fiber_id)  # the cancel comes between the claim and the first line
+    registry.signalled(admission.turn.fiber_id)  # the cancel comes between the claim and the first line
     await run_until_idle()
     assert await ended(room, admission.turn.pk) == "aborted"
 
@@ -90,7 +90,7 @@ async def test_what_was_shown_is_kept_when_a_recovered_turn_is_stopped_while_it_
     with mortal(room, 3):
         admission = await room.admit("stream 12 words")
         await run_until_idle(recover=False)
-    registry.rung(admission.turn.fiber_id)
+    registry.signalled(admission.turn.fiber_id)
     await run_until_idle(skip_delays=True)
     assert await ended(room, admission.turn.pk) == "aborted"
     assert 0 < len(text_of((await room.transcript())[-1]).split()) < 12
@@ -157,7 +157,7 @@ async def test_nothing_of_a_large_answer_is_lost_when_it_is_sealed(
         admission = await room.admit("call tool big {} id=one\nstream 12 words")
         await run_until_idle(recover=False)
         if end == "stopped":
-            registry.rung(admission.turn.fiber_id)
+            registry.signalled(admission.turn.fiber_id)
         await run_until_idle(skip_delays=True)
     assert await ended(room, admission.turn.pk) == ("error" if end == "given up" else "aborted")
     answer = (await room.transcript())[-1]

@@ -375,8 +375,8 @@ async def test_on_step_finish(make_room: MakeRoom, caplog: pytest.LogCaptureFixt
     caplog.set_level(logging.INFO, logger=__name__)
     room = make_room("on-step-finish-doc")
     await room.say('call tool read {"path": "a"}\nusage 10 2\nsay: done\nusage 20 3')
-    told = [record.getMessage() for record in caplog.records if record.name == __name__]
-    assert told == ["step 0 (tool-calls): 10in/2out", "step 1 (stop): 20in/3out"]
+    sent = [record.getMessage() for record in caplog.records if record.name == __name__]
+    assert sent == ["step 0 (tool-calls): 10in/2out", "step 1 (stop): 20in/3out"]
 
 
 # onChunk
@@ -408,8 +408,8 @@ async def test_on_chat_response(make_room: MakeRoom, caplog: pytest.LogCaptureFi
     room = make_room("on-chat-response-doc")
     turn = await room.say("say: hi")
     await room.say("error 400")
-    told = [record.getMessage() for record in caplog.records if record.name == __name__]
-    assert told == [f"turn {turn.request_id}: 2 parts"]
+    sent = [record.getMessage() for record in caplog.records if record.name == __name__]
+    assert sent == [f"turn {turn.request_id}: 2 parts"]
 
 
 # onChatError
@@ -425,8 +425,8 @@ async def test_on_chat_error(make_room: MakeRoom, caplog: pytest.LogCaptureFixtu
     room = make_room("on-chat-error-doc")
     turn = await room.say("error 400")
     assert (status_of(turn), turn.error_text) == ("error", "Something went wrong. Please try again.")
-    [told] = [record.getMessage() for record in caplog.records if record.name == __name__]
-    assert told.startswith("chat turn failed: scripted (HTTP 400)")
+    [sent] = [record.getMessage() for record in caplog.records if record.name == __name__]
+    assert sent.startswith("chat turn failed: scripted (HTTP 400)")
 
 
 # Chaining from onChatResponse

@@ -94,17 +94,17 @@ async def test_a_replaced_input_is_validated_again(make_room: MakeRoom) -> None:
 
 async def test_a_model_that_goes_silent_is_asked_to_go_on(make_room: MakeRoom) -> None:
     room = make_room("impatient")
-    told = Told()
+    sent = Told()
     async with worker(), asyncio.timeout(30):
-        result = await room.handle.chat("stream 8 words\nstall after 3 for 60 s", told)
-    assert (result.status, told.ends) == (TurnStatus.COMPLETED, ["done"])
+        result = await room.handle.chat("stream 8 words\nstall after 3 for 60 s", sent)
+    assert (result.status, sent.ends) == (TurnStatus.COMPLETED, ["done"])
     assert result.message is not None
     assert len(text_of(result.message).split()) == 8
 
 
 async def test_a_silent_model_is_reported_to_waiting_clients(make_room: MakeRoom) -> None:
     room = make_room("impatient")
-    told = Told()
+    sent = Told()
 
     class Silent(ScriptedModel):
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
@@ -113,9 +113,9 @@ async def test_a_silent_model_is_reported_to_waiting_clients(make_room: MakeRoom
 
     MODELS["current"] = Silent()
     async with worker(), asyncio.timeout(30):
-        result = await room.handle.chat("hi", told)
+        result = await room.handle.chat("hi", sent)
     assert result.status is TurnStatus.ERROR
-    assert told.ends == [f"error: {result.error}"]
+    assert sent.ends == [f"error: {result.error}"]
     assert text_of((await room.transcript())[-1]).startswith("word ")
 
 

@@ -29,7 +29,7 @@ from fibers.waits import WaitEnd
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
-from .bells import kinds_until, listen
+from .notifications import kinds_until, listen
 from .conftest import MakeRoom, Room, status_of, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -258,11 +258,11 @@ async def test_an_agent_may_resign_from_recovery(make_room: MakeRoom) -> None:
 async def test_the_end_of_an_abandoned_turn_is_sent(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_FIBER_MAX_RECOVERIES = 0
     room = make_room("recorder")
-    told: list[str] = []
+    sent: list[str] = []
 
     class Callback:
         def on_error(self, text: str) -> None:
-            told.append(text)
+            sent.append(text)
 
     with mortal(room, 2, 0, 0):
         waiting = asyncio.create_task(room.handle.chat("stream 12 words", Callback()))
@@ -274,7 +274,7 @@ async def test_the_end_of_an_abandoned_turn_is_sent(make_room: MakeRoom, setting
     result = await waiting
     assert result.status is TurnStatus.ERROR
     assert (
-        told == [result.error] == ["reworded: The assistant was interrupted and could not recover. Please try again."]
+        sent == [result.error] == ["reworded: The assistant was interrupted and could not recover. Please try again."]
     )
     assert result.message is not None
     assert len(seen("on_chat_response")) == 1

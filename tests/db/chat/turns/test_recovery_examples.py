@@ -113,10 +113,10 @@ async def test_on_chat_recovery(make_room: MakeRoom, caplog: pytest.LogCaptureFi
     room = make_room("on-chat-recovery-doc")
     with mortal(room, 3):
         turn = await room.say(LONG)
-    [told] = [record.getMessage() for record in caplog.records if record.name == __name__]
+    [sent] = [record.getMessage() for record in caplog.records if record.name == __name__]
     [_user, answer] = await room.transcript()
     shown = len(" ".join(text_of(answer).split()[:3])) + 1
-    assert told == f"Recovering turn {turn.request_id}, partial: {shown} chars"
+    assert sent == f"Recovering turn {turn.request_id}, partial: {shown} chars"
     assert (status_of(turn), len(text_of(answer).split())) == ("completed", 12)
 
 

@@ -9,7 +9,7 @@ from sessions_app.messages.services import update_message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .bells import bell_of, listen
+from .notifications import notification_of, listen
 from .conftest import MakeRoom
 
 ORPHAN = {"type": "tool-add", "toolCallId": "c1", "state": "input-available", "input": '{"a": 1}'}
@@ -32,7 +32,7 @@ async def test_a_call_without_a_result_is_settled_and_sent(
     assert answer["parts"][-1] == ORPHAN | {"state": "output-error", "input": {"a": 1}, "errorText": INTERRUPTED_TEXT}
     [noted] = [record for record in caplog.records if getattr(record, "action", "") == "transcript_repaired"]
     assert noted.__dict__["message_ids"] == [first.assistant_id]
-    assert (await bell_of(listening, "message.changed"))["message_id"] == first.assistant_id
+    assert (await notification_of(listening, "message.changed"))["message_id"] == first.assistant_id
     sent = room.model.requests[-1]["messages"]
     assert [message["role"] for message in sent[-3:]] == ["assistant", "tool", "user"]
     caplog.clear()

@@ -36,9 +36,9 @@ async def test_a_wait_for_the_model_is_sent_and_not_stored(make_room: MakeRoom, 
     room = make_room("plain")
     turn = await room.say(f"error {status} retry-after-ms 20 times 2\nsay: At last.")
     assert status_of(turn) == "completed"
-    told = await statuses(turn.pk)
-    assert all(chunk["transient"] for chunk in told)
-    assert [chunk["data"] for chunk in told] == [
+    sent = await statuses(turn.pk)
+    assert all(chunk["transient"] for chunk in sent)
+    assert [chunk["data"] for chunk in sent] == [
         {
             "kind": "retry",
             "code": code,
@@ -47,7 +47,7 @@ async def test_a_wait_for_the_model_is_sent_and_not_stored(make_room: MakeRoom, 
             "delaySeconds": 0.02,
             "retryAt": chunk["data"]["retryAt"],
         }
-        for attempt, chunk in zip((2, 3), told, strict=True)
+        for attempt, chunk in zip((2, 3), sent, strict=True)
     ]
     assert not any(part["type"].startswith("data-") for part in (await room.transcript())[-1]["parts"])
 

@@ -26,7 +26,7 @@ async def test_run_turn_has_three_modes(make_room: MakeRoom) -> None:
     assert isinstance(waited, SavedTurn)
     assert isinstance(submitted, Submission)
     assert [one.status for one in (waited, streamed, continued)] == ["completed"] * 3
-    assert callback.told == ["start", "event", "done"]
+    assert callback.sent == ["start", "event", "done"]
     assert (await texts(room))[:6] == ["say: one", "one", "say: two", "two", "say: three", "three"]
 
 

@@ -28,22 +28,22 @@ class Callback:
     """Keeps what it is told, in order."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, Any]] = []
+        self.sent: list[tuple[str, Any]] = []
 
     def on_start(self, request_id: str) -> None:
-        self.told.append(("start", request_id))
+        self.sent.append(("start", request_id))
 
     async def on_event(self, text: str) -> None:
-        self.told.append(("event", json.loads(text)))
+        self.sent.append(("event", json.loads(text)))
 
     def on_done(self) -> None:
-        self.told.append(("done", None))
+        self.sent.append(("done", None))
 
     async def on_error(self, text: str) -> None:
-        self.told.append(("error", text))
+        self.sent.append(("error", text))
 
     def names(self) -> list[str]:
-        return [name for name, _ in self.told if name != "event"]
+        return [name for name, _ in self.sent if name != "event"]
 
 
 class Empty(ScriptedModel):
@@ -96,7 +96,7 @@ async def test_partial_kept_on_error(make_room: MakeRoom) -> None:
     assert callback.names() == ["start", "error"]
     errors = [value for name, value in SEEN if name == "on_chat_error"]
     assert len(errors) == 1
-    assert callback.told[-1][1] == f"reworded: {errors[0][0]}"
+    assert callback.sent[-1][1] == f"reworded: {errors[0][0]}"
     _user, assistant = await room.transcript()
     assert text_of(assistant)
     assert "Some text".startswith(text_of(assistant))

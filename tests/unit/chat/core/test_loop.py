@@ -353,8 +353,8 @@ async def test_a_step_that_broke_in_a_call_is_sent_once_and_as_broken() -> None:
 
     world = World(Model(answer))
     await world.run()
-    told = [(record.step_number, record.finish_reason, bool(record.request)) for record in world.hooks.records]
-    assert told == [(0, "tool-calls", True), (1, "error", False), (2, "stop", True)]
+    sent = [(record.step_number, record.finish_reason, bool(record.request)) for record in world.hooks.records]
+    assert sent == [(0, "tool-calls", True), (1, "error", False), (2, "stop", True)]
     assert [len(context.steps) for context in world.hooks.contexts] == [0, 1, 2]
     assert [context.step_number for context in world.hooks.contexts] == [0, 1, 2]
 
@@ -416,11 +416,11 @@ async def test_a_crash_anywhere_leaves_whole_steps_for_the_hooks(point: int) -> 
     with pytest.raises(Crash):
         await world.run(crash_after=point)
     await world.run()
-    told = {record.step_number: record for record in world.hooks.records}
-    assert sorted(told) == list(range(world.loop.totals.steps))
-    outputs = [result["output"] for record in told.values() for result in record.tool_results if not result["isError"]]
+    sent = {record.step_number: record for record in world.hooks.records}
+    assert sorted(sent) == list(range(world.loop.totals.steps))
+    outputs = [result["output"] for record in sent.values() for result in record.tool_results if not result["isError"]]
     assert sorted(outputs) == [3, 7]
-    last = told[max(told)]
+    last = sent[max(sent)]
     assert (last.text, last.finish_reason, last.usage.input_tokens) == ("The sum is 10.", "stop", 10)
     assert last.request["messages"][0].startswith("UserMessage")
 
