@@ -1,4 +1,4 @@
-"""Turns as the driver sees them: the frames it sends, what it heard, and what the provider's log says was sent."""
+"""Turns as the driver sees them: the frames it sends, what it received, and what the provider's log says was sent."""
 
 import secrets
 from collections.abc import Iterable

@@ -27,7 +27,7 @@ class Echo(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody came."""
+        """A connection came."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by descent
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature

@@ -155,7 +155,7 @@ class Meter:
         return float(sum(entry.user + entry.system for entry in times))
 
     def _waiting(self, name: str) -> float:
-        """Seconds its threads have waited for a core so far; Linux says so, elsewhere it is zero."""
+        """Seconds its threads have waited for a core so far; Linux reports it, elsewhere it is zero."""
         nanoseconds = 0
         for pid in self.pids[name]:
             for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):

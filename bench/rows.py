@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One figure. `goal` is the most it may be, on the median or, where `goal_on` says so, on the 99th percentile."""
+    """One figure. `goal` is the most it may be, on the median or, where `goal_on` is set, on the 99th percentile."""
 
     what: str
     unit: str

@@ -4,7 +4,7 @@
     TEST_DATABASE=postgres python -m bench.sessions
 
 Everything that people wait for must cost the page, not the history: the last column is the figure at the largest size
-over the one at the smallest. What removes a history costs the history, and says so.
+over the one at the smallest. What removes a history costs the history, and is marked.
 """
 
 import os

@@ -1,7 +1,7 @@
 """WebSockets with as little between the network and the clock as can be: a client and the frames of both sides.
 
 The driver shares the machine with what it measures, so it decodes nothing while it listens: it keeps the bytes of each
-frame and the moment it came, and looks for a few bytes in it when somebody waits.
+frame and the moment it came, and looks for a few bytes in it while a test waits.
 """
 
 import asyncio

@@ -75,7 +75,7 @@ def run(name: str, data_dir: Path) -> None:
     try:
         _wait_ready(product, f"{server}/health/ready")
         threading.Thread(target=pages.serve_forever, daemon=True).start()
-        # Browsers send what stands behind the # to nobody.
+        # Browsers send what stands behind the # to no one.
         _say(f"\nOpen the example: {page}/#{urlencode({'server': server, 'token': _make_token(name, environ)})}")
         product.wait()
     finally:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from fibers.core.states import Interrupt
 
-BELL_SECONDS = 5.0
+SIGNAL_SECONDS = 5.0
 
 
 class Running(Protocol):
@@ -32,14 +32,14 @@ class RunRegistry:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._runs: dict[str, Running] = {}
-        self._rung: dict[str, float] = {}
+        self._signalled: dict[str, float] = {}
         self.is_closing = False
 
     def add(self, run: Running) -> bool:
         """Take a run in. Returns True when an interrupt for it came while it was being claimed."""
         with self._lock:
             self._runs[run.fiber_id] = run
-            return self._rung.pop(run.fiber_id, None) is not None
+            return self._signalled.pop(run.fiber_id, None) is not None
 
     def remove(self, run: Running) -> None:
         """Take a run out, unless a newer run of the same fiber has its place."""
@@ -51,10 +51,10 @@ class RunRegistry:
         """Return the run that an interrupt is for. One for a fiber that is being claimed is remembered for a moment."""
         now = time.monotonic()
         with self._lock:
-            self._rung = {key: at for key, at in self._rung.items() if now - at < BELL_SECONDS}
+            self._signalled = {key: at for key, at in self._signalled.items() if now - at < SIGNAL_SECONDS}
             run = self._runs.get(fiber_id)
             if run is None:
-                self._rung[fiber_id] = now
+                self._signalled[fiber_id] = now
             return run
 
     def snapshot(self) -> list[Running]:

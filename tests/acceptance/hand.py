@@ -77,7 +77,7 @@ class Hand:
 
 
 def main() -> None:
-    """Do what is asked until nobody asks any more."""
+    """Do what is asked until no one asks any more."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)  # what a job prints is no answer
         gc.disable()  # imports make much that stays

@@ -133,7 +133,7 @@ class Process:
 
 @dataclass
 class Person:
-    """Somebody with an account: a session cookie (whole `Cookie` header) and a bearer token."""
+    """A user with an account: a session cookie (whole `Cookie` header) and a bearer token."""
 
     name: str
     cookie: str
@@ -174,13 +174,13 @@ class Product:
         return self.person(name).token
 
     def person(self, name: str) -> Person:
-        """Return somebody with an account."""
+        """Return a user with an account."""
         if name not in self.people:
             self.meet(self.call("tests.acceptance.people:make_person", name))
         return self.people[name]
 
     def meet(self, found: Mapping[str, str]) -> None:
-        """Take in somebody who is in the database."""
+        """Take in a user who is in the database."""
         cookie = f"{session_cookie(self.folder)}={found['session']}"
         self.people[found["name"]] = Person(found["name"], cookie, found["token"])
 

@@ -17,7 +17,7 @@ BLOCK_BYTES = 65_536
 
 
 class CuttingProxy:
-    """Forwards to the targets until it is told to cut. All methods may be called from any thread."""
+    """Forwards to the targets until it is asked to cut. All methods may be called from any thread."""
 
     def __init__(self, targets: Sequence[int], *, port: int = 0) -> None:
         self._targets = itertools.cycle(targets)

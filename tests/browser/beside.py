@@ -28,7 +28,7 @@ def seed(job: dict[str, Any]) -> str:
 
 
 def running(user_id: int) -> int:
-    """How many turns of somebody's have not ended."""
+    """How many turns of a user have not ended."""
     return Turn.objects.filter(instance__owner_id=user_id, finished_at=None).count()
 
 
@@ -42,7 +42,7 @@ def make_many(user_id: int, count: int) -> None:
 
 
 def rename(user_id: int, title: str) -> None:
-    """Give all conversations of somebody's a title."""
+    """Give all conversations of a user a title."""
     AgentInstance.objects.filter(owner_id=user_id).update(title=title)
 
 
@@ -52,7 +52,7 @@ def set_duration(call_id: str, milliseconds: int) -> None:
 
 
 def make_staff(user_id: int) -> None:
-    """Let somebody do everything in the admin."""
+    """Let a user do everything in the admin."""
     get_user_model().objects.filter(pk=user_id).update(is_staff=True, is_superuser=True)
 
 
@@ -66,7 +66,7 @@ def remember(instance_id: str, first_id: str, last_id: str) -> dict[str, Any]:
 
 
 def answer_waiting(user_id: int, value: str) -> bool:
-    """Answer what the only call of somebody's running turn waits for."""
+    """Answer what the only call of a user's running turn waits for."""
     turn = Turn.objects.select_related("instance").get(instance__owner_id=user_id, finished_at=None)
     call = ToolCallRecord.objects.get(turn_id=turn.pk)
     return answer_wait(key_of(turn.instance), call.call_id, value, wait="window")

@@ -233,7 +233,7 @@ def test_a_page_older_than_a_frame_removes_no_question(
         tab.until(lambda: pages and sent)
         assert pages[0][1].json()["queued"] == []
         accepted = sent[0].fetch()  # the server has it; that it has is long on its way
-        expect(tab.page.locator(".message.is-user")).to_contain_text("Do not send")  # the line has told
+        expect(tab.page.locator(".message.is-user")).to_contain_text("Do not send")  # the frame has arrived
         tab.page.evaluate(
             """() => {
                 const list = document.querySelector("#messages");

@@ -79,7 +79,7 @@ def test_what_it_is_about_is_asked_for_written_and_deleted(keeper: ChatPage, ope
     expect(text).to_have_text("Everything about tea.")
     expect(shown.get_by_role("button", name="Edit")).to_be_focused()
     expect(shown).to_contain_text("Your own words")
-    expect(there.locator(".overview-text")).to_have_text("Everything about tea.")  # it was told
+    expect(there.locator(".overview-text")).to_have_text("Everything about tea.")  # the page received it
     keeper.ask("say: Cake.")
     expect(shown).to_contain_text("Something was said or chosen since.")
     expect(text).to_have_text("Everything about tea.")
@@ -119,7 +119,7 @@ def test_where_a_model_is_named_it_is_kept_up_to_date(open_tab: OpenTab) -> None
     tab = open_tab("/c/new?agent=teller")
     shown = overview(tab)
     tab.ask("say: Green tea.")
-    # A script says what it is told: before the answer was there or, once more, with it, and then of its first text.
+    # A script says what it is sent: before the answer was there or, once more, with it, and then of its first text.
     expect(shown.locator(".overview-text")).to_have_text(FIRST_SUMMARY)
     tab.ask("say: Black tea.")
     expect(shown.locator(".overview-text")).to_contain_text("Black tea.")

@@ -1,4 +1,4 @@
-"""Calls that wait for a person, and for somebody else's app: asked, decided here and elsewhere, passed by."""
+"""Calls that wait for a person, and for another user's app: asked, decided here and elsewhere, passed by."""
 
 import re
 from collections.abc import Callable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 JSONObject = dict[str, Any]
 SENT_MESSAGES = 8
 LOST_SECONDS = 20.0
-"""What a published client sent and nobody has accepted after this time was on a line that was cut."""
+"""What a published client sent and no one has accepted after this time was on a line that was cut."""
 
 
 async def with_lines(run: "Play", dice: random.Random, room: str) -> None:

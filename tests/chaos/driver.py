@@ -27,7 +27,7 @@ from tests.chaos.stroll import Viewer, stroll
 from tests.chaos.waiting import wait_until
 
 JSONObject = dict[str, Any]
-REST_SECONDS = 9.0  # longer than the looks and polls by which the product notices a lost bell
+REST_SECONDS = 9.0  # longer than the looks and polls by which the product notices a lost notification
 PUBLISHED = ("sdk7", "sdk6")
 TURNS_OF_ROOMS = """
 select i.name, f.status from think_chat_turn t join think_chat_agentinstance i on i.id = t.instance_id

@@ -34,7 +34,7 @@ class RandomProxy(CuttingProxy):
 
 
 class Faults:
-    """Kills and cuts until it is told to stop. Each kill waits for a chunk to go by, so that it hits an answer."""
+    """Kills and cuts until it is asked to stop. Each kill waits for a chunk to go by, so that it hits an answer."""
 
     def __init__(
         self,

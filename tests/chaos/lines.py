@@ -1,7 +1,7 @@
 """A plain socket client that comes back: it knows JSON and the frames' names, and nothing of the product.
 
 It keeps every frame of every connection as it came and drops nothing: what is doubled or missing is for the oracle to
-find. What it asked for and has not heard the end of, it asks again under the same id when it is back.
+find. What it asked for and has not received the end of, it asks again under the same id when it is back.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Line:
         self.is_open = False
         self._url = url
         self._dice = dice
-        self._asked: dict[str, str] = {}  # frames by request, until the end is heard
+        self._asked: dict[str, str] = {}  # frames by request, until the end is received
         self._unwanted: set[str] = set()
         self._socket: ClientConnection | None = None
         self._changed = asyncio.Event()

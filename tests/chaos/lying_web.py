@@ -1,4 +1,4 @@
-"""A web server that lies on purpose: it loses, doubles and swaps one frame, or never hears what Redis published.
+"""A web server that lies on purpose: it loses, doubles and swaps one frame, or never receives what Redis published.
 
 `python -m tests.chaos.lying_web LIE --fd N`: LIE is `spoil` (the chunk at offset 7, of each stream in another of three
 ways) or `deaf` (every second published batch is lost, which the product has to notice by itself).

@@ -276,7 +276,7 @@ class Comparison:
 
 
 def _last_telling(frames: list[JSONObject]) -> list[str]:
-    """What a connection was told in the end: a replay begins afresh."""
+    """What a connection was sent in the end: a replay begins afresh."""
     told: list[str] = []
     for frame in frames:
         if frame["kind"] == "chunk":
@@ -320,7 +320,7 @@ def _words_of(world: JSONObject, turn: JSONObject) -> list[str]:
 
 
 def _compare_ends(client: JSONObject) -> list[Difference]:
-    """Who asked heard the end."""
+    """Who asked received the end."""
     missing = [request for request in client["sent"] if request not in client["ended"]]
     place = f"client {client['client']}"
     return [

@@ -21,7 +21,7 @@ _INSTANCES = "select name, id from think_chat_agentinstance"
 
 
 class Viewer(Protocol):
-    """Somebody in a conversation."""
+    """A user in a conversation."""
 
     room: str
 

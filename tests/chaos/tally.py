@@ -12,7 +12,7 @@ LEAST = {
     "cold log": 1.0,
     "hot log, from its beginning": 0.5,  # what a killed Redis lost may be missing, the beginning most of all
     "stored message": 1.0,
-    "whole stream at a client": 0.7,  # a turn may end while nobody is connected
+    "whole stream at a client": 0.7,  # a turn may end while no one is connected
     "transcript of every client": 1.0,
     "published hook": 1.0,
     "page": 1.0,

@@ -1,4 +1,4 @@
-"""In the running product: when one part lies about one chunk, the oracle says so, and says where."""
+"""In the running product: when one part lies about one chunk, the oracle reports it, and says where."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def start_lying(product: Product, process: Process, *command: str) -> None:
     process.stop()
     at = list(process.command).index("-m") + 1
     process.command = [*process.command[:at], *command, *process.command[at + 1 :]]
-    process.log_path.unlink()  # it is ready when it says so again
+    process.log_path.unlink()  # it is ready when it prints that again
     process.start()
     product.wait_until_ready()
 

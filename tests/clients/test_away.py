@@ -62,7 +62,7 @@ def test_the_answer_ended_while_the_page_was_away(room: Room, transport: str) ->
 
 @USE_CHAT
 def test_a_failure_that_no_client_saw(room: Room, transport: str) -> None:
-    """Nobody looks on here: then it would have been seen."""
+    """No one looks on here: then it would have been seen."""
     tab = enter(room, transport)
     room.ask(tab, "stream 40 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
     tab.wait_text(20)

@@ -1,6 +1,6 @@
 """The checks of this folder see what they are there to see: a line that lies makes each of them fail.
 
-Between one tab and the server stands somebody who changes frames; whatever the lie, `Room.rest` must not pass.
+Between one tab and the server a proxy changes frames; whatever the lie, `Room.rest` must not pass.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class Liar:
             socket.send(sent)
 
     def tell(self, text: str) -> Iterator[str]:
-        """What the page is told in place of a frame."""
+        """What the page is sent in place of a frame."""
         frame = json.loads(text)
         chunk = json.loads(frame["body"]) if frame["type"] == CHUNK and frame["body"].startswith("{") else {}
         if chunk.get("type") == "text-delta":
@@ -87,7 +87,7 @@ class Liar:
         ("doubled", "differs|never said"),
         ("swapped", "differs|never said"),
         ("other id", "differs from the stored transcript"),
-        ("empty transcript", "differs from the stored transcript|did not stay"),  # told after all the text was there
+        ("empty transcript", "differs from the stored transcript|did not stay"),  # sent after all the text was there
         ("no end", "rest did not come"),
         ("chunk after the end", "differs|never said|rest did not come"),
     ],

@@ -59,7 +59,7 @@ def test_body_reaches_the_agent(make_room: MakeRoom, context: BrowserContext, li
 
 @LINES
 def test_prepared_request_reaches_the_agent(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
-    """What is prepared wins over the body; the ids and the trigger are told."""
+    """What is prepared wins over the body; the ids and the trigger are sent."""
     give(
         context,
         chat="""{

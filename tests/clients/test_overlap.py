@@ -15,7 +15,7 @@ LONG = "stream 100 words at 40/s"
 
 
 def begin(room: Room) -> tuple[Tab, str]:
-    """Somebody else is being answered; returns that tab and what it said."""
+    """Another user is being answered; returns that tab and what it said."""
     observer = look_on(room)
     said = room.ask(observer, LONG)
     observer.wait_text(20)
@@ -31,7 +31,7 @@ def shows(tab: Tab, stored: list[Json]) -> bool:
 
 
 def check_after_reload(room: Room, transport: str, *tabs: Tab) -> list[Json]:
-    """A `useChat` page hears nothing of what others said; once it is loaded again it shows all of it."""
+    """A `useChat` page receives nothing of what others said; once it is loaded again it shows all of it."""
     if transport != "hook":
         for tab in tabs:
             tab.wait_rest()

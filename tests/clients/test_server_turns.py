@@ -1,4 +1,4 @@
-"""Turns that nobody on the page began: by server code (5.13), and a clear by somebody else (5.5)."""
+"""Turns that no one on the page began: by server code (5.13), and a clear by another user (5.5)."""
 
 import json
 from functools import partial
@@ -81,7 +81,7 @@ def test_an_error_sets_none_in_those_who_look_on(room: Room) -> None:
 
 @USE_CHAT
 def test_a_page_that_asks_gets_the_turn(room: Room, transport: str) -> None:
-    """`useChat` hears of no turn by itself; it gets the running one when it asks or is loaded."""
+    """`useChat` learns of no turn by itself; it gets the running one when it asks or is loaded."""
     tab, observer = enter(room, transport), look_on(room)
     said = script(room, "stream 120 words at 40/s")
     speak(room, "submit", said)

@@ -26,7 +26,7 @@ def room(make_room: MakeRoom, line: str) -> Room:
 
 @pytest.fixture(autouse=True)
 def observer(room: Room) -> Tab:
-    """Somebody looks on in each of these."""
+    """A user looks on in each of these."""
     return look_on(room)
 
 
@@ -175,7 +175,7 @@ def test_error_before_the_answer(room: Room, transport: str) -> None:
     room.ask(tab, "error 400 times 1")
     tab.wait("harness.chat.status === 'error'")
     assert "400" in (tab.error or "")
-    if transport == "socket":  # this transport hears of no transcript and keeps the message that `start` began
+    if transport == "socket":  # this transport learns of no transcript and keeps the message that `start` began
         assert outline(tab.messages)[1][1:] == ("assistant",)
         tab.do("harness.chat.setMessages(messages => messages.slice(0, 1))")
     assert [message["role"] for message in room.rest()] == ["user"]

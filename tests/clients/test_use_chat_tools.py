@@ -23,7 +23,7 @@ def room(make_room: MakeRoom, line: str) -> Room:
 
 @pytest.fixture(autouse=True)
 def observer(room: Room) -> Tab:
-    """Somebody looks on in each of these."""
+    """A user looks on in each of these."""
     return look_on(room)
 
 

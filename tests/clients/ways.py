@@ -28,7 +28,7 @@ def enter(room: Room, transport: str, label: str = "first", **query: str | int) 
 
 
 def look_on(room: Room) -> Tab:
-    """Open a tab that only looks on: it has the hook and hears of everything."""
+    """Open a tab that only looks on: it has the hook and learns of everything."""
     return room.open("observer", page=PAGE["hook"])
 
 

@@ -1,4 +1,4 @@
-"""Committed text speaks of the project alone: no registry, no path of somebody's machine, no generated lock address."""
+"""Committed text speaks of the project alone: no registry, no path of a user's machine, no generated lock address."""
 
 import re
 

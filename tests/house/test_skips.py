@@ -1,4 +1,4 @@
-"""A run that could not test something says so: what cannot be fetched fails, and what is missing is named."""
+"""A run that could not test something reports it: what cannot be fetched fails, and what is missing is named."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""One person, one conversation, any number of connections, the worker and the bells: all on one `QuietLoop`.
+"""One person, one conversation, any number of connections, the worker and the notifications: all on one `QuietLoop`.
 
 The consumer, the database and the fibers are the product's own. What would be other processes (Redis, Celery) is
 replaced by the product's doubles for tests, so that one loop sees everything.
@@ -146,7 +146,7 @@ class Stage:
 
 @contextmanager
 def staged() -> Iterator[QuietLoop]:
-    """A loop of its own, with bells that ring on it; everything on it ends with the block."""
+    """A loop of its own, with notifications; everything on it ends with the block."""
     loop = QuietLoop()
     own_loop = notifications._loop
     with override_settings(**SETTINGS):
@@ -172,7 +172,7 @@ async def _end_tasks(loop: QuietLoop) -> None:
 
 
 def through(stage: Stage) -> None:
-    """Let what the stage hears of bells decide which of them ring."""
+    """Let what the stage learns of notifications decide which of them arrive."""
     layer: Any = get_channel_layer()
     send = layer.group_send
 
@@ -184,6 +184,6 @@ def through(stage: Stage) -> None:
 
 
 def person(name: str = "alice") -> tuple[User, str]:
-    """Somebody who is signed in, and the cookie."""
+    """A user who is signed in, and the cookie."""
     user = User.objects.create_user(name, password=f"{name}-password")
     return user, cookie_of(user)

@@ -59,7 +59,7 @@ class LogMachine(RuleBasedStateMachine):
         self.truth: list[str] = []
         self.safe = 0  # so many records no takeover may lose
         self.stored = 0
-        self.lost_at = -1  # how long the stream was when the hot log was lost and nobody had written since
+        self.lost_at = -1  # how long the stream was when the hot log was lost and no one had written since
         self.fence = 1
         self.serial = 0
         self.clients: list[Collector] = []
@@ -150,7 +150,7 @@ class LogMachine(RuleBasedStateMachine):
 
     async def _die(self) -> None:
         """Write no more. A commit under way comes first or is refused: a claim and a fenced write lock the same row."""
-        self.writer.fail(RuntimeError("this worker is dead"))  # type: ignore[arg-type]  # nobody looks
+        self.writer.fail(RuntimeError("this worker is dead"))  # type: ignore[arg-type]  # no one looks
         async with self.writer._committer._lock:
             pass
 

@@ -163,7 +163,7 @@ def continuation_id(events: list[Event]) -> list[Event]:
 
 
 def continuation_output(events: list[Event]) -> list[Event]:
-    """The result of an earlier message's call is told by that message alone."""
+    """The result of an earlier message's call is sent by that message alone."""
     gone = {
         (event.frame["id"], event.frame["seq"])
         for event in events
@@ -182,7 +182,7 @@ def continuation_output(events: list[Event]) -> list[Event]:
 
 
 def path_before_replay(events: list[Event]) -> list[Event]:
-    """The list comes before the replay, for whoever was not told the beginning of the answer."""
+    """The list comes before the replay, for the one that did not receive the beginning of the answer."""
     shown: dict[str, JSONObject] = {}
     sent: set[tuple[str, str]] = set()
     live = {(event.client, event.frame["id"]) for event in events if event.frame.get("replayComplete")}
@@ -201,7 +201,7 @@ def path_before_replay(events: list[Event]) -> list[Event]:
 
 
 def stopped_answer(events: list[Event]) -> list[Event]:
-    """Who stopped a turn is told its answer as stored, after the end."""
+    """Who stopped a turn is sent its answer as stored, after the end."""
     stopped: set[tuple[str, str]] = set()
     last: list[JSONObject] = []
     found = []
@@ -276,7 +276,7 @@ def _said(message: JSONObject) -> list[JSONObject]:
 
 
 def failure_seen(events: list[Event]) -> list[Event]:
-    """Both connections are the same person's, who has seen the failure; asked for, it is told all the same."""
+    """Both connections are the same person's, who has seen the failure; asked for, it is sent all the same."""
 
     def change(event: Event) -> Event:
         if event.direction == "in" and event.frame["type"] == _OFFER:
@@ -289,7 +289,7 @@ def failure_seen(events: list[Event]) -> list[Event]:
 
 
 def step_before_model(events: list[Event]) -> list[Event]:
-    """A step begins before the model is asked, so one that refuses has begun it; its end is told with the list."""
+    """A step begins before the model is asked, so one that refuses has begun it; its end is sent with the list."""
     failed = {event.frame["id"] for event in events if event.direction == "in" and event.frame.get("error")}
     last: list[JSONObject] = []
     found = []

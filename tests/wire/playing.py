@@ -132,7 +132,7 @@ class RecordedModel:
             await self._changed.wait_for(lambda: self._allowed.get(step.request_id, -1) >= seq)
 
     def _compare_history(self, event: ModelEvent, request: ModelRequest) -> None:
-        """Where the recorded model told what it was asked, ours must have been asked the same."""
+        """Where the recorded model sent what it was asked, ours must have been asked the same."""
         if isinstance(event, TextDelta) and event.text.startswith('{"count":'):
             asked = load(event.text)
             roles = ["system" for _ in [request.system] if request.system]

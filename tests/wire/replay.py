@@ -52,7 +52,7 @@ class Names:
         return bool(recorded == found)
 
     def ours_in(self, value: JSONValue) -> JSONValue:
-        """Put our ids where the recording has labels: what a client repeats of what it was told."""
+        """Put our ids where the recording has labels: what a client repeats of what it was sent."""
         if isinstance(value, str):
             return self.ours.get(value, value)
         if isinstance(value, dict):

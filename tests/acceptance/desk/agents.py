@@ -97,7 +97,7 @@ async def ask_person(context: ToolContext) -> str:
 
 
 class Waiter(Think):
-    """Parks its turns, and leaves a note where it is told of a crash."""
+    """Parks its turns, and leaves a note where it learns of a crash."""
 
     def get_model(self) -> str:
         """Answer with the scripted provider."""
@@ -235,7 +235,7 @@ class Board(Think):
         cache.set(f"board.{self.key.owner_id}.{name}", target, 600)
 
     def hidden(self) -> str:
-        """Nobody outside may call this."""
+        """No one outside may call this."""
         return "hidden"
 
 

@@ -1,4 +1,4 @@
-"""MCP servers as a client is told of them. No agent is served by importing this."""
+"""MCP servers as a client learns of them. No agent is served by importing this."""
 
 MCP = {
     "servers": {

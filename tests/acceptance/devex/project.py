@@ -1,4 +1,4 @@
-"""A Django project of somebody's own, written into a folder, that has taken the agents in below a prefix.
+"""A Django project of a user's own, written into a folder, that has taken the agents in below a prefix.
 
 It finds them in this checkout, or where a wheel made of it was installed.
 `docs/howto/use-in-your-project.md` shows the same files; a test compares them.

@@ -72,7 +72,7 @@ class Terminal:
             return True
         try:
             data = os.read(self._ours, 65_536)
-        except OSError:  # Linux says so when the last process has left the terminal
+        except OSError:  # Linux raises it when the last process has left the terminal
             return False
         self.raw += data.decode(errors="replace")
         return bool(data)

@@ -1,4 +1,4 @@
-"""Agents in a Django project that somebody has: installed from a wheel, below a prefix, with a user model of its own,
+"""Agents in a Django project that a user has: installed from a wheel, below a prefix, with a user model of its own,
 without our settings."""
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A mistake in somebody's own code or environment is named: their file and line, or one clear line."""
+"""A mistake in a user's own code or environment is named: their file and line, or one clear line."""
 
 import subprocess
 import sys

@@ -82,7 +82,7 @@ def test_requests_at_work_are_answered(start: Start) -> None:
     process = start()
     slow = http.client.HTTPConnection("127.0.0.1", process.port, timeout=20)
     slow.request("GET", "/slow")
-    with open_events(process):  # which do not end by themselves, and keep nobody
+    with open_events(process):  # which do not end by themselves, and keep no one
         stopping = Stopping(process)
         assert slow.getresponse().status == 200
         stopping.join()

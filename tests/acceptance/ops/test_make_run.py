@@ -35,7 +35,7 @@ def test_a_fresh_machine_gets_a_page_and_ctrl_c_leaves_no_process(make_run: Call
     assert address.startswith(f"http://127.0.0.1:{run.port}/")
     assert run.get("/static/admin/css/base.css")[0] == 200
     assert _has_all_services(run)
-    assert "Model: No model " in run.output  # the small one is left out in this test, and nobody pretends
+    assert "Model: No model " in run.output  # the small one is left out in this test, and no one pretends
 
     assert run.ctrl_c() < 10
     assert pids_of(run.data_dir) == {}

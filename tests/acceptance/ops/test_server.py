@@ -89,7 +89,7 @@ def test_a_message_may_have_16_mib_and_no_more(kind: str, request: pytest.Fixtur
     with connect(f"ws://127.0.0.1:{process.port}/length", max_size=None) as client:
         client.send("y" * (16 * MIB - 100))
         assert json.loads(client.recv(timeout=30))["length"] == 16 * MIB - 100
-        with contextlib.suppress(ConnectionClosed):  # it may hear of the refusal while it still sends
+        with contextlib.suppress(ConnectionClosed):  # it may learn of the refusal while it still sends
             client.send("y" * (16 * MIB + 100))
         with pytest.raises(ConnectionClosed) as caught:
             client.recv(timeout=30)

@@ -19,7 +19,7 @@ READY = re.compile(r"^Open (http://\S+)", re.MULTILINE)
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on now."""
+    """Return a port that no one listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 

@@ -45,7 +45,7 @@ class Turns:
         await eventually(lambda: len(self.written) == STREAMS and min(self.written.values()) > 10, 15)
 
     async def finish(self, count: int) -> None:
-        """All clients end with the exact stream, and none was told to start over."""
+        """All clients end with the exact stream, and none was asked to start over."""
         self.is_over = True
         for stream in self.streams:
             await close_stream(stream, log=self.log)

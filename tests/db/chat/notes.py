@@ -52,7 +52,7 @@ class InboxBase(Think, abstract=True):
 
 @contextmanager
 def served_notes() -> Iterator[None]:
-    """Serve a note, an inbox that has notes, and an agent that nobody's children may be."""
+    """Serve a note, an inbox that has notes, and an agent that no one's children may be."""
     HEARD.clear()
 
     class NoteUnderTest(NoteBase):

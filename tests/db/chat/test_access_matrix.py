@@ -96,7 +96,7 @@ UPLOAD = b"\r\n".join(
     ]
 )
 
-# (method, path of the API): body, for operations on one thing of somebody's
+# (method, path of the API): body, for operations on one thing of a user
 GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances/{instance_id}"): None,
     ("PATCH", "/api/v1/instances/{instance_id}"): {"title": "Taken"},
@@ -221,7 +221,7 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
     remember(Holder(owner_id=alice.pk))
-    monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class says so
+    monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class shares it
     monkeypatch.setattr(Assistant, "get_model", lambda _agent: ScriptedModel())  # it is not called
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _no_services(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks for Redis or for Celery fails the test."""
+    """Any use of Redis or of Celery fails the test."""
     connect = socket.socket.connect
 
     def guarded(self: socket.socket, address: Any) -> None:

@@ -31,7 +31,7 @@ def loop() -> Iterator[QuietLoop]:
 
 
 class Page:
-    """One tab with its socket: what has come stays under way until it is heard."""
+    """One tab with its socket: what has come stays under way until it is received."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -172,7 +172,7 @@ def test_an_answer_that_is_asked_for_again_stands_alone_below_its_question(loop:
         (question, former) = page.tab.messages
         again = Page(stage)
         again.tab.messages = [question, former]
-        await again.open()  # and hears nothing of it yet
+        await again.open()  # and receives nothing of it yet
         again.tab.ask("two", [question], "regenerate-message")
         await again._socket.send(again._sent.pop())
         await stage.work()

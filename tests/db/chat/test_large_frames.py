@@ -69,7 +69,7 @@ async def closing(socket: Any) -> tuple[int, str]:
 async def test_a_large_frame_that_is_no_request_is_refused_unread(
     connect: Connect, alice: User, held: threading.Event, kind: str
 ) -> None:
-    """The text is no JSON: whoever decoded it would have called it text for `on_message`."""
+    """The text is not JSON: decoding it would have called it text for `on_message`."""
     del held
     socket = await connect(alice)
     await socket.send_to('{"type":"' + kind + '","id":' + "[" * OTHER)

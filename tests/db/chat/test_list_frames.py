@@ -1,4 +1,4 @@
-"""Pages that show the list of conversations are told what one of them is called now; nobody else is told anything."""
+"""Pages that show the list of conversations are sent what one of them is called now; no one else is sent anything."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentIns
     assert sent == {"type": "think_conversation", "id": talk.id, "title": "Balcony tomatoes"}
     for other in (client, stranger):
         received: set[str] = set()
-        for probe in ("p", "q"):  # what was rung before has been heard when the second is answered
+        for probe in ("p", "q"):  # what was published before has been received when the second is answered
             await other.send_to(text_data=json.dumps({"type": "cf_agent_stream_resume_request", "probeId": probe}))
             received |= {frame["type"] for frame in await frames_until(other, "cf_agent_stream_resume_none")}
         assert "think_conversation" not in received

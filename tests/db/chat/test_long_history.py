@@ -91,7 +91,7 @@ STEPS: dict[str, Callable[[AgentInstance], object]] = {
     "look at a busy conversation": lambda instance: _snapshot(instance, 2),
     "open it": lambda instance: transcript(lambda: instance),
     "clear it": lambda instance: clear_instance(key_of(instance)),
-    "look at a cleared conversation": lambda instance: _snapshot(instance, 1),  # the running one has to hear of it
+    "look at a cleared conversation": lambda instance: _snapshot(instance, 1),  # the running one has to learn of it
 }
 
 

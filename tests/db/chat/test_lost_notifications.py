@@ -1,4 +1,4 @@
-"""Bells that are lost, late, doubled or out of order: every turn is told once, in the order of acceptance."""
+"""Notifications that are lost, late, doubled or out of order: every turn is sent once, in the order of acceptance."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ async def socket(alice: User, instance: AgentInstance) -> AsyncIterator[Any]:
 
 
 def accept(instance: AgentInstance, request: str) -> Turn:
-    """A turn that somebody's request made, waiting; no bell rings."""
+    """A turn that a user's request made, waiting; nothing is published."""
     assert instance.session_id is not None
     question = f"question-{request}"
     turn = make_turn(
@@ -63,7 +63,7 @@ def accept(instance: AgentInstance, request: str) -> Turn:
 
 
 def begin(turn: Turn) -> None:
-    """Begin a turn and say what it says, as a worker does; no bell rings."""
+    """Begin a turn and say what it says, as a worker does; nothing is published."""
     chunks = [f'{{"type":"start","messageId":"{turn.assistant_id}"}}', '{"type":"start-step"}', '{"type":"finish"}']
     question = turn.input_ids[0]
     place_messages(turn.session_id, [question], after=Leaf.ACTIVE)
@@ -74,13 +74,13 @@ def begin(turn: Turn) -> None:
 
 
 def answer(turn: Turn) -> None:
-    """Run a turn to its end; no bell rings."""
+    """Run a turn to its end; nothing is published."""
     begin(turn)
     end(turn)
 
 
 def end(turn: Turn) -> None:
-    """End a turn; no bell rings."""
+    """End a turn; nothing is published."""
     now = timezone.now()
     Turn.objects.filter(pk=turn.pk).update(finished_at=now)
     Fiber.objects.filter(pk=turn.fiber_id).update(status="completed", finished_at=now)
@@ -93,7 +93,7 @@ def ring_for(instance: AgentInstance, turn: Turn) -> None:
 
 
 async def sent(socket: Any, *, dones: int) -> list[tuple[str, str]]:
-    """What was told of turns, in order: each request with its offset, or `done`."""
+    """What came of turns, in order: each request with its offset, or `done`."""
     found: list[tuple[str, str]] = []
     while sum(what == "done" for _, what in found) < dones:
         found.append(await told_one(socket))
@@ -163,7 +163,7 @@ async def test_own_request_waits_for_one_whose_notification_is_late(instance: Ag
     request = {"type": "cf_agent_use_chat_request", "id": "r2", "init": {"method": "POST", "body": body}}
     await socket.send_to(json.dumps(request))
     async with asyncio.timeout(10):
-        while not await Turn.objects.filter(request_id="r2").aexists():  # noqa: ASYNC110 - rows ring no bells
+        while not await Turn.objects.filter(request_id="r2").aexists():  # noqa: ASYNC110 - rows publish nothing
             await asyncio.sleep(0.02)
     await asyncio.sleep(0.3)
     ring_for(instance, first)
@@ -177,7 +177,7 @@ async def test_own_request_waits_for_one_whose_notification_is_late(instance: Ag
 async def test_acknowledging_the_next_turn_does_not_repeat_the_one_that_is_sent(
     instance: AgentInstance, socket: Any, settings: Any
 ) -> None:
-    settings.THINK_STREAM_IDLE_SECONDS = 60  # an end is noticed when it is told, and not before
+    settings.THINK_STREAM_IDLE_SECONDS = 60  # an end is noticed when it is sent, and not before
     first, second = [await sync_to_async(accept)(instance, request) for request in REQUESTS[:2]]
     await sync_to_async(begin)(first)
     await get_log().open(first.pk, fence=1, floor=3)  # of a stream that it does not know a follower asks the rows
@@ -221,7 +221,7 @@ async def test_the_list_ends_with_the_next_question_also_where_its_turn_has_begu
 async def test_a_turn_that_ended_before_its_notification_was_received_is_acknowledged_and_sent_once(
     instance: AgentInstance, socket: Any, before: int, outcome: str
 ) -> None:
-    """A probe finds the turn before its bell comes; the client acknowledges it when it is over already."""
+    """A probe finds the turn before its notification comes; the client acknowledges it when it is over already."""
     turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS[: before + 1]]
     for turn in turns[:before]:
         await sync_to_async(answer)(turn)
@@ -244,7 +244,7 @@ async def test_a_probe_finds_a_turn_that_is_over_and_still_to_be_sent(
     instance: AgentInstance, socket: Any, settings: Any
 ) -> None:
     """Who answered a call asks for the turn that follows; it may have been quicker than the question."""
-    settings.THINK_STREAM_IDLE_SECONDS = 3  # until then nobody notices that it is over
+    settings.THINK_STREAM_IDLE_SECONDS = 3  # until then no one notices that it is over
     turn = await sync_to_async(accept)(instance, "r1")
     ring_for(instance, turn)
     await frames_until(socket, "cf_agent_chat_messages")

@@ -170,7 +170,7 @@ async def test_regenerations_are_not_concerned(connect: Connect, agent: str) -> 
 async def test_a_clear_ends_what_waits_for_quiet(connect: Connect) -> None:
     first, other = await connect("debounce"), await connect("debounce")
     await submit(first, "r1", "u1")
-    await submit(first, "r2", "u2")  # nobody works here: both wait
+    await submit(first, "r2", "u2")  # no one works here: both wait
     await accepted(2)
     assert await dones(first, 1) == [("r1", "skipped")]
     await db(clear_instance, await key())

@@ -1,4 +1,4 @@
-"""A crash that a client does not see: who connects is told that the turn is under recovery."""
+"""A crash that a client does not see: who connects learns that the turn is under recovery."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A client whose line was cut in mid-answer: what it is told when it comes back, and who is not told anything."""
+"""A client whose line was cut in mid-answer: what it is sent when it comes back, and who receives nothing."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ async def connect(alice: User, running: Turn) -> AsyncIterator[Connect]:
 
 
 def end(turn: Turn, status: str = "completed") -> None:
-    """End the turn while nobody looks."""
+    """End the turn while no one looks."""
     Fiber.objects.filter(pk=turn.fiber_id).update(status=status)
     Turn.objects.filter(pk=turn.pk).update(finished_at=timezone.now())
 

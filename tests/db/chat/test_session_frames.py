@@ -1,4 +1,4 @@
-"""What sockets hear of a session that is compacted."""
+"""What sockets receive of a session that is compacted."""
 
 from collections.abc import AsyncIterator
 from typing import Any

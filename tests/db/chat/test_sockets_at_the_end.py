@@ -64,10 +64,10 @@ async def test_turn_that_ends_before_its_acknowledgement_is_sent_once(socket: An
     await sync_to_async(put_assistant)(
         running.session_id, text_message("a1", "assistant"), after=None, turn_id=running.pk
     )
-    await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="completed")  # and no bell rings
+    await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="completed")  # and nothing is published
     await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
     found = await frames_until(socket, "done")
-    # Whoever notices first, the poll or the acknowledgement: all chunks or none, but the transcript and one end.
+    # The one that notices first, the poll or the acknowledgement: all chunks or none, but the transcript and one end.
     assert [frame["body"] for frame in found if "seq" in frame] in ([], CHUNKS)
     assert all(frame["replay"] for frame in found if "seq" in frame)
     assert found[-2]["type"] == "cf_agent_chat_messages"

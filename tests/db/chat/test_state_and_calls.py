@@ -213,7 +213,7 @@ async def test_read_only_connection_cannot_set_the_state_by_a_call_or_a_message(
     await editor.send_to("by a message")
     assert await next_state(viewer) == {"todos": ["by a message"]}
     key = InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one")
-    await make_agent(key).set_state({"todos": ["the server"]})  # nobody's connection
+    await make_agent(key).set_state({"todos": ["the server"]})  # no one's connection
     assert await next_state(viewer) == {"todos": ["the server"]}
 
 
@@ -369,7 +369,7 @@ async def test_too_many_calls_at_a_time_are_refused(connect: Connect, monkeypatc
 
 
 async def test_changes_in_quick_succession_end_with_the_newest_and_never_go_back(connect: Connect) -> None:
-    """They may be told as one: `state-coalesced` in `docs/wire-amendments.md`."""
+    """They may be sent as one: `state-coalesced` in `docs/wire-amendments.md`."""
     writer, reader = await connect(), await connect()
     for number in range(20):
         await writer.send_to(json.dumps({"type": "cf_agent_state", "state": {"todos": [number]}}))

@@ -28,7 +28,7 @@ Connect = Callable[[], Awaitable[Any]]
 
 @pytest.fixture(autouse=True)
 def _model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitor, "LOOK_SECONDS", 1_000.0)  # what is not told by its bell is not told at all
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 1_000.0)  # what is not sent by its notification is not sent at all
     SEEN.clear()
     MODELS["current"] = ScriptedModel("say: yes")
 
@@ -49,7 +49,7 @@ async def next_list(socket: Any) -> list[str]:
 
 
 async def add_message(handle: AgentHandle) -> None:
-    """Have a message, and its bell behind us: one that comes later would tell sockets the list that is shown then."""
+    """Have a message, and its notification behind us: one that comes later would tell sockets the list that is shown then."""
     listening = await listen(handle.key)
     await handle.add_messages([{"id": "u1", "parts": [{"type": "text", "text": "hi"}]}])
     await notification_of(listening, "transcript.changed")

@@ -153,7 +153,7 @@ async def test_an_edit_and_a_new_answer_are_one_turn_while_they_run(page: Page, 
         assert len(await turns()) == count + 1
         turn = await last_turn()
         await end(turn, parts=[TEXT])
-    await page.post(body)  # whoever asks again after the end means it
+    await page.post(body)  # the one that asks again after the end means it
     assert (await turns())[-1].id != turn.id
 
 
@@ -346,7 +346,7 @@ async def test_authority_that_ends_ends_the_stream(alice: User, settings: Any) -
     _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
     response = await Page(Authorization=f"Bearer {secret}").say("u1")
     await ApiToken.objects.aupdate(revoked_at=timezone.now())
-    assert await lines_of(response) == []  # no end is told: the turn still runs
+    assert await lines_of(response) == []  # no end is sent: the turn still runs
     await close_logs()
 
 

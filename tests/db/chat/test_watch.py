@@ -35,7 +35,7 @@ async def connect(
 
 
 async def change_states(number: int) -> None:
-    """New states, of which no bell tells."""
+    """New states, of which there is no notification."""
     await AgentInstance.objects.aupdate(state={"number": number}, state_version=F("state_version") + 1)
 
 

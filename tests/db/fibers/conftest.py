@@ -1,4 +1,4 @@
-"""Nobody is told about new fibers: these tests run them themselves."""
+"""New fibers are not dispatched: these tests run them themselves."""
 
 from typing import Any
 

@@ -98,7 +98,7 @@ def test_the_sweep_sends_at_once_what_the_broker_missed(broker: Any) -> None:
     dispatch.forget_dispatch([fiber.pk])
     assert sweep().dispatched == 1
     assert broker() == 2
-    assert sweep().dispatched == 0  # told just now
+    assert sweep().dispatched == 0  # dispatched just now
 
 
 def test_the_sweep_sends_again_what_was_not_claimed(broker: Any) -> None:
@@ -122,7 +122,7 @@ def test_a_short_delay_is_scheduled_and_swept_as_well(broker: Any) -> None:
     assert broker() == 1
     assert sweep().dispatched == 0
     Fiber.objects.filter(pk=fiber.pk).update(available_at=Now())
-    assert sweep().dispatched == 1  # whoever held the message for later may have died
+    assert sweep().dispatched == 1  # the one that held the message for later may have died
 
 
 def test_a_delayed_fiber_is_sent_when_it_is_due(broker: Any) -> None:

@@ -107,7 +107,7 @@ def test_a_worker_sweeps_by_itself(worker: Worker) -> None:
 
 
 def test_closing_ends_the_threads(worker: Worker) -> None:
-    names = {"think-sweeper", "think-doorbell"}
+    names = {"think-sweeper", "think-interrupts"}
     assert {thread.name for thread in threading.enumerate()} & names == names
     worker.close()
     assert {thread.name for thread in threading.enumerate()} & names == set()

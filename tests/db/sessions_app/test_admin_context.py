@@ -1,4 +1,4 @@
-"""Summaries, blocks and entries in the admin: edited by services, within limits, with a history that nobody edits."""
+"""Summaries, blocks and entries in the admin: edited by services, within limits, with a history that no one edits."""
 
 from typing import Any
 

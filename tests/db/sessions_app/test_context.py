@@ -41,7 +41,7 @@ PERSON = Actor(via="api")
 
 
 class Shelf:
-    """A provider of somebody else's: sync and async methods mixed."""
+    """A provider of a developer's own: sync and async methods mixed."""
 
     def __init__(self, content: str | None = None) -> None:
         self.content = content
@@ -426,7 +426,7 @@ def test_writers_of_one_text_lose_nothing(ours: Callable[..., Session], of: str)
     def add(word: str) -> None:
         def change(held: str) -> str:
             with suppress(threading.BrokenBarrierError):
-                both_read.wait(1)  # whoever does not wait for the other has read the same as the other
+                both_read.wait(1)  # the one that does not wait for the other has read the same as the other
             return appended(held, word)
 
         try:

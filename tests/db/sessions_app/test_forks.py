@@ -258,7 +258,7 @@ def test_a_message_that_a_fork_reaches_is_not_deleted_alone(origin: Session, pat
     assert path(fork.pk) == path(origin.pk) == ["u1", "a2", "u3"]
 
 
-# What nobody reaches
+# What no one reaches
 
 
 def test_rows_of_a_deleted_user_are_pruned() -> None:

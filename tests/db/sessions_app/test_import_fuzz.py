@@ -1,4 +1,4 @@
-"""No line of a file that somebody uploads is more than refused: every one is imported or is an `ExportInvalid`."""
+"""No line of a file that a user uploads is more than refused: every one is imported or is an `ExportInvalid`."""
 
 import json
 from typing import Any

@@ -8,8 +8,8 @@ import asyncio, os
 from chat.instances import notifications
 
 def rings() -> bool:
-    work = asyncio.run_coroutine_threadsafe(asyncio.sleep(0, "rung"), notifications._loop())
-    return work.result(timeout=20) == "rung"
+    work = asyncio.run_coroutine_threadsafe(asyncio.sleep(0, "published"), notifications._loop())
+    return work.result(timeout=20) == "published"
 
 assert rings()
 child = os.fork()

@@ -182,7 +182,7 @@ def test_a_former_summary_is_brought_up_to_date() -> None:
 def test_the_last_turns_stay_whole() -> None:
     two = Bounds(tail_tokens=0, tail_turns=2)
     assert middle(many(10), two) == ["m3", "m4", "m5"]  # m6 and m8 are the user's
-    assert middle(many(11), two) == ["m3", "m4", "m5", "m6", "m7"]  # and m10, which nobody has answered
+    assert middle(many(11), two) == ["m3", "m4", "m5", "m6", "m7"]  # and m10, which no one has answered
     assert middle(many(10), Bounds(tail_tokens=0, tail_turns=1)) == ["m3", "m4", "m5", "m6", "m7"]
     size = estimate_message(many(1)[0])
     assert middle(many(10), Bounds(tail_tokens=5 * size, tail_turns=2)) == ["m3", "m4"]  # what keeps most counts

@@ -1,4 +1,4 @@
-"""What somebody types, as the search understands it."""
+"""What a user types, as the search understands it."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Calls over the API: what is open, decided, answered, and what is told about it."""
+"""Calls over the API: what is open, decided, answered, and what is reported about it."""
 
 from collections.abc import Callable
 from typing import Any

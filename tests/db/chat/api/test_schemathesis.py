@@ -91,7 +91,7 @@ class Things:
 
 @pytest.fixture
 def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Headers of somebody who may do everything and meets no limit."""
+    """Headers of a user who may do everything and meets no limit."""
     settings.ALLOWED_HOSTS = ["*"]
     settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = 0
     monkeypatch.setattr(Assistant, "config_access", "write")

@@ -1,4 +1,4 @@
-"""Search over the API: what is found, where it opens, and nobody else's."""
+"""Search over the API: what is found, where it opens, and no one else's."""
 
 from collections.abc import Callable
 

@@ -152,7 +152,7 @@ async def test_authority_that_ends_ends_the_stream(alice: User, turn: Turn, sett
     else:
         await User.objects.aupdate(is_active=False)
     async with asyncio.timeout(10):
-        assert await reading == []  # it closed, and no end was told: the turn still runs
+        assert await reading == []  # it closed, and no end was sent: the turn still runs
 
 
 async def test_a_foreign_turn_is_not_found(bob: User, turn: Turn) -> None:

@@ -59,7 +59,7 @@ class TwoTabs(RuleBasedStateMachine):
         self.doubled = 0
         self.deaths = 0
         self.slow: set[int] = set()  # tabs that do not read for a while
-        self.has_lost = False  # a bell, and nobody has looked at the rows since
+        self.has_lost = False  # a notification, and no one has looked at the rows since
         self.opened_at: dict[int, int] = {}
         contexts.recorded_probes.append(self.probe)
 
@@ -68,7 +68,7 @@ class TwoTabs(RuleBasedStateMachine):
         return self.loop.run_until_complete(work)
 
     def notifications(self, notification: Notification) -> list[Notification]:
-        """Lose or double a bell that tells of turns."""
+        """Lose or double a notification that tells of turns."""
         kind = notification[1]["type"]
         if kind in self.lost:
             self.lost.remove(kind)
@@ -80,13 +80,13 @@ class TwoTabs(RuleBasedStateMachine):
         return [notification]
 
     def probe(self, context: FiberContext, _key: str) -> None:
-        """Die where a worker was told to."""
+        """Die where a worker was asked to."""
         if self.deaths:
             self.deaths -= 1
             die(context)
 
     async def settle(self) -> None:
-        """Until nothing moves: what comes is heard, what that makes tabs send is sent."""
+        """Until nothing moves: what comes is received, what that makes tabs send is sent."""
         while True:
             for number, text in self._take_waiting():
                 if number in self.sockets:
@@ -127,7 +127,7 @@ class TwoTabs(RuleBasedStateMachine):
 
 
 class Network(TwoTabs):
-    """What happens to lines and bells."""
+    """What happens to lines and notifications."""
 
     @rule(number=TABS)
     def connect(self, number: int) -> None:
@@ -191,7 +191,7 @@ class Worker(Network):
 
 
 class Person(Worker):
-    """What somebody does at a tab."""
+    """What a user does at a tab."""
 
     def open_tab(self, number: int) -> Tab | None:
         return self.tabs[number] if number in self.sockets else None
@@ -323,7 +323,7 @@ class Conversation(Person):
 
     @invariant()
     def tabs_are_right_whenever_nothing_is_under_way(self) -> None:
-        """Without a lost bell nobody has to wait for anything."""
+        """Without a lost notification no one has to wait for anything."""
         if not self.has_lost and not self.slow:
             self.run(self._compare_if_at_rest())
 
@@ -366,12 +366,12 @@ class Conversation(Person):
         ended = [(turn.request_id, turn.trigger, turn.fiber.status, turn.error_text) for turn in turns]
         assert tab.messages == stored, f"{tab.label} shows\n  {tab.messages}\nstored is\n  {stored}\nturns {ended}"
         due = line.sent | line.next_seq.keys()
-        # Of turns that were cleared away before it heard of them it need not hear.
+        # Of turns that were cleared away before it learned of them it need not receive.
         newest = [turn for turn in turns if turn.generation == turn.instance.generation]
         due |= {turn.request_id for turn in newest if turn.position > self.opened_at[number]}
         missing = [request for request in sorted(due) if not line.ends[request]]
         assert not missing, f"{tab.label} was not told the end of {missing}"
-        # Who is offered an answer that ends before the offer is taken is told the end again.
+        # Who is offered an answer that ends before the offer is taken is sent the end again.
         doubled = {request: times for request, times in line.ends.items() if times > 1 + (request in line.acknowledged)}
         assert not doubled, f"{tab.label} was told ends more than once: {doubled}"
 

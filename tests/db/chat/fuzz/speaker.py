@@ -1,6 +1,6 @@
 """A model whose every word is said once in the world, and only when it is let.
 
-What it does is in the last thing it was told: `talk`, `where` and so on (`KINDS`). It keeps what it said, call by call,
+What it does is in the last thing it was sent: `talk`, `where` and so on (`KINDS`). It keeps what it said, call by call,
 so that a lost or doubled word is seen.
 """
 

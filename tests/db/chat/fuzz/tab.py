@@ -1,6 +1,6 @@
 """A tab: the published client's list of messages, after the rules that it follows (`docs/reference/protocol.md`).
 
-A transcript replaces the list, but for the answer that the tab is being told; chunks are folded; a replay begins its
+A transcript replaces the list, but for the answer that the tab is being sent; chunks are folded; a replay begins its
 message afresh; a changed message is changed where it stands and never added. At the end of its own answer a tab puts
 it behind the message that was the last one when the answer began: at the top, if there was none.
 """
@@ -19,7 +19,7 @@ _RESPONSE = "cf_agent_use_chat_response"
 
 @dataclass
 class Line:
-    """One connection of a tab: what it was told, for the rules that hold for each connection."""
+    """One connection of a tab: what it was sent, for the rules that hold for each connection."""
 
     sent: set[str] = field(default_factory=set)
     next_seq: dict[str, int] = field(default_factory=dict)
@@ -44,14 +44,14 @@ class Tab:
         self._streams: dict[str, Accumulator] = {}
         self._own: set[str] = set()  # requests whose answer is this tab's own, also those that it resumed
         self._stopped: set[str] = set()
-        self._place: tuple[str, str | None] | None = None  # the answer that is being told, and what stood before it
+        self._place: tuple[str, str | None] | None = None  # the answer that is being sent, and what stood before it
 
     def opened(self) -> None:
         """A new line."""
         self.line = Line()
 
     def lost(self) -> None:
-        """The line was cut: answers that were being told end here, as far as they came."""
+        """The line was cut: answers that were being sent end here, as far as they came."""
         self.line = None
         self._place = None
         self._streams.clear()
@@ -190,7 +190,7 @@ class Tab:
         self.messages.append(message)
 
     def _watch(self, frame: JSONObject) -> None:
-        """What must hold of what a connection is told."""
+        """What must hold of what a connection is sent."""
         line, request_id = self.line, frame["id"]
         assert line is not None
         if "seq" in frame:

@@ -1,4 +1,4 @@
-"""Both hot logs, and writers with a transaction that nobody fences."""
+"""Both hot logs, and writers with a transaction that no one fences."""
 
 from collections.abc import AsyncIterator
 from typing import Any

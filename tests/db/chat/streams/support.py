@@ -115,7 +115,7 @@ class Collector:
 
 
 class FlakyLog:
-    """A hot log between a writer and the real one, that fails as told: a double that misbehaves."""
+    """A hot log between a writer and the real one, that fails on demand: a double that misbehaves."""
 
     def __init__(self, log: StreamLog) -> None:
         self._log = log

@@ -72,7 +72,7 @@ async def test_a_takeover_on_the_same_server_keeps_the_epoch(redis_log: RedisLog
 
 
 async def test_a_takeover_after_a_restart_of_the_server_begins_a_new_epoch(redis_log: RedisLog, client: Redis) -> None:
-    """It may have lost its last second after readers had seen it; nobody can know."""
+    """It may have lost its last second after readers had seen it; no one can know."""
     one = await redis_log.open("trn_x", fence=1, floor=0)
     await redis_log.append([append_of("trn_x", one.epoch, 0, 3)])
     await client.hset(keys_of("trn_x")[1], "run", "of the server before")

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 class Over:
-    """Whether the turn is final, and how often somebody asked."""
+    """Whether the turn is final, and how often a user asked."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -173,7 +173,7 @@ async def test_a_slow_reader_with_a_queue_of_one_gets_every_record(log: StreamLo
 
 
 class MuteLog(RedisLog):
-    """Stores every batch and announces only some: the others' PUBLISH goes to nobody."""
+    """Stores every batch and announces only some: the others' PUBLISH goes to no one."""
 
     def __init__(self, url: str, is_mute: Callable[[int], bool]) -> None:
         super().__init__(url)
@@ -407,7 +407,7 @@ async def test_a_reader_of_lost_words_is_reset_even_if_the_hot_log_is_lost_again
         first.write(part(number))
         if number == 1:
             await first.flush_cold()
-    await first.flush()  # somebody sees 2 and 3; then worker and Redis are lost together
+    await first.flush()  # a user sees 2 and 3; then worker and Redis are lost together
     await wipe(log)
     async with make_writer(stream, log, fence=2) as second:
         for number in (12, 13, 14):

@@ -1,4 +1,4 @@
-"""Agents whose tools somebody else answers, and what tests do to answer them."""
+"""Agents whose tools another user answers, and what tests do to answer them."""
 
 import asyncio
 from collections.abc import Iterator

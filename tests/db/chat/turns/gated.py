@@ -112,7 +112,7 @@ class Endless(ScriptedModel):
 
 
 class Quiet:
-    """A callback that keeps what it is told."""
+    """A callback that keeps what it is sent."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -129,7 +129,7 @@ class Quiet:
 
 
 def statuses() -> list[str]:
-    """How turns ended, as their response hooks were told."""
+    """How turns ended, as their response hooks saw it."""
     return [response.status.value for name, response in SEEN if name == "on_chat_response"]
 
 

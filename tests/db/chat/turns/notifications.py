@@ -1,4 +1,4 @@
-"""What is rung for the clients of an instance, heard as a web server hears it."""
+"""What is published for the clients of an instance, as a web server receives it."""
 
 import asyncio
 from typing import Any
@@ -11,7 +11,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 
 async def listen(key: InstanceKey) -> tuple[Any, str]:
-    """A channel that hears the bells of an instance from now on."""
+    """A channel for the notifications of an instance from now on."""
     layer = get_channel_layer()
     channel = await layer.new_channel()
     await layer.group_add(group_of(key), channel)
@@ -19,7 +19,7 @@ async def listen(key: InstanceKey) -> tuple[Any, str]:
 
 
 async def notification_of(listening: tuple[Any, str], kind: str) -> JSONObject:
-    """The next bell of a kind."""
+    """The next notification of a kind."""
     layer, channel = listening
     async with asyncio.timeout(5):
         while True:

@@ -37,7 +37,7 @@ class Mortal(ScriptedModel):
         async for event in super().stream(request):
             if left == 0:
                 async with asyncio.timeout(SECONDS):
-                    while await stored_length(fiber.fiber_id) < due:  # noqa: ASYNC110 - rows ring no bells
+                    while await stored_length(fiber.fiber_id) < due:  # noqa: ASYNC110 - rows publish nothing
                         await asyncio.sleep(0.01)
                 die(fiber)
             yield event

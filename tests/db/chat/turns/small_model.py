@@ -8,7 +8,7 @@ from chat.errors import ModelError
 
 
 class SmallModel:
-    """Says what it is told to, after its errors, and keeps what it was asked. A million tokens go in each time."""
+    """Says what it is asked to, after its errors, and keeps what it was asked. A million tokens go in each time."""
 
     accepts_images = False
     accepts_documents = False

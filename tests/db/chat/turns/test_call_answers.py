@@ -96,7 +96,7 @@ async def test_nothing_continues_before_the_last_answer(desk: Desk) -> None:
 
 
 async def test_a_turn_that_waits_for_a_person_is_over(desk: Desk) -> None:
-    """Nobody holds anything for it: no fiber runs, no lease; the question is a part of the stored message."""
+    """No one holds anything for it: no fiber runs, no lease; the question is a part of the stored message."""
     await desk.room.say(PAY)
     [turn] = await turns_of(desk.room)
     assert (turn.fiber.status, turn.fiber.lease_until) == ("completed", None)
@@ -297,7 +297,7 @@ async def test_an_approved_call_that_did_not_run_is_reported_to_the_next_turn(de
 
 
 async def test_a_continuation_whose_answer_was_left_is_skipped(desk: Desk) -> None:
-    """A message was accepted before the answer came, and is told first."""
+    """A message was accepted before the answer came, and is sent first."""
     await desk.room.say(ONE)
     [call] = await desk.calls()
     instance = await db(lambda: AgentInstance.objects.get(name=desk.room.key.name))

@@ -34,7 +34,7 @@ BLANK = "usage 1000 100\nsay: <think>hm</think>"
 
 @pytest.fixture(autouse=True)
 def published(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[dict[str, Any]]:
-    """Bells of sessions, in order."""
+    """Notifications of sessions, in order."""
     settings.THINK_TURNS_PER_MINUTE = 0
     SUMMARIES.clear()
     received: list[dict[str, Any]] = []
@@ -114,7 +114,7 @@ async def test_a_compaction_that_was_asked_for_counts_like_a_message(make_room: 
     settings.THINK_TURNS_PER_MINUTE = 4
     room = make_room("own-compaction")
     await room.say("say: a rather long answer, of more than ten tokens in all")
-    assert len(await stored(room)) == 1  # nobody asked for this one: it does not count
+    assert len(await stored(room)) == 1  # no one asked for this one: it does not count
     for _ in range(2):
         await ask(room)
         await run_until_idle(skip_delays=True)
@@ -145,7 +145,7 @@ async def test_switched_off_in_the_session(make_room: MakeRoom) -> None:
 
 @pytest.mark.parametrize("failure", [RuntimeError("no summary today"), "", 7])
 async def test_compaction_failure_is_not_fatal(make_room: MakeRoom, published: list[dict[str, Any]], failure: Any) -> None:
-    """A22: the turn is stored, the handler is told, and what the handler raises harms nobody."""
+    """A22: the turn is stored, the handler is called, and what the handler raises harms no one."""
     room = make_room("own-compaction")
     SUMMARIES["next"] = failure
     turn = await room.say("say: a rather long answer, of more than ten tokens in all")

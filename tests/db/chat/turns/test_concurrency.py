@@ -204,7 +204,7 @@ async def test_latest_leaves_the_messages_apart(make_room: MakeRoom) -> None:
 
 
 async def test_what_is_merged_is_written_down_with_the_turn(make_room: MakeRoom) -> None:
-    """Whoever runs the turn joins, also after a crash. What was superseded hands on what it would have joined."""
+    """The one that runs the turn joins, also after a crash. What was superseded hands on what it would have joined."""
     room = make_room("merge")
     await room.admit("say: one")
     await room.admit("say: two")

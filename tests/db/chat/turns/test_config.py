@@ -1,4 +1,4 @@
-"""The configuration of an instance: typed, checked, cached, and set by whoever may (A1.21, C6 26)."""
+"""The configuration of an instance: typed, checked, cached, and set by those who may (A1.21, C6 26)."""
 
 from typing import Any
 

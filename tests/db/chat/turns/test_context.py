@@ -313,7 +313,7 @@ async def test_verbs_work_in_hooks_and_see_the_session_of_the_turn(make_room: Ma
     room = make_room("remembering")
     await room.say("say: hi")
     assert seen("held") == ["hi there"]
-    assert len(seen("configured")) == 1  # an attempt asks once, whoever uses the context in it
+    assert len(seen("configured")) == 1  # an attempt asks once, however often the context is used in it
     assert (await AgentHandle(room.key).context.blocks())[0].content == "hi there"
 
 

@@ -39,7 +39,7 @@ async def send(context: ToolContext) -> str:
 
 @tool(reruns=False)
 async def send_once(context: ToolContext) -> str:
-    """Send a letter; nobody can tell whether it was sent."""
+    """Send a letter; whether it was sent cannot be known."""
     return await _begin(context)
 
 
@@ -49,7 +49,7 @@ STOPPED: list[str] = []
 
 @tool
 async def linger(context: ToolContext) -> str:
-    """Work until somebody stops it."""
+    """Work until a user stops it."""
     RUNS.append((context.call_id, context.attempt))
     try:
         await asyncio.Event().wait()
@@ -94,7 +94,7 @@ async def test_a_tool_that_may_not_run_twice_is_reported_as_interrupted(make_roo
     [call] = [part for part in answer["parts"] if "toolCallId" in part]
     assert call["state"] == "output-error"
     assert "interrupted" in call["errorText"]
-    assert call["errorText"] in text_of(answer)  # the model was told
+    assert call["errorText"] in text_of(answer)  # the model saw it
 
 
 async def test_a_stop_reaches_tools_that_run(make_room: MakeRoom) -> None:

@@ -1,4 +1,4 @@
-"""Whatever ends a turn, and wherever it stood: the row says when, readers are told, and what was shown is kept."""
+"""Whatever ends a turn, and wherever it stood: the row says when, readers are notified, and what was shown is kept."""
 
 from typing import Any
 

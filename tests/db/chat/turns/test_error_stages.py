@@ -1,4 +1,4 @@
-"""`on_chat_error` has its say about every error that a client is told, wherever it came from."""
+"""`on_chat_error` has its say about every error that a client is sent, wherever it came from."""
 
 import json
 from collections.abc import AsyncIterator, Iterator

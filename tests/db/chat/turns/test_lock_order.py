@@ -41,7 +41,7 @@ def _wait_until_somebody_waits() -> None:
 
 
 def _hold_fiber_then_instance(room: Room) -> Admission:
-    """What a clear does: while it holds the fiber somebody says something, then it takes the instance."""
+    """What a clear does: while it holds the fiber a user says something, then it takes the instance."""
     turn = Turn.objects.select_related("instance").get()
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():

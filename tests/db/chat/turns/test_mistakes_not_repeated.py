@@ -30,7 +30,7 @@ BIG = "z" * 2_000_000
 
 
 class Told:
-    """Keeps what a caller is told at the end."""
+    """Keeps what a caller is sent at the end."""
 
     def __init__(self) -> None:
         self.ends: list[str] = []

@@ -183,7 +183,7 @@ async def test_a_message_that_arrives_while_a_turn_is_down_is_answered_after_it(
     room = make_room("recorder")
     with mortal(room, 3):
         first = await room.admit("stream 12 words")
-        await run_until_idle(recover=False)  # the worker has died, and nobody has noticed yet
+        await run_until_idle(recover=False)  # the worker has died, and no one has noticed yet
         second = await room.admit("say: and then?")
         await run_until_idle(recover=False)
         assert status_of(await room.turn(second.turn.pk)) == "pending"

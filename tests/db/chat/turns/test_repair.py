@@ -1,4 +1,4 @@
-"""A stored call that nobody will answer: settled before the next turn, told to clients and to the log."""
+"""A stored call that no one will answer: settled before the next turn, sent to clients and to the log."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""A model that is asked again after a refusal: who waits is told why, for how long, and how often it was tried."""
+"""A model that is asked again after a refusal: who waits learns why, for how long, and how often it was tried."""
 
 import asyncio
 from datetime import timedelta

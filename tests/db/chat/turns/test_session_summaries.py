@@ -36,7 +36,7 @@ def teller(monkeypatch: pytest.MonkeyPatch) -> SmallModel:
 
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the owner's open pages are told."""
+    """What the owner's open pages are sent."""
     received: list[str] = []
     monkeypatch.setattr(titles, "notify_on_commit", lambda _group, event: received.append(event["type"]))
     return received
@@ -245,7 +245,7 @@ async def test_who_asks_too_often_is_refused(make_room: MakeRoom, teller: SmallM
 async def test_what_was_asked_for_counts_like_a_message(make_room: MakeRoom, teller: SmallModel, settings: Any) -> None:
     settings.THINK_TURNS_PER_MINUTE = 3
     room = make_room("summarised")
-    await room.say("say: Green tea.")  # the summary that nobody asked for does not count
+    await room.say("say: Green tea.")  # the summary that no one asked for does not count
     await ask_for_one(room)
     await run_until_idle()
     await room.say("say: Black tea.")

@@ -70,7 +70,7 @@ async def open_call(room: Room, status: CallStatus) -> None:
 
 @pytest.mark.parametrize("status", list(CallStatus))
 async def test_waiting_until_stable_covers_all_that_is_open(make_room: MakeRoom, status: CallStatus) -> None:
-    """Who waits for a client or a person is not at rest; a call that died with its worker waits for nobody."""
+    """Who waits for a client or a person is not at rest; a call that died with its worker waits for no one."""
     room = make_room()
     assert await room.handle.wait_until_stable(0)  # idle
     await open_call(room, status)

@@ -122,7 +122,7 @@ async def test_another_conversation_may_be_waited_for_inside_a_turn(make_room: M
 
 
 async def test_another_branch_that_is_shown_meanwhile_gets_no_answer_of_this_turn(make_room: MakeRoom) -> None:
-    """An answer follows what its own turn added, never what somebody else shows."""
+    """An answer follows what its own turn added, never what another user shows."""
     room = make_room("gated")
     first = await room.say(Submit(message=user("say: one", "u1")))
     async with worker(), gate() as opened:

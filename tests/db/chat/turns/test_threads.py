@@ -1,4 +1,4 @@
-"""Turns beside code that hangs: tools of others do not hold up hooks, and a turn without a thread says so."""
+"""Turns beside code that hangs: tools of others do not hold up hooks, and a turn without a thread reports it."""
 
 import asyncio
 import contextlib

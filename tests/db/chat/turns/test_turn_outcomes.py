@@ -25,7 +25,7 @@ FAILS_AFTER_TEXT = f"say: Some text\nerror in stream after 1 {FATAL}"
 
 
 class Callback:
-    """Keeps what it is told, in order."""
+    """Keeps what it is sent, in order."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, Any]] = []

@@ -104,7 +104,7 @@ async def test_a_turn_whose_caller_is_gone_is_skipped(make_room: MakeRoom, monke
         return await count_turns() == 1
 
     await until(has_its_place)
-    calling.cancel()  # the process of the caller dies: nobody fills the place
+    calling.cancel()  # the process of the caller dies: no one fills the place
     await asyncio.gather(calling, return_exceptions=True)
     async with worker():
         assert (await room.handle.chat("say: next")).status is TurnStatus.COMPLETED
@@ -184,7 +184,7 @@ async def test_pre_aborted_signal(make_room: MakeRoom) -> None:
     assert await room.texts() == [("user", "say: one"), ("user", "say: two")]
     assert room.model.requests == []
     assert statuses() == []
-    assert not [task for task in asyncio.all_tasks() if "_stop_on" in repr(task)]  # nobody listens any more
+    assert not [task for task in asyncio.all_tasks() if "_stop_on" in repr(task)]  # no one listens any more
 
 
 async def test_what_is_stopped_beforehand_can_never_be_claimed(make_room: MakeRoom) -> None:

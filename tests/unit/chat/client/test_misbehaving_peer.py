@@ -341,7 +341,7 @@ async def test_closing_ends_every_wait() -> None:
 
 
 async def test_a_peer_that_gives_no_sign_of_life_is_left() -> None:
-    """The first peer opens the socket, introduces itself and then hears nothing any more."""
+    """The first peer opens the socket, introduces itself and then receives nothing any more."""
 
     async def script(connection: Connection) -> None:
         await connection.introduce()

@@ -70,7 +70,7 @@ async def test_a_stream_that_begins_anew_is_no_rest() -> None:
 
 
 async def test_a_turn_that_ended_while_the_client_was_away_is_in_its_messages() -> None:
-    """The end is told before the transcript that lists the answer."""
+    """The end is sent before the transcript that lists the answer."""
     async with serving(START + END) as web:
         completion = Completion(web, Options())
         conversation = completion.conversation = ConversationState(Backpressure(), fetch_rest=completion.fetch_rest, on_ended=lambda turn: None)

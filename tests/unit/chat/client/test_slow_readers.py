@@ -1,4 +1,4 @@
-"""Readers that are slow: memory is bounded, the peer waits, and nobody waits for ever."""
+"""Readers that are slow: memory is bounded, the peer waits, and no one waits for ever."""
 
 import asyncio
 import json

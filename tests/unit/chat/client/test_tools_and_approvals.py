@@ -113,7 +113,7 @@ async def test_parallel_calls_are_all_answered_before_anything_goes_on() -> None
 
 
 async def test_a_continuation_that_came_before_it_was_asked_for() -> None:
-    """It is told live, and has ended when the client asks; nobody is told that it is somebody else's."""
+    """It is sent live, and has ended when the client asks; no one learns that it is another user's."""
 
     async def script(connection: Connection) -> None:
         await connection.introduce()

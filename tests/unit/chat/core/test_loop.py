@@ -48,7 +48,7 @@ def add(a: int, b: int) -> int:
 
 
 class Model:
-    """Answers with a function of the request; breaks where it is told to."""
+    """Answers with a function of the request; breaks where it is asked to."""
 
     name = "test/model"
     accepts_images = False

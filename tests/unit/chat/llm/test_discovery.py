@@ -1,4 +1,4 @@
-"""What answers when nobody named a model. Real servers on loopback stand for Ollama and its kind."""
+"""What answers when no one named a model. Real servers on loopback stand for Ollama and its kind."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Retries and the stall guard, against a real server that misbehaves as told."""
+"""Retries and the stall guard, against a real server that misbehaves on demand."""
 
 import asyncio
 import time
