@@ -190,12 +190,12 @@ async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONOb
     """The error text of an abandoned turn; empty for a stopped one."""
     if context.payload["status"] == FiberStatus.CANCELLED:
         return ""
-    told = ChatErrorContext(
+    error_context = ChatErrorContext(
         request_id=facts.request_id, stage="recovery", messages_persisted=has_content(message), code="interrupted"
     )
     agent = _find_agent(facts.key)
     text = agent.interrupted_text if isinstance(agent, Think) else INTERRUPTED_TEXT
-    return await user_facing_error(agent, ThinkError(text), told)
+    return await user_facing_error(agent, ThinkError(text), error_context)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

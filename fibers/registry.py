@@ -45,14 +45,16 @@ def durable(
     **Shape:** `sealed` names another durable function. When a fiber that had started ends without its function having
     ended it (abandoned by recovery, cancelled while no worker ran it or where it did not answer with `Cancelled`, out
     of retries), a fiber of that name is started in the same transaction, with the payload
-    `{"fiber_id", "name", "payload", "status", "reason"}`. `never_started` is called with the payload, inside the transaction
-    that cancels a fiber which never ran.
-    **Units:** a fiber that was started and then lay for longer than `resume_seconds` is sealed, not resumed.
-    **Errors:** never raises; the same name twice is the system check `fibers.E001`.
+    `{"fiber_id", "name", "payload", "status", "reason"}`. `never_started` is called with the payload, inside the
+    transaction that cancels a fiber which never ran. **Units:** a fiber that was started and then lay for longer than
+    `resume_seconds` is sealed, not resumed. **Errors:** never raises; the same name twice is the system check
+    `fibers.E001`.
     """
 
     def register(function: DurableFunction) -> DurableFunction:
-        entry = Durable(name=name, function=function, sealed=sealed, resume_seconds=resume_seconds, never_started=never_started)
+        entry = Durable(
+            name=name, function=function, sealed=sealed, resume_seconds=resume_seconds, never_started=never_started
+        )
         known = _durables.get(name)
         if known is not None and known.source != entry.source:
             _clashes.append((known, entry))

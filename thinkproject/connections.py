@@ -61,5 +61,7 @@ def broker_address(redis_url: str) -> str:
 
 def _broken(url: str) -> str:
     scheme = url.partition("://")[0] if "://" in url else ""
-    said = f" (it starts with {scheme!r})" if scheme else ""
-    return f"DATABASE_URL is not an address of a database{said}; expected sqlite:////file or postgres://user@host/name."
+    found = f" (it starts with {scheme!r})" if scheme else ""
+    return (
+        f"DATABASE_URL is not an address of a database{found}; expected sqlite:////file or postgres://user@host/name."
+    )

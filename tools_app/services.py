@@ -41,7 +41,7 @@ def begin_call(call: ToolCall, *, turn_id: str, owner_id: int | None) -> int:
         return 1
     rows = ToolCallRecord.objects.filter(pk=row.pk)
     if row.status == CallStatus.EARLY:  # a call of ours: what a client says of it does not count
-        rows.update(status=CallStatus.RUNNING, output=None, continues=False, scope="", **_said(call))
+        rows.update(status=CallStatus.RUNNING, output=None, continues=False, scope="", **_call_fields(call))
         return 1
     if rows.filter(status=CallStatus.APPROVED).update(status=CallStatus.RUNNING):
         return row.attempt
@@ -97,7 +97,7 @@ def _take_early(row: ToolCallRecord, call: ToolCall, pause: ToolPause, expires: 
     rows = ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.EARLY)
     if pause.status is CallStatus.WAITING:
         early: JSONObject = row.output or {}
-        rows.update(status=CallStatus.WAITING, output=None, **_said(call))
+        rows.update(status=CallStatus.WAITING, output=None, **_call_fields(call))
         _settle(row.pk, ToolResult(output=early.get("output"), is_error=bool(early.get("is_error"))), OPEN)
         return False
     rows.update(
@@ -106,13 +106,13 @@ def _take_early(row: ToolCallRecord, call: ToolCall, pause: ToolPause, expires: 
         continues=False,
         approval_id=pause.approval_id,
         expires_at=expires,
-        **_said(call),
+        **_call_fields(call),
     )
     row.refresh_from_db()
     return True
 
 
-def _said(call: ToolCall) -> dict[str, Any]:
+def _call_fields(call: ToolCall) -> dict[str, Any]:
     return {"tool_name": call.tool_name, "input": call.input}
 
 

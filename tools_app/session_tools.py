@@ -93,7 +93,7 @@ def session_tools(context: SessionContext, state: ContextState) -> list[Tool]:
 class ReadMessages(Protocol):
     """Gives messages as a model reads them: the history, and the running turn's answer so far."""
 
-    def __call__(self, history: list[JSONObject], said: Sequence[JSONObject] = ()) -> list[JSONObject]:
+    def __call__(self, history: list[JSONObject], added: Sequence[JSONObject] = ()) -> list[JSONObject]:
         """Give them in one list, root first."""
         ...
 
@@ -104,8 +104,8 @@ def skill_reader(context: SessionContext, state: ContextState) -> ReadMessages:
     has_skills = any(block.kind.is_skill for block in blocks)
     loaded = state.rows.loaded
 
-    def read(history: list[JSONObject], said: Sequence[JSONObject] = ()) -> list[JSONObject]:
-        return without_unloaded(history, said, loaded) if has_skills else [*history, *said]
+    def read(history: list[JSONObject], added: Sequence[JSONObject] = ()) -> list[JSONObject]:
+        return without_unloaded(history, added, loaded) if has_skills else [*history, *added]
 
     return read
 
@@ -135,7 +135,7 @@ def _set_tool(context: SessionContext, blocks: list[Declaration]) -> Tool:
 
     description = (
         "Remember something: write to a block of your context. It is kept at once; your system prompt may show it "
-        f"later. Blocks:\n{_told(blocks)}"
+        f"later. Blocks:\n{_listed(blocks)}"
     )
     return _tool(SET_TOOL, description, SetEntryInput if keyed else SetInput, set_context, blocks)
 
@@ -145,7 +145,7 @@ def _load_tool(context: SessionContext, blocks: list[Declaration]) -> Tool:
         document = await context.load(label, key)
         return f"{NOT_FOUND}: {key}" if document is None else document
 
-    description = f"Load a document that a block of your context lists. Blocks:\n{_told(blocks)}"
+    description = f"Load a document that a block of your context lists. Blocks:\n{_listed(blocks)}"
     return _tool(LOAD_TOOL, description, KeyInput, load_context, blocks)
 
 
@@ -167,7 +167,7 @@ def _search_tool(context: SessionContext, blocks: list[Declaration]) -> Tool:
     async def search_context(label: str, query: str) -> str:
         return await context.search(label, query)
 
-    description = f"Search a block of your context; the ten best entries are given. Blocks:\n{_told(blocks)}"
+    description = f"Search a block of your context; the ten best entries are given. Blocks:\n{_listed(blocks)}"
     return _tool(SEARCH_TOOL, description, SearchInput, search_context, blocks)
 
 
@@ -214,5 +214,5 @@ def _schema(arguments: type[BaseModel], labels: list[str]) -> JSONObject:
     return schema
 
 
-def _told(blocks: list[Declaration]) -> str:
+def _listed(blocks: list[Declaration]) -> str:
     return "\n".join(f"- {block.label}: {block.description}".rstrip(": ") for block in blocks)

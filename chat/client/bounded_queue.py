@@ -1,8 +1,9 @@
 """What has arrived and was not read yet, within bounds: who reads slowly holds the socket back, not the memory.
 
-Each `BoundedQueue` is what one `async for` reads. While one of them is full the client reads nothing more from the socket, so
-that the server waits (it keeps nothing for a slow socket but the place in the log). One exception: while the client
-awaits an answer of the server, everything is read, else a loop that calls the server for each item would wait for ever.
+Each `BoundedQueue` is what one `async for` reads. While one of them is full the client reads nothing more from the
+socket, so that the server waits (it keeps nothing for a slow socket but the place in the log). One exception: while the
+client awaits an answer of the server, everything is read, else a loop that calls the server for each item would wait
+for ever.
 """
 
 import asyncio

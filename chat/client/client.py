@@ -6,7 +6,8 @@
             ...
         answer = await turn.final()
 
-It connects again whenever the connection is lost, and continues where it was. Nothing here needs Django or its settings.
+It connects again whenever the connection is lost, and continues where it was. Nothing here needs Django or its
+settings.
 """
 
 import asyncio
@@ -19,15 +20,15 @@ from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
 from chat.client.answering import Answering
+from chat.client.bounded_queue import Backpressure
 from chat.client.client_tools import ClientTools
 from chat.client.completion import Completion
 from chat.client.conversation_state import ConversationState
 from chat.client.errors import CallFailed, RequestRefused
-from chat.client.bounded_queue import Backpressure
+from chat.client.http_api import HttpApi
 from chat.client.options import Options
 from chat.client.requests import RequestChannel
 from chat.client.turn import Turn
-from chat.client.http_api import HttpApi
 from chat.core.wire.client_intent import REGENERATE
 from chat.core.wire.frames import Cancel, Clear, StateUpdate, ToolApproval
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -65,7 +66,9 @@ class ChatClient:
             headers=sent,
             options=self._options,
             backpressure=self._backpressure,
-            conversation=ConversationState(self._backpressure, fetch_rest=self._completion.fetch_rest, on_ended=self._completion.ended),
+            conversation=ConversationState(
+                self._backpressure, fetch_rest=self._completion.fetch_rest, on_ended=self._completion.ended
+            ),
         )
         self._conversation = self._completion.conversation = self._channel.conversation
         self._answering = self._completion.answering = Answering(self._channel, self._tools)

@@ -7,9 +7,9 @@ from contextlib import suppress
 from chat.client.answering import Answering
 from chat.client.conversation_state import ConversationState
 from chat.client.errors import ClientError
+from chat.client.http_api import HttpApi
 from chat.client.options import Options
 from chat.client.turn import Turn
-from chat.client.http_api import HttpApi
 
 ATTEMPTS = 5
 

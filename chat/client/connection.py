@@ -14,8 +14,8 @@ from contextlib import suppress
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
-from chat.client.errors import ClientClosed, ClientError, ConnectionFailed, Disconnected, is_refusal, refusal_of
 from chat.client.bounded_queue import Backpressure
+from chat.client.errors import ClientClosed, ClientError, ConnectionFailed, Disconnected, is_refusal, refusal_of
 from chat.client.options import Options
 
 logger = logging.getLogger(__name__)

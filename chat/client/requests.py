@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
+from chat.client.bounded_queue import Backpressure
 from chat.client.connection import TOO_LARGE, Connection
 from chat.client.conversation_state import ConversationState
 from chat.client.errors import CallFailed, ClientError, Disconnected, RequestRefused
-from chat.client.bounded_queue import Backpressure
 from chat.client.options import Options
 from chat.client.rpc import Calls
 from chat.core.wire.frames import ClientFrame, ResumeRequest, encode
@@ -43,7 +43,14 @@ class RequestChannel:
         self._options = options
         self._state_follows = False
         self._opened = 0
-        self.connection = Connection(url, headers=headers, options=options, backpressure=backpressure, on_text=self._on_text, on_lost=self._on_lost)
+        self.connection = Connection(
+            url,
+            headers=headers,
+            options=options,
+            backpressure=backpressure,
+            on_text=self._on_text,
+            on_lost=self._on_lost,
+        )
 
     async def deliver(
         self,

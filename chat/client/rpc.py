@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from chat.client.errors import CallFailed
 from chat.client.bounded_queue import Backpressure, BoundedQueue
+from chat.client.errors import CallFailed
 from chat.core.wire.frames import Rpc
 from chat.core.wire.server_frames import RpcAnswer
 from thinkproject.kernel.jsonvalue import JSONValue

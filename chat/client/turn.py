@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
-from chat.client.errors import TurnFailed
 from chat.client.bounded_queue import Backpressure, BoundedQueue
+from chat.client.errors import TurnFailed
 from chat.core.wire.accumulator import Accumulator, tool_name
 from chat.core.wire.chunks import Chunk, merge
 from sessions_app.core.messages.tool_states import ToolState

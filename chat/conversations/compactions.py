@@ -22,7 +22,7 @@ def reword(
 ) -> CompactionView:
     """Replace the text of a summary. Errors: `CompactionInvalid`, `CompactionNotFound`."""
     view = edit_compaction(compaction_id, summary, author=Author(user_id=user_id, via=via))
-    _tell(instance, view)
+    _notify(instance, view)
     return view
 
 
@@ -30,11 +30,11 @@ def reword(
 def undo(instance: AgentInstance, compaction_id: str, *, user_id: Any, via: str = "api") -> CompactionView:
     """Have the model read the messages again. Twice is once. Errors: `CompactionNotFound`."""
     view = undo_compaction(compaction_id, author=Author(user_id=user_id, via=via))
-    _tell(instance, view)
+    _notify(instance, view)
     return view
 
 
-def _tell(instance: AgentInstance, view: CompactionView) -> None:
+def _notify(instance: AgentInstance, view: CompactionView) -> None:
     history = model_history(
         view.session_id, max_messages=chat_settings.history_messages, max_bytes=chat_settings.history_bytes
     )

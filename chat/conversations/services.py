@@ -23,7 +23,7 @@ from chat.instances.rows import descendants, ensure_instance, key_of, path_of
 from chat.models import AgentInstance, Turn
 from chat.runtime.sessions import keeps_sessions
 from chat.turns.admission.admission import cancel_all, stopping
-from chat.turns.background.titles import tell_conversation
+from chat.turns.background.titles import notify_conversation
 from chat.turns.state.deletion import BATCH, delete_turns
 from sessions_app.messages.services import delete_session, select_leaf
 from sessions_app.models import Session
@@ -102,7 +102,7 @@ def rename_instance(instance: AgentInstance, title: str) -> None:
     with transaction.atomic():
         AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title), title_is_provisional=False)
         if instance.owner_id is not None:
-            tell_conversation(instance.owner_id, instance.pk)
+            notify_conversation(instance.owner_id, instance.pk)
 
 
 def title_of(instance_id: str, owner_id: int) -> str | None:

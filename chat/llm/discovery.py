@@ -134,10 +134,10 @@ def local_choice(base_url: str = "") -> Choice:
 
 def no_choice(reason: str = "") -> Choice:
     """Nothing answers, and why."""
-    said = (
+    asked = (
         reason or "No model is configured, none is running on this machine, and the small local model is not installed."
     )
-    return Choice(name="", kind=ChoiceKind.NONE, hint=f"{said} {CONNECT_HINT}")
+    return Choice(name="", kind=ChoiceKind.NONE, hint=f"{asked} {CONNECT_HINT}")
 
 
 def local_model_is_installed() -> bool:
@@ -224,8 +224,10 @@ def _read_context(entry: JSONObject) -> int:
     A context that the model was trained with does not count: its server may have been started with less.
     """
     meta = entry.get("meta")
-    told = [entry.get(name) for name in _CONTEXT_WORDS] + [meta.get("n_ctx") if isinstance(meta, dict) else None]
-    return next((value for value in told if isinstance(value, int) and not isinstance(value, bool) and value > 0), 0)
+    reported = [entry.get(name) for name in _CONTEXT_WORDS] + [meta.get("n_ctx") if isinstance(meta, dict) else None]
+    return next(
+        (value for value in reported if isinstance(value, int) and not isinstance(value, bool) and value > 0), 0
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

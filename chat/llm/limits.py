@@ -45,16 +45,16 @@ TABLE: Final[dict[str, Limits]] = {
 """By the beginning of a model's name; of several that fit the longest counts."""
 
 
-def model_limits(name: str, told: tuple[str, int] = ("", 0)) -> Limits:
+def model_limits(name: str, reported: tuple[str, int] = ("", 0)) -> Limits:
     """Return the limits of the model `provider/model`; zeros where they are unknown.
 
-    `told` is the report of a model's server at discovery: the model's name and its context in tokens.
+    `reported` is the report of a model's server at discovery: the model's name and its context in tokens.
     """
     configured = _longest(llm_settings.model_limits, name)
     if configured is not None:
         return with_output(_read(configured))
-    if told[1] and told[0] == name:
-        return with_output(Limits(context_tokens=told[1]))
+    if reported[1] and reported[0] == name:
+        return with_output(Limits(context_tokens=reported[1]))
     return with_output(_longest(TABLE, name.rpartition("/")[2]) or Limits())
 
 

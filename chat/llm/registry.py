@@ -53,10 +53,10 @@ def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
     found = route(provider, _credentials(choice), llm_settings.providers)
     # Importing `openai` is a third of a process' start, and most processes call no model.
     if found.uses_responses:
-        from chat.llm.adapters.responses import ResponsesModel  # noqa: PLC0415 - as said
+        from chat.llm.adapters.responses import ResponsesModel  # noqa: PLC0415 - as above
 
         return ResponsesModel(found.endpoint, model)
-    from chat.llm.adapters.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - as said
+    from chat.llm.adapters.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - as above
 
     return ChatCompletionsModel(found.endpoint, model)
 
@@ -108,7 +108,7 @@ def default_choice() -> Choice:
 def limits_of(model: LanguageModel) -> Limits:
     """Return the limits of a model by its name; zeros where they are unknown."""
     choice = default_choice()
-    return model_limits(model.name, told=(choice.name, choice.context_tokens))
+    return model_limits(model.name, reported=(choice.name, choice.context_tokens))
 
 
 def describe_default() -> ModelInfo:

@@ -30,8 +30,8 @@ def make_request(
     settings: ModelSettings | None = None,
 ) -> ModelRequest:
     """A request; plain text stands for a user's message."""
-    said = tuple(user(message) if isinstance(message, str) else message for message in messages)
-    return ModelRequest(system=system, messages=said, tools=tools, settings=settings or ModelSettings())
+    converted = tuple(user(message) if isinstance(message, str) else message for message in messages)
+    return ModelRequest(system=system, messages=converted, tools=tools, settings=settings or ModelSettings())
 
 
 async def collect(model: LanguageModel, request: ModelRequest) -> list[ModelEvent]:

@@ -143,8 +143,8 @@ class FrameSender:
         request_id = await self._memory.last()
         self._has_path_to.add(request_id)
         turn = await db(snapshots.find_turn, self._key, request_id=request_id) if request_id else None
-        told_elsewhere = {each.turn_id for each in (*snapshot.turns, snapshot.failed) if each is not None}
-        if turn is not None and turn.is_final and turn.turn_id not in told_elsewhere:
+        sent_elsewhere = {each.turn_id for each in (*snapshot.turns, snapshot.failed) if each is not None}
+        if turn is not None and turn.is_final and turn.turn_id not in sent_elsewhere:
             await self._send(frames.done(request_id, turn.status, message_ids=turn.message_ids, replay=True))
 
     async def done(self, turn: TurnRef, outcome: TurnStatus) -> None:

@@ -72,10 +72,10 @@ async def user_facing_error(agent: Agent | None, error: ThinkError, context: Cha
         return error.message
     original = error.original if isinstance(error, AgentCodeFailed) else error
     try:
-        said = await call_hook(agent, "on_chat_error", original, context)
+        replaced = await call_hook(agent, "on_chat_error", original, context)
     except ThinkError:
         return error.message  # a failing error hook does not hide the error
-    return error.message if said is None else str(said)
+    return error.message if replaced is None else str(replaced)
 
 
 @contextmanager

@@ -118,10 +118,10 @@ async def _run(claim: leases.Claim) -> None:
         return
     run = Run(context)
     run.start(entry.function)
-    was_rung = registry.add(run)
+    was_signalled = registry.add(run)
     heartbeat.ensure()
     try:
-        await _watch(run, was_rung=was_rung)
+        await _watch(run, was_signalled=was_signalled)
         settlement = _settlement(run)
         if settlement is not None:
             await _settle(context, settlement)
@@ -129,10 +129,10 @@ async def _run(claim: leases.Claim) -> None:
         registry.remove(run)
 
 
-async def _watch(run: Run, *, was_rung: bool) -> None:
+async def _watch(run: Run, *, was_signalled: bool) -> None:
     if registry.is_closing:
         run.interrupt(Interrupt.SHUTDOWN)
-    if was_rung:
+    if was_signalled:
         run.interrupt(Interrupt.CANCEL)
     try:
         await run.wait()
@@ -192,7 +192,7 @@ def _settlement(run: Run) -> Settlement | None:
         dump(result)
     except (TypeError, ValueError) as unencodable:
         return _failure(
-            context, "result_invalid", f"the result is not JSON: {unencodable}", is_final=True, was_told=True
+            context, "result_invalid", f"the result is not JSON: {unencodable}", is_final=True, ended_itself=True
         )
     return Settlement(event=FiberEvent.COMPLETE, progress=context.progress, result=result)
 
@@ -217,7 +217,7 @@ def _from_error(context: FiberContext, error: BaseException) -> Settlement | Non
     extra = {"action": "fiber_error", "fiber_id": context.fiber_id, "error": str(error)[:ERROR_CHARACTERS]}
     logger.warning("fiber failed", exc_info=None if isinstance(error, ThinkError) else error, extra=extra)
     if isinstance(error, Failed):
-        return _failure(context, error.error_code, error.message, is_final=error.is_final, was_told=True)
+        return _failure(context, error.error_code, error.message, is_final=error.is_final, ended_itself=True)
     if isinstance(error, ThinkError):
         return _failure(context, error.code, error.message)
     return _failure(context, "internal", f"{type(error).__name__}: {error}")
@@ -226,7 +226,7 @@ def _from_error(context: FiberContext, error: BaseException) -> Settlement | Non
 def _interrupted(context: FiberContext) -> Settlement:
     match context.interrupt:
         case Interrupt.CANCEL:
-            return Settlement(event=FiberEvent.CANCEL, progress=context.progress, was_told=False)
+            return Settlement(event=FiberEvent.CANCEL, progress=context.progress, ended_itself=False)
         case Interrupt.SHUTDOWN:
             return Settlement(event=FiberEvent.HAND_BACK, progress=context.progress, reason="shutdown")
         case _:
@@ -234,7 +234,7 @@ def _interrupted(context: FiberContext) -> Settlement:
 
 
 def _failure(
-    context: FiberContext, code: str, message: str, *, is_final: bool = False, was_told: bool = False
+    context: FiberContext, code: str, message: str, *, is_final: bool = False, ended_itself: bool = False
 ) -> Settlement:
     failures = context.retries + 1
     will_retry = not is_final and failures <= context.max_retries
@@ -247,7 +247,7 @@ def _failure(
         reason="retry" if will_retry else code[:64],
         delay_seconds=RETRY.delay_seconds(failures, jitter=jitter) if will_retry else 0.0,
         is_failure=True,
-        was_told=was_told,
+        ended_itself=ended_itself,
     )
 
 

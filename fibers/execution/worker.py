@@ -127,7 +127,7 @@ def _hand_back(fiber_id: str, fence: int, progress: int) -> None:
         leases.settle(
             fiber_id,
             fence,
-            Settlement(event=FiberEvent.HAND_BACK, progress=progress, reason="shutdown", was_told=False),
+            Settlement(event=FiberEvent.HAND_BACK, progress=progress, reason="shutdown", ended_itself=False),
         )
     except (LeaseLost, DatabaseError):
         logger.exception("lease not handed back", extra={"action": "hand_back_failed", "fiber_id": fiber_id})

@@ -54,7 +54,7 @@ class RenewalResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """How a run ended. `was_told` is False when the function did not end itself, by a return or by saying so."""
+    """How a run ended. `ended_itself` is False when the function did not end itself, by a return or by saying so."""
 
     event: FiberEvent
     progress: int
@@ -64,7 +64,7 @@ class Settlement:
     delay_seconds: float = 0.0
     waits: tuple[Wait, ...] = ()  # of a fiber that parks
     is_failure: bool = False
-    was_told: bool = True
+    ended_itself: bool = True
 
 
 def claim(fiber_id: str, worker: str) -> Claim | None:
@@ -186,8 +186,10 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
             finished_at=Now() if is_terminal else None,
             updated_at=Now(),
         )
-        was_told = settlement.was_told and (event is settlement.event or settlement.event is FiberEvent.COMPLETE)
-        if is_terminal and not was_told:
+        ended_itself = settlement.ended_itself and (
+            event is settlement.event or settlement.event is FiberEvent.COMPLETE
+        )
+        if is_terminal and not ended_itself:
             start_sealer(fiber, status, reason)
     return status
 

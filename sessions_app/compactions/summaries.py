@@ -88,9 +88,9 @@ def read_material(session_id: str, *, afresh: bool = False) -> Material | None:
     if known is None or not selectors.is_on_path(session_id, known.leaf_id):
         return Material(previous="", messages=path, leaf_id=path[-1].id, change_seq=change_seq)
     ids = [message.id for message in path]
-    told = ids.index(known.leaf_id) + 1 if known.leaf_id in ids else 0
+    covered = ids.index(known.leaf_id) + 1 if known.leaf_id in ids else 0
     # An answer that is covered may have grown since, or was edited.
-    new = [each for index, each in enumerate(path) if index >= told or each.change_seq > known.change_seq]
+    new = [each for index, each in enumerate(path) if index >= covered or each.change_seq > known.change_seq]
     return Material(previous=known.text, messages=new, leaf_id=ids[-1], change_seq=change_seq)
 
 
@@ -134,8 +134,8 @@ def write_summary(session_id: str, text: str, *, user_id: Any = None) -> Summary
     return view
 
 
-def _put(session_id: str, text: str, **said: Any) -> None:
-    values = {"text": text, "model_name": "", "written_by_id": None, "written_at": timezone.now(), **said}
+def _put(session_id: str, text: str, **fields: Any) -> None:
+    values = {"text": text, "model_name": "", "written_by_id": None, "written_at": timezone.now(), **fields}
     SessionSummary.objects.update_or_create(pk=session_id, defaults=values)
 
 

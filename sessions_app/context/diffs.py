@@ -61,8 +61,8 @@ def session_diff(session_id: str) -> SessionDiff:
     What was changed back, and what was erased from the history, is not in it.
     """
     changes = _changes(session_id)
-    told = [each for each in stretches(change.step for change in reversed(changes[:MAX_CHANGES])) if each.is_change]
-    kept = told[:MAX_STRETCHES]
+    changed = [each for each in stretches(change.step for change in reversed(changes[:MAX_CHANGES])) if each.is_change]
+    kept = changed[:MAX_STRETCHES]
     by_id = {change.step.id: change for change in changes}
     texts = _texts(
         each for each in kept if by_id[each.first.id].before_chars + by_id[each.last.id].after_chars <= MAX_CHARS
@@ -72,7 +72,7 @@ def session_diff(session_id: str) -> SessionDiff:
         of_document.setdefault(stretch.last.text, []).insert(0, stretch)
     return SessionDiff(
         documents=[_document(by_id[each[-1].last.id], each, texts) for each in of_document.values()],
-        is_cut=len(changes) > MAX_CHANGES or len(told) > len(kept),
+        is_cut=len(changes) > MAX_CHANGES or len(changed) > len(kept),
     )
 
 

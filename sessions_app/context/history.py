@@ -68,7 +68,9 @@ class Change:
     created_at: datetime
 
 
-def note_change(holder: Holder, subject: str, action: str, *, before: str = "", after: str = "", by: Actor = CODE) -> None:
+def note_change(
+    holder: Holder, subject: str, action: str, *, before: str = "", after: str = "", by: Actor = CODE
+) -> None:
     """Add a row to the history, in the transaction of the change."""
     ContextChange.objects.create(
         **holder.row, **_author(holder, by), subject=subject, action=action, before=before, after=after

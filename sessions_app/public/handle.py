@@ -34,7 +34,7 @@ MAX_HISTORY: Final = 10_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
 MAX_CONTEXT_MESSAGES: Final = 100
 
-Said: TypeAlias = str | JSONObject
+MessageInput: TypeAlias = str | JSONObject
 """A user's text, or a UI message."""
 
 
@@ -102,16 +102,16 @@ class SessionReader:
 class SessionHandle(SessionReader):
     """One session. Every method raises `SessionNotFound` or `MessageNotFound` for what is not there."""
 
-    def append(self, message: Said, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
+    def append(self, message: MessageInput, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
         """Add a message at the end of the shown path, below `parent`, or with `None` as a new root; returns its id.
 
         One that is there already keeps its place: of a user its content too, of an assistant it is replaced.
         """
         return self.append_all([message], parent=parent)
 
-    def append_all(self, messages: Iterable[Said], *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
+    def append_all(self, messages: Iterable[MessageInput], *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
         """Add messages, each below the one before it; returns the id of the last."""
-        ids = messages_services.append_messages(self.id, [_message(said) for said in messages], after=parent)
+        ids = messages_services.append_messages(self.id, [_message(message) for message in messages], after=parent)
         return ids[-1] if ids else ""
 
     def upsert(self, message: JSONObject, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
@@ -166,7 +166,7 @@ class SessionHandle(SessionReader):
             raise SessionNotFound(f"There is no session {self.id!r}.")
 
 
-def _message(said: Said) -> JSONObject:
-    if isinstance(said, str):
-        return {"id": new_id("msg"), "role": Role.USER.value, "parts": [{"type": "text", "text": said}]}
-    return {**said, "id": said.get("id") or new_id("msg")}
+def _message(message: MessageInput) -> JSONObject:
+    if isinstance(message, str):
+        return {"id": new_id("msg"), "role": Role.USER.value, "parts": [{"type": "text", "text": message}]}
+    return {**message, "id": message.get("id") or new_id("msg")}

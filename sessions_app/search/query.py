@@ -176,9 +176,9 @@ def _hits(ranked: Sequence[tuple[float, int]], phrases: Sequence[Phrase], place:
         home = None if row is None else homes.get(row.session_id or "") or forks.get(row_id)
         if row is not None and home is not None:
             opened.append((score, row, home))
-    told, leaves = on_path((home.pk, row) for _, row, home in opened)
+    are_shown, leaves = on_path((home.pk, row) for _, row, home in opened)
     texts = _texts([row.pk for _, row, _ in opened], phrases)
-    return [_hit(scored, texts[scored[1].pk], told, leaves) for scored in opened if scored[1].pk in texts]
+    return [_hit(scored, texts[scored[1].pk], are_shown, leaves) for scored in opened if scored[1].pk in texts]
 
 
 def _texts(row_ids: Sequence[int], phrases: Sequence[Phrase]) -> dict[int, tuple[str, Snippet]]:
@@ -194,12 +194,12 @@ def _texts(row_ids: Sequence[int], phrases: Sequence[Phrase]) -> dict[int, tuple
 def _hit(
     scored: tuple[float, Message, Session],
     texts: tuple[str, Snippet],
-    told: dict[tuple[str, int], bool],
+    are_shown: dict[tuple[str, int], bool],
     leaves: dict[str, str],
 ) -> SearchHit:
     score, row, home = scored
     text, shown = texts
-    is_on_path = told.get((home.pk, row.pk))
+    is_on_path = are_shown.get((home.pk, row.pk))
     return SearchHit(
         session_id=home.pk,
         scope=home.scope,

@@ -52,21 +52,21 @@ def on_path(hits: Iterable[tuple[str, Message]]) -> tuple[dict[tuple[str, int], 
     columns = ("pk", "active_leaf_id", "active_leaf__depth", "active_leaf__message_id")
     sessions = Session.objects.filter(pk__in={session_id for session_id, _ in wanted}, active_leaf__isnull=False)
     leaves = {pk: (row_id, depth, name) for pk, row_id, depth, name in sessions.values_list(*columns)}
-    told: dict[tuple[str, int], bool] = {}
+    are_shown: dict[tuple[str, int], bool] = {}
     far: dict[str, int] = {}
     budget = MAX_STEPS // max(len(leaves), 1)
     for session_id, row in wanted:
         leaf = leaves.get(session_id)
         distance = -1 if leaf is None else leaf[1] - row.depth
         if distance <= budget:
-            told[session_id, row.pk] = False
+            are_shown[session_id, row.pk] = False
             far[session_id] = max(far.get(session_id, 0), distance)
     keys = [session_id for session_id in far if session_id in leaves]
     starts = [(leaves[session_id][0], far[session_id]) for session_id in keys]
-    for number, row_id in _climb(starts, [row_id for _, row_id in told]):
-        if (keys[number], row_id) in told:
-            told[keys[number], row_id] = True
-    return told, {session_id: leaf[2] for session_id, leaf in leaves.items()}
+    for number, row_id in _climb(starts, [row_id for _, row_id in are_shown]):
+        if (keys[number], row_id) in are_shown:
+            are_shown[keys[number], row_id] = True
+    return are_shown, {session_id: leaf[2] for session_id, leaf in leaves.items()}
 
 
 def forks_with(rows: Sequence[Message], **conditions: object) -> Mapping[int, Session]:

@@ -227,11 +227,11 @@ class _Reader:
     def _summary(self, line: JSONObject) -> None:
         if any(isinstance(row, SessionSummary) for row in self.others):
             raise ExportInvalid("An export has one summary at most.")
-        said = {"text": "", "written_at": timezone.now(), **_chosen(line, SUMMARY_FIELDS)}
-        if not isinstance(said["text"], str):
+        fields = {"text": "", "written_at": timezone.now(), **_chosen(line, SUMMARY_FIELDS)}
+        if not isinstance(fields["text"], str):
             raise ExportInvalid("A summary is a text.")
         # As many as imported messages have: it covers all of them.
-        self._other(SessionSummary(**said | {"text": check_text(said["text"])}, change_seq=1))
+        self._other(SessionSummary(**fields | {"text": check_text(fields["text"])}, change_seq=1))
 
     def _compaction(self, line: JSONObject) -> None:
         if line.get("created_at") is None:

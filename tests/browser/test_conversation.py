@@ -136,9 +136,7 @@ def test_message_whose_turn_is_stopped_elsewhere_no_longer_waits(tab: ChatPage) 
     expect(tab.page.locator(".message.is-pending")).to_have_count(0)
 
 
-def test_a_waiting_message_can_be_withdrawn_before_a_page_contains_it(
-    tab: ChatPage, live_product: LiveProduct
-) -> None:
+def test_a_waiting_message_can_be_withdrawn_before_a_page_contains_it(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.ask("say: Begin.")
     tab.page.route(
         "**/messages?**", lambda route: route.abort() if "limit=50" in route.request.url else route.continue_()
@@ -214,9 +212,7 @@ def test_question_that_waited_stands_above_its_answer_from_the_beginning(
     tab.stop_button.click()
 
 
-def test_a_page_older_than_a_frame_removes_no_question(
-    tab: ChatPage, live_product: LiveProduct
-) -> None:
+def test_a_page_older_than_a_frame_removes_no_question(tab: ChatPage, live_product: LiveProduct) -> None:
     pages: list[tuple[Route, APIResponse]] = []
     sent: list[Route] = []
 

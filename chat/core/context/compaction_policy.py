@@ -126,7 +126,7 @@ def compaction_policy(
     if isinstance(choice, CompactionPolicy):
         policy = choice
     elif isinstance(choice, str) and choice in PRESETS:  # type: ignore[redundant-expr]  # a developer's value
-        policy = _as_site_says(PRESETS[choice], site or SiteChoice())
+        policy = _with_site_values(PRESETS[choice], site or SiteChoice())
     else:
         known = ", ".join(repr(name) for name in PRESETS)
         raise TurnConfigInvalid(f"{source} must be a CompactionPolicy or one of {known}, not {choice!r}.")
@@ -136,9 +136,9 @@ def compaction_policy(
     return policy
 
 
-def _as_site_says(policy: CompactionPolicy, site: SiteChoice) -> CompactionPolicy:
-    said = {field.name: getattr(site, field.name) for field in fields(site)}
-    return replace(policy, **{name: value for name, value in said.items() if value not in (0, (), {}, [])})
+def _with_site_values(policy: CompactionPolicy, site: SiteChoice) -> CompactionPolicy:
+    configured = {field.name: getattr(site, field.name) for field in fields(site)}
+    return replace(policy, **{name: value for name, value in configured.items() if value not in (0, (), {}, [])})
 
 
 def policy_problems(policy: CompactionPolicy) -> list[str]:

@@ -96,14 +96,14 @@ def with_checkpoint(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...
 
 @dataclass(slots=True, kw_only=True)
 class _Builder:
-    """The list under construction. `said` and `results` are the assistant's current step, not yet in the list."""
+    """The list under construction. `content` and `results` are the assistant's current step, not yet in the list."""
 
     accepts_images: bool
     accepts_documents: bool
     load_file: LoadFile
     sends_media: bool = True
     made: list[ModelMessage] = field(default_factory=list)
-    said: list[AssistantContent] = field(default_factory=list)
+    content: list[AssistantContent] = field(default_factory=list)
     results: list[ToolMessage] = field(default_factory=list)
     call_ids: set[str] = field(default_factory=set)
     repeats: dict[str, int] = field(default_factory=dict)  # how often a call id was met
@@ -165,12 +165,12 @@ class _Builder:
         if kind == "step-start":
             self._end_step()
         elif kind == "text":
-            self.said.extend(_texts(part))
+            self.content.extend(_texts(part))
         elif kind == "reasoning":
-            self.said.extend(_reasoning(part))
+            self.content.extend(_reasoning(part))
         elif kind == "file":
             name, media_type = part.get("filename") or "a file", part.get("mediaType") or "unknown type"
-            self.said.append(TextContent(text=clean_text(f'[You made "{name}" ({media_type}).]')))
+            self.content.append(TextContent(text=clean_text(f'[You made "{name}" ({media_type}).]')))
         elif tool_name(part) and isinstance(part.get("toolCallId"), str) and isinstance(part.get("state"), str):
             self._add_call(part)
 
@@ -178,7 +178,7 @@ class _Builder:
         call_id = self._unused_id(part["toolCallId"])
         name = _safe_name(tool_name(part))
         given = part["input"] if part.get("input") is not None else part.get("rawInput")
-        self.said.append(ToolCallContent(call_id=call_id, tool_name=name, input=to_input_object(given)))
+        self.content.append(ToolCallContent(call_id=call_id, tool_name=name, input=to_input_object(given)))
         output, is_error = _result(part)
         self.results.append(ToolMessage(call_id=call_id, tool_name=name, output=output, is_error=is_error))
 
@@ -192,16 +192,16 @@ class _Builder:
         return unused
 
     def _end_step(self) -> None:
-        while self.said and isinstance(self.said[-1], ReasoningContent):
-            self.said.pop()  # reasoning that led to nothing is refused by the providers that want reasoning back
-        if self.said:
+        while self.content and isinstance(self.content[-1], ReasoningContent):
+            self.content.pop()  # reasoning that led to nothing is refused by the providers that want reasoning back
+        if self.content:
             last = self.made[-1] if self.made else None
             if isinstance(last, AssistantMessage):
                 self.made.pop()
-                self.said = [*last.content, *self.said]
-            self.made.append(AssistantMessage(content=tuple(self.said)))
+                self.content = [*last.content, *self.content]
+            self.made.append(AssistantMessage(content=tuple(self.content)))
             self.made.extend(self.results)
-        self.said, self.results = [], []
+        self.content, self.results = [], []
 
 
 def clean_text(text: str) -> str:

@@ -58,16 +58,16 @@ def _start(text: str) -> str:
 
 def is_about(summary: str, messages: Sequence[JSONObject]) -> bool:
     """Whether a summary speaks in words of the conversation. A very small model often apologises instead."""
-    said = {word.lower()[:_STEM] for word in _WORD.findall(_material(messages))}
+    known = {word.lower()[:_STEM] for word in _WORD.findall(_material(messages))}
     telling = [word.lower()[:_STEM] for word in _WORD.findall(summary)]
-    return bool(telling) and sum(word in said for word in telling) >= len(telling) / 2
+    return bool(telling) and sum(word in known for word in telling) >= len(telling) / 2
 
 
 def clean_summary(text: str) -> str:
     """The summary in a model's answer: one paragraph of at most 600 characters, empty when it says nothing."""
-    said = visible(without_thoughts(text)).lstrip("#*- ")
-    if not any(char.isalnum() for char in said):
+    summary = visible(without_thoughts(text)).lstrip("#*- ")
+    if not any(char.isalnum() for char in summary):
         return ""
-    if len(said) <= MAX_SUMMARY:
-        return said
-    return f"{said[: MAX_SUMMARY - 1].rsplit(' ', 1)[0]}…"
+    if len(summary) <= MAX_SUMMARY:
+        return summary
+    return f"{summary[: MAX_SUMMARY - 1].rsplit(' ', 1)[0]}…"

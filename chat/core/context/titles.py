@@ -111,20 +111,20 @@ def title_request(question: str, answer: str, *, for_small: bool) -> ModelReques
         f"<assistant>\n{_start(answer, _ANSWER_CHARACTERS)}\n</assistant>"
     )
     settings = ModelSettings(max_output_tokens=_MAX_OUTPUT_TOKENS, max_retries=0)
-    return ModelRequest(system=_SYSTEM, messages=(_said(text),), settings=settings)
+    return ModelRequest(system=_SYSTEM, messages=(_user_message(text),), settings=settings)
 
 
 def _small_request(question: str) -> ModelRequest:
     """Examples instead of rules: it goes on with what it sees, and would otherwise answer the question."""
     messages: list[ModelMessage] = []
     for text, title in _EXAMPLES:
-        messages += [_said(f"Text: {text}"), AssistantMessage(content=(TextContent(text=title),))]
-    messages.append(_said(f"Text: {_start(question, _SMALL_CHARACTERS)}"))
+        messages += [_user_message(f"Text: {text}"), AssistantMessage(content=(TextContent(text=title),))]
+    messages.append(_user_message(f"Text: {_start(question, _SMALL_CHARACTERS)}"))
     settings = ModelSettings(max_output_tokens=_SMALL_OUTPUT_TOKENS, temperature=0.0, seed=1, max_retries=0)
     return ModelRequest(system=_SMALL_SYSTEM, messages=tuple(messages), settings=settings)
 
 
-def _said(text: str) -> UserMessage:
+def _user_message(text: str) -> UserMessage:
     return UserMessage(content=(TextContent(text=text),))
 
 
@@ -162,7 +162,7 @@ def _is_decent_of_small(title: str, words: list[str], question: str) -> bool:
     is_whole = 2 <= len(words) <= 8 and len(title) <= 60 and len(set(words)) >= len(words) - 1
     if not is_whole or _BROKEN.search(title) or _CHATTER.match(title) or _SENTENCE.search(title):
         return False
-    said = {word.lower()[:_STEM] for word in _WORD.findall(question)}
+    asked = {word.lower()[:_STEM] for word in _WORD.findall(question)}
     telling = [word for word in words if len(word) > 3 and word not in _FILLERS]
-    known = [word for word in telling if word[:_STEM] in said or word.rstrip("s") in said]
+    known = [word for word in telling if word[:_STEM] in asked or word.rstrip("s") in asked]
     return bool(known) and len(known) >= 0.75 * len(telling)

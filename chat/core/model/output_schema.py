@@ -33,8 +33,8 @@ class Output:
         try:
             value = load(_unfenced(text))
         except ValueError as error:
-            said = "nothing" if not text.strip() else "no JSON"
-            raise OutputInvalid(f"The model was asked for a structured answer and gave {said}.") from error
+            given = "nothing" if not text.strip() else "no JSON"
+            raise OutputInvalid(f"The model was asked for a structured answer and gave {given}.") from error
         found = self._problems(value)
         if found:
             raise OutputInvalid("The model's answer does not have the form that was asked for: " + "; ".join(found))

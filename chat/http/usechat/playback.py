@@ -152,8 +152,8 @@ class _Player:
         return await db(snapshots.is_final, self._turn.turn_id)
 
 
-def _lines(said: Iterable[Chunk]) -> bytes:
-    return "".join(f"data: {dump(chunk)}\n\n" for chunk in said).encode()
+def _lines(chunks: Iterable[Chunk]) -> bytes:
+    return "".join(f"data: {dump(chunk)}\n\n" for chunk in chunks).encode()
 
 
 CUT: Final = _lines([chunks.error(LOST)])

@@ -104,9 +104,9 @@ def chat_messages(request: ModelRequest, *, accepts_images: bool, accepts_docume
                 is_text = all(part["type"] == "text" for part in parts)  # which servers without media take as a string
                 _add_user(messages, plain_text(message.content) if is_text else parts)
             case AssistantMessage():
-                said = _assistant(message)
-                if said["content"] or "tool_calls" in said:
-                    messages.append(said)  # a message of reasoning alone is empty here, which servers refuse
+                converted = _assistant(message)
+                if converted["content"] or "tool_calls" in converted:
+                    messages.append(converted)  # a message of reasoning alone is empty here, which servers refuse
             case ToolMessage():
                 content = output_text(message.output, is_error=message.is_error)
                 messages.append({"role": "tool", "tool_call_id": message.call_id, "content": content})

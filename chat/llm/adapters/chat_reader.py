@@ -300,14 +300,14 @@ def read_usage(usage: JSONValue) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     given, read, written = _read_input(usage)
-    said = _count(usage, "completion_tokens", "output_tokens")
+    output = _count(usage, "completion_tokens", "output_tokens")
     details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
     reasoning = _count(details, "reasoning_tokens")
-    if reasoning and (reasoning > said or _count(usage, "total_tokens") == given + said + reasoning):
-        said += reasoning
+    if reasoning and (reasoning > output or _count(usage, "total_tokens") == given + output + reasoning):
+        output += reasoning
     return Usage(
         input_tokens=given,
-        output_tokens=said,
+        output_tokens=output,
         reasoning_tokens=reasoning,
         cached_tokens=read,
         cache_write_tokens=written,

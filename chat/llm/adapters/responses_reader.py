@@ -180,8 +180,8 @@ class ResponsesReader:
 
     def _read_lifecycle(self, kind: str, event: WireEvent) -> list[ModelEvent]:
         if kind == "error":
-            said = event.error or {"code": event.code, "message": event.message}
-            raise from_error_object(self._provider, said, secrets=self._secrets)
+            error = event.error or {"code": event.code, "message": event.message}
+            raise from_error_object(self._provider, error, secrets=self._secrets)
         response = event.response
         if response is None:
             return []

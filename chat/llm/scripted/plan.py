@@ -37,7 +37,7 @@ _PIECE: Final = re.compile(r"\S+\s*|\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ScriptMessage:
     """A message as the planner sees it, whatever wire it came by."""
 
     role: str
@@ -87,7 +87,7 @@ class Defaults:
 
 def make_plan(
     system: str,
-    messages: list[Said],
+    messages: list[ScriptMessage],
     scripts: Iterable[tuple[str, str]],
     defaults: Defaults,
     asked: Asked = ANYTHING,
@@ -97,7 +97,9 @@ def make_plan(
 
 
 class _Planner:
-    def __init__(self, system: str, messages: list[Said], scripts: list[tuple[str, str]], defaults: Defaults) -> None:
+    def __init__(
+        self, system: str, messages: list[ScriptMessage], scripts: list[tuple[str, str]], defaults: Defaults
+    ) -> None:
         self.system = system
         self.messages = list(messages)
         self.defaults = defaults
@@ -230,8 +232,8 @@ class _Planner:
             return " ".join(f"The tool {name} returned: {text}" for name, text in self.results)
         if self.defaults.tokens:
             return self._words(self.defaults.tokens, 0)
-        said = " ".join(self.user_text.split())[:120]
-        return f"You said: {said}\nHere is an answer: {self._words(12, 0).strip()}."
+        quoted = " ".join(self.user_text.split())[:120]
+        return f"You said: {quoted}\nHere is an answer: {self._words(12, 0).strip()}."
 
     def _fill(self, text: str) -> str:
         if "{result" not in text:
@@ -292,7 +294,7 @@ def _interleave(units: list[Unit]) -> list[Unit]:
     return others + mixed
 
 
-def _usage(text: str, units: list[Unit], messages: list[Said]) -> JSONObject:
+def _usage(text: str, units: list[Unit], messages: list[ScriptMessage]) -> JSONObject:
     """`usage: 100 20 cached 50 reasoning 5`, else counted: a word of the prompt, a chunk of the answer."""
     numbers = [int(number) for number in re.findall(r"(?<![a-z] )\b\d+", text)]
     named = {name: int(number) for name, number in re.findall(r"(cached|reasoning) (\d+)", text)}
@@ -305,7 +307,7 @@ def _usage(text: str, units: list[Unit], messages: list[Said]) -> JSONObject:
     }
 
 
-def read_chat(body: JSONObject) -> tuple[str, list[Said]]:
+def read_chat(body: JSONObject) -> tuple[str, list[ScriptMessage]]:
     """System prompt and messages of a Chat Completions body."""
     system, messages = "", []
     for message in body.get("messages") or []:
@@ -314,13 +316,15 @@ def read_chat(body: JSONObject) -> tuple[str, list[Said]]:
             system += text
             continue
         calls = tuple((call["id"], call["function"]["name"]) for call in message.get("tool_calls") or [])
-        messages.append(Said(role=message["role"], text=text, calls=calls, call_id=message.get("tool_call_id") or ""))
+        messages.append(
+            ScriptMessage(role=message["role"], text=text, calls=calls, call_id=message.get("tool_call_id") or "")
+        )
     return system, messages
 
 
-def read_responses(body: JSONObject) -> tuple[str, list[Said]]:
+def read_responses(body: JSONObject) -> tuple[str, list[ScriptMessage]]:
     """System prompt and messages of a Responses body; text and calls of one answer come together again."""
-    messages: list[Said] = []
+    messages: list[ScriptMessage] = []
     source = body.get("input")
     items: list[JSONObject] = [{"role": "user", "content": source}] if isinstance(source, str) else source or []
     for item in items:
@@ -328,18 +332,18 @@ def read_responses(body: JSONObject) -> tuple[str, list[Said]]:
         if kind == "reasoning":
             continue
         if kind == "function_call_output":
-            said = Said(role="tool", text=_text(item.get("output")), call_id=item["call_id"])
+            message = ScriptMessage(role="tool", text=_text(item.get("output")), call_id=item["call_id"])
         elif kind == "function_call":
-            said = Said(role="assistant", calls=((item["call_id"], item["name"]),))
+            message = ScriptMessage(role="assistant", calls=((item["call_id"], item["name"]),))
         else:
-            said = Said(role=item["role"], text=_text(item.get("content")))
+            message = ScriptMessage(role=item["role"], text=_text(item.get("content")))
         last = messages[-1] if messages else None
-        if said.role == "assistant" and last is not None and last.role == "assistant":
-            messages[-1] = replace(last, text=last.text + said.text, calls=last.calls + said.calls)
-        elif said.role == "user" and last is not None and last.role == "user":
-            messages[-1] = replace(last, text=f"{last.text}\n\n{said.text}")
+        if message.role == "assistant" and last is not None and last.role == "assistant":
+            messages[-1] = replace(last, text=last.text + message.text, calls=last.calls + message.calls)
+        elif message.role == "user" and last is not None and last.role == "user":
+            messages[-1] = replace(last, text=f"{last.text}\n\n{message.text}")
         else:
-            messages.append(said)
+            messages.append(message)
     return str(body.get("instructions") or ""), messages
 
 

@@ -147,8 +147,8 @@ def _read_call(name: str, rest: str) -> Call:
 
 
 def _times(match: re.Match[str], default: int | None) -> int | None:
-    said = match["times"] or match["times2"]
-    return int(said) if said else default
+    count = match["times"] or match["times2"]
+    return int(count) if count else default
 
 
 def _lines(text: str) -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from chat.llm.scripted.asked import read_asked
 from chat.llm.scripted.memory import Memory
-from chat.llm.scripted.plan import Defaults, Plan, Said, Unit, make_plan, read_chat, read_responses
+from chat.llm.scripted.plan import Defaults, Plan, ScriptMessage, Unit, make_plan, read_chat, read_responses
 from chat.llm.scripted.script import HttpError
 from chat.llm.scripted.wires import ChatWire, ResponsesWire, Wire, chat_answer
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -214,7 +214,7 @@ class Connection(asyncio.Protocol):
         except (ValueError, KeyError, TypeError) as error:
             self.send_json(400, {"error": {"message": f"not a request: {error!r}", "code": "invalid_request_error"}})
 
-    def _ask(self, body: JSONObject, conversation: tuple[str, list[Said]], *, is_chat: bool) -> None:
+    def _ask(self, body: JSONObject, conversation: tuple[str, list[ScriptMessage]], *, is_chat: bool) -> None:
         provider = self.provider
         system, messages = conversation
         plan = make_plan(system, messages, provider.scripts, provider.options.defaults, read_asked(body))
@@ -253,8 +253,8 @@ class Connection(asyncio.Protocol):
                 headers.append(("retry-after", email.utils.formatdate(time.time() + float(value), usegmt=True)))
             else:
                 headers.append((name, value))
-        said = {"error": {"message": error.message, "type": error.code, "code": error.code}}
-        self.send_json(error.status, said, tuple(headers))
+        body = {"error": {"message": error.message, "type": error.code, "code": error.code}}
+        self.send_json(error.status, body, tuple(headers))
         self.provider.log.write(kind="end", request=request_id, marker=plan.marker, how="error", status=error.status)
 
 

@@ -154,8 +154,8 @@ class Talk:
             return
         fiber = await compacting
         if fiber.status == FiberStatus.COMPLETED:
-            said = "Older messages were summarised." if fiber.result else "There is nothing to summarise yet."
-            self._screen.note(said)
+            text = "Older messages were summarised." if fiber.result else "There is nothing to summarise yet."
+            self._screen.note(text)
         else:
             self._fail((fiber.error or {}).get("message") or "It was stopped.")
 

@@ -63,7 +63,9 @@ def _new_user(name: str, *, email: str, is_staff: bool) -> AbstractBaseUser:
         user.clean_fields(exclude=FILLED_HERE)
         user.validate_unique()
     except ValidationError as error:
-        raise CommandError(" ".join(f"{key}: {' '.join(said)}" for key, said in error.message_dict.items())) from error
+        raise CommandError(
+            " ".join(f"{key}: {' '.join(problems)}" for key, problems in error.message_dict.items())
+        ) from error
     return user
 
 

@@ -50,7 +50,7 @@ class Finding:
 
     name: str
     state: State
-    said: str
+    detail: str
 
 
 class Command(BaseCommand):
@@ -65,7 +65,7 @@ class Command(BaseCommand):
             if options["json"]:
                 self.stdout.write(json.dumps(asdict(finding)))
             else:
-                self.stdout.write(f"{finding.state:<6} {finding.name:<15} {finding.said}")
+                self.stdout.write(f"{finding.state:<6} {finding.name:<15} {finding.detail}")
         if any(finding.state is State.WRONG for finding in findings):
             sys.exit(1)
 
@@ -83,15 +83,15 @@ def _examined(check: Callable[[], tuple[State, str] | None]) -> Finding | None:
 
 def python() -> tuple[State, str]:
     """The interpreter is new enough."""
-    said = f"{platform.python_version()} at {sys.executable}"
-    return (State.OK, said) if sys.version_info >= OLDEST_PYTHON else (State.WRONG, f"{said}; 3.11 is the oldest")
+    detail = f"{platform.python_version()} at {sys.executable}"
+    return (State.OK, detail) if sys.version_info >= OLDEST_PYTHON else (State.WRONG, f"{detail}; 3.11 is the oldest")
 
 
 def machine() -> tuple[State, str]:
     """The platform is one that was tried."""
-    said = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    detail = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     is_tried = (platform.system(), platform.machine()) == ("Linux", "x86_64")
-    return (State.OK, said) if is_tried else (State.NOTE, f"{said}; Linux x86_64 is what was tried")
+    return (State.OK, detail) if is_tried else (State.NOTE, f"{detail}; Linux x86_64 is what was tried")
 
 
 def data_dir() -> tuple[State, str] | None:

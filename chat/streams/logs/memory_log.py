@@ -76,7 +76,7 @@ class MemoryLog:
             state = self._states.get(stream)
             if state is not None:
                 state.is_closed = True
-            self._tell(stream, Subscription.ring)
+            self._deliver(stream, Subscription.wake)
 
     @asynccontextmanager
     async def subscribe(self, stream: str, max_batches: int) -> AsyncIterator[Subscription]:
@@ -128,9 +128,9 @@ class MemoryLog:
         if texts:
             records = [Record(offset, text) for offset, text in enumerate(texts, append.first + skip)]
             published = Published(state.epoch, records)
-            self._tell(append.stream, lambda follower: follower.push(published))
+            self._deliver(append.stream, lambda follower: follower.push(published))
 
-    def _tell(self, stream: str, news: Callable[[Subscription], None]) -> None:
+    def _deliver(self, stream: str, news: Callable[[Subscription], None]) -> None:
         for follower, loop in self._followers.get(stream, {}).items():
             with suppress(RuntimeError):  # its loop was closed
                 loop.call_soon_threadsafe(news, follower)

@@ -51,7 +51,7 @@ class RedisHub:
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._sender: asyncio.Task[None] | None = None
-        self._was_heard = False
+        self._has_received = False
         self._is_alive = False
 
     async def join(self, stream: str, subscription: Subscription) -> None:
@@ -127,8 +127,8 @@ class RedisHub:
             except (RedisError, OSError) as error:
                 logger.warning("stream subscriber lost its connection", extra={"error": type(error).__name__})
             finally:
-                backoff = FIRST_BACKOFF_SECONDS if self._was_heard else min(backoff * 2, MAX_BACKOFF_SECONDS)
-                self._was_heard = False
+                backoff = FIRST_BACKOFF_SECONDS if self._has_received else min(backoff * 2, MAX_BACKOFF_SECONDS)
+                self._has_received = False
                 self._connection = None
                 with suppress(RedisError, OSError):
                     await connection.disconnect(nowait=True)
@@ -163,7 +163,7 @@ class RedisHub:
     def _handle(self, kind: str, channel: str, payload: str) -> None:
         followers = self._followers.get(channel)
         if kind == "subscribe":
-            self._was_heard = True
+            self._has_received = True
             ack = self._acks.get(channel)
             if ack is not None:
                 ack.set()
@@ -173,6 +173,6 @@ class RedisHub:
             published = parse_announcement(payload)
             for follower in followers:
                 if published is None:
-                    follower.ring()
+                    follower.wake()
                 else:
                     follower.push(published)

@@ -53,7 +53,7 @@ class Subscription:
         self._must_reread = True
         self._wake()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Say that the stream was closed."""
         self._is_closed = True
         self._wake()

@@ -139,9 +139,9 @@ def _accept(
     instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None = None
 ) -> Turn:
     policies.check_admission(instance)
-    said = [*placement.new_messages, *placement.later_messages]
-    if len(said) > 1:  # a turn counts for its first message
-        count_added(instance.owner_id, said)
+    added = [*placement.new_messages, *placement.later_messages]
+    if len(added) > 1:  # a turn counts for its first message
+        count_added(instance.owner_id, added)
     for superseded in overlap.superseded:
         cancel_fiber(superseded.fiber_id, reason=SKIPPED_REASON)
         _notify_settled(superseded)

@@ -71,18 +71,18 @@ def fit_intake(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]
     """
     match intake:
         case Submit() | Edit():
-            message, ids = _fit_said(owner_id, intake.message)
+            message, ids = _fit_message(owner_id, intake.message)
             return replace(intake, message=message), ids
         case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
-            message, ids = _fit_said(owner_id, last)
+            message, ids = _fit_message(owner_id, last)
             return replace(intake, messages=[*earlier, message]), ids
         case Program():
-            fitted = [_fit_said(owner_id, message) for message in intake.messages]
+            fitted = [_fit_message(owner_id, message) for message in intake.messages]
             return replace(intake, messages=[message for message, _ in fitted]), [i for _, ids in fitted for i in ids]
     return intake, []
 
 
-def _fit_said(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
+def _fit_message(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
     parts = message.get("parts")
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         return message, []  # admission says what is wrong with it

@@ -104,12 +104,12 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
         done = await compact_path(session_id, function, leaf=leaf_id, options=options)
     except CompactionFailed as error:
         await db(work.write_usage_alone)
-        await work.tell_failure(error)
+        await work.report_failure(error)
         raise
     except asyncio.CancelledError:
-        work.tell_end(None)
+        work.report_end(None)
         raise
-    work.tell_end(done)
+    work.report_end(done)
     return done
 
 
@@ -290,7 +290,7 @@ class CompactionJob:
 
     # Notifications
 
-    def tell_end(self, done: CompactionDone | None) -> None:
+    def report_end(self, done: CompactionDone | None) -> None:
         """It is over, and this is how full the session is now."""
         compacted: JSONObject | None = None
         if done is not None:
@@ -300,7 +300,7 @@ class CompactionJob:
                 logger.warning("a compaction made the history no shorter", extra=extra)
         self._notify_phase("idle", done.tokens_after if done else self.tokens, compacted)
 
-    async def tell_failure(self, error: CompactionFailed) -> None:
+    async def report_failure(self, error: CompactionFailed) -> None:
         """Notify the session's handler and the clients. Never raises for what the handler does."""
         extra = {"action": "compaction_failed", "session_id": self.session_id, "code": error.code}
         logger.warning("compaction failed", extra=extra)

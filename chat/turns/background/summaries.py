@@ -25,7 +25,7 @@ from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.models import AgentInstance
 from chat.turns.background.ask_model import ask, count_call, small_model
-from chat.turns.background.titles import OFF, tell_conversation
+from chat.turns.background.titles import OFF, notify_conversation
 from chat.turns.state import policies
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
@@ -147,7 +147,7 @@ async def write_summary(context: FiberContext, make_agent: Callable[[InstanceKey
         logger.info("no summary", extra={"action": "summary_failed", "session_id": payload["session_id"]})
         if payload["is_asked"]:
             text = error.message if isinstance(error, ThinkError) else "The model took too long."
-            await db(_tell, instance)
+            await db(_notify, instance)
             raise Failed("summary_failed", text, is_final=True) from error
 
 
@@ -157,8 +157,8 @@ async def _write(context: FiberContext, agent: Think, material: Material) -> Non
     model = await small_model(agent, "" if choice == OFF else choice)
     await db(policies.check_call, agent.key, payload["session_id"])
     messages = [message.to_ui() for message in material.messages]
-    said, finish = await ask(model, session_summary_request(material.previous, messages))
-    text = clean_summary(said)
+    text, finish = await ask(model, session_summary_request(material.previous, messages))
+    text = clean_summary(text)
     if model.name == LOCAL_MODEL_NAME and not is_about(text, messages):
         text = ""
     await db(_store, context, text, material, (model.name, finish))
@@ -186,9 +186,9 @@ def _store(context: FiberContext, text: str, material: Material, call: tuple[str
         except SessionNotFound:
             is_kept = False
         if is_kept and context.owner_id is not None:
-            tell_conversation(context.owner_id, payload["instance_id"])
+            notify_conversation(context.owner_id, payload["instance_id"])
 
 
-def _tell(instance: AgentInstance) -> None:
+def _notify(instance: AgentInstance) -> None:
     if instance.owner_id is not None:
-        tell_conversation(instance.owner_id, instance.pk)
+        notify_conversation(instance.owner_id, instance.pk)

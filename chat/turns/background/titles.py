@@ -81,14 +81,14 @@ async def write_title(context: FiberContext, make_agent: Callable[[InstanceKey],
         model = await small_model(agent, _choice(agent))
         small = model.name == LOCAL_MODEL_NAME
         await db(check_call, agent.key, payload["session_id"])
-        said, finish = await ask(model, title_request(question, answer, for_small=small))
+        answer_text, finish = await ask(model, title_request(question, answer, for_small=small))
     except (ThinkError, TimeoutError) as error:
         may_pass = not isinstance(error, ThinkError) or error.retryable
         if may_pass and context.retries < context.max_retries:
             raise
         logger.info("no title", extra={"action": "title_failed", "instance_id": payload["instance_id"]})
         return
-    title = clean_title(said)
+    title = clean_title(answer_text)
     is_title = is_decent(title, question, from_small=small)
     if not is_title:
         logger.info("title refused", extra={"action": "title_refused", "instance_id": payload["instance_id"]})
@@ -119,10 +119,10 @@ def _store(context: FiberContext, title: str, model_name: str, finish: Finish | 
     with context.fenced():
         rows = AgentInstance.objects.filter(_UNTITLED, pk=payload["instance_id"], generation=payload["generation"])
         if title and rows.update(title=title, title_is_provisional=False) and context.owner_id is not None:
-            tell_conversation(context.owner_id, payload["instance_id"])
+            notify_conversation(context.owner_id, payload["instance_id"])
         count_call(payload["session_id"], model_name, finish)
 
 
-def tell_conversation(owner_id: Any, instance_id: str) -> None:
+def notify_conversation(owner_id: Any, instance_id: str) -> None:
     """Notify the owner's open pages, on commit, of a new title or summary."""
     notify_on_commit(user_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})

@@ -46,7 +46,10 @@ class TurnContextReducer:
     _refusals: int = field(init=False, default=0)
 
     def is_over_limit(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
-        """Apply the policy's formula to the counted usage and to an estimate of the request. False if no limit is known."""
+        """Apply the policy's formula to the counted usage and to an estimate of the request.
+
+        False if no limit is known.
+        """
         limits = limits_of(model)
         if not limits.context_tokens:
             return False

@@ -36,7 +36,7 @@ class Prompt:
     override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
     _sends_media: bool = field(init=False, default=True)
     _cuts_outputs: bool = field(init=False, default=False)
-    _said: list[JSONObject] = field(init=False, default_factory=list)  # the answer as the last call had it
+    _answer: list[JSONObject] = field(init=False, default_factory=list)  # the answer as the last call had it
 
     @property
     def follows_history(self) -> bool:
@@ -45,10 +45,10 @@ class Prompt:
 
     def __call__(self, message: JSONObject) -> tuple[ModelMessage, ...]:
         """Give the whole list to send."""
-        said = self._said = [message] if has_content(message) else []
+        answer = self._answer = [message] if has_content(message) else []
         if self.override is None:
-            return self._convert(self.reads(with_last_calls(self.history, self.policy), said))
-        return (*self.override, *(self._convert(self.reads([], said)) if said else ()))
+            return self._convert(self.reads(with_last_calls(self.history, self.policy), answer))
+        return (*self.override, *(self._convert(self.reads([], answer)) if answer else ()))
 
     def drop_media(self) -> bool:
         """Name pictures and documents from now on instead of sending them; false when none were sent."""
@@ -64,7 +64,7 @@ class Prompt:
     def cut_outputs(self) -> bool:
         """Cut what tools gave from now on, the answer's own calls included; false when nothing was longer."""
         was_cut, self._cuts_outputs = self._cuts_outputs, True
-        sent = [*(self.history if self.override is None else ()), *self._said]
+        sent = [*(self.history if self.override is None else ()), *self._answer]
         return not was_cut and truncate(sent, CUT_OUTPUTS) != sent
 
     def find_prunable(self) -> dict[str, list[str]]:

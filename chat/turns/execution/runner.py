@@ -256,8 +256,8 @@ class TurnRun:
             cut = await db(close_cut, self._context, self._turn_id)
             for chunk in cut_outputs(self._standing.fold, cut, INTERRUPTED):
                 writer.write(chunk)
-        said = self._standing.fold.message
-        kept = said if self._keeps_partial else without_partial(said)
+        message = self._standing.fold.message
+        kept = message if self._keeps_partial else without_partial(message)
         message, original_ids = await db(fit_answer, self._facts.key.owner_id, kept)
         end = TurnEnd(
             outcome=outcome,

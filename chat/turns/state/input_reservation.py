@@ -41,13 +41,13 @@ async def wait_for_input(context: FiberContext, turn_id: str) -> None:
     if not context.metadata.get(AWAITS):
         return
     try:
-        said = await _input_of(turn_id)
+        given = await _input_of(turn_id)
     except asyncio.CancelledError:
         if context.interrupt is not Interrupt.CANCEL:
             raise
         await db(_end, context, turn_id)
         raise Cancelled from None
-    if not said:
+    if not given:
         await db(_end, context, turn_id)
         raise Cancelled(reason=SKIPPED_REASON)
 
@@ -67,8 +67,8 @@ async def _input_of(turn_id: str) -> list[JSONObject]:
         await wait_until(lambda: has(LATER), group=group, timeout_seconds=FUNCTION_SECONDS + CALLER_SECONDS)
     if LATER not in options:
         logger.warning("caller of a turn is gone", extra={"action": "turn_caller_gone", "turn_id": turn_id})
-    said: list[JSONObject] = options.get(LATER, [])
-    return said
+    given: list[JSONObject] = options.get(LATER, [])
+    return given
 
 
 def _options(turn_id: str) -> JSONObject:

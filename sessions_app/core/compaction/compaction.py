@@ -85,10 +85,10 @@ def beyond_reach(first_id: str, last_id: str) -> JSONObject:
 def covered_range(message: JSONObject) -> tuple[str, str] | None:
     """Ids of the first and the last message that a synthetic one stands for; nothing for any other message."""
     metadata = message.get("metadata")
-    told = metadata.get("compaction") if isinstance(metadata, dict) else None
-    if not str(message.get("id", "")).startswith(SYNTHETIC_PREFIX) or not isinstance(told, dict):
+    covered = metadata.get("compaction") if isinstance(metadata, dict) else None
+    if not str(message.get("id", "")).startswith(SYNTHETIC_PREFIX) or not isinstance(covered, dict):
         return None
-    return str(told["firstId"]), str(told["lastId"])
+    return str(covered["firstId"]), str(covered["lastId"])
 
 
 def overlaid(path: Sequence[str], overlays: Sequence[Overlay]) -> list[str | Overlay]:

@@ -56,12 +56,12 @@ _RULES: Final = (
 )
 
 
-def as_sections(said: object) -> Sections:
+def as_sections(given: object) -> Sections:
     """Sections as code or a setting says them: pairs, or a mapping of titles to what belongs there.
 
     **Errors:** `ValueError` says what is wrong with them.
     """
-    pairs = tuple(said.items()) if isinstance(said, Mapping) else said
+    pairs = tuple(given.items()) if isinstance(given, Mapping) else given
     if not isinstance(pairs, (tuple, list)) or not 1 <= len(pairs) <= MAX_SECTIONS:
         raise ValueError(f"Sections are 1 to {MAX_SECTIONS} titles, each with what belongs there.")
     sections: list[tuple[str, str]] = []

@@ -24,14 +24,14 @@ def unloaded_note(key: str) -> str:
 
 
 def without_unloaded(
-    history: Iterable[JSONObject], said: Iterable[JSONObject], loaded: Collection[str]
+    history: Iterable[JSONObject], added: Iterable[JSONObject], loaded: Collection[str]
 ) -> list[JSONObject]:
     """Give the messages, root first, with every document that is not loaded any more as a note.
 
-    Shape: `loaded` is what the session had loaded when the turn began; `said` is what the turn added since.
+    Shape: `loaded` is what the session had loaded when the turn began; `added` is what the turn added since.
     """
     gone: set[str] = set()
-    newest_first = [_noted(message, gone, None) for message in reversed(list(said))]
+    newest_first = [_noted(message, gone, None) for message in reversed(list(added))]
     newest_first += [_noted(message, gone, loaded) for message in reversed(list(history))]
     return newest_first[::-1]
 

@@ -1,7 +1,7 @@
 """A deploy under load: web servers and workers are restarted one after another while conversations stream.
 
-What each client read is compared with what the provider says it sent: nothing lost, nothing doubled, and no client was sent
-an error.
+What each client read is compared with what the provider says it sent: nothing lost, nothing doubled, and no client was
+sent an error.
 """
 
 import asyncio

@@ -144,7 +144,7 @@ class Run:
         """Wait until all its parts are there; fails with what it says instead, and what it printed."""
         deadline = time.monotonic() + seconds
         while (sent := self._health())[0] != 200:
-            assert time.monotonic() < deadline, f"not healthy after {seconds} s: {told}\n{self.output}\n{self._logs()}"
+            assert time.monotonic() < deadline, f"not healthy after {seconds} s: {sent}\n{self.output}\n{self._logs()}"
             time.sleep(0.1)
 
     def _logs(self) -> str:

@@ -60,9 +60,7 @@ def ends(found: Frames) -> list[tuple[str, str, bool]]:
 
 
 @pytest.mark.parametrize(("status", "outcome"), [("completed", "completed"), ("cancelled", "aborted")])
-async def test_a_cut_client_first_gets_the_end(
-    connect: Connect, running: Turn, status: str, outcome: str
-) -> None:
+async def test_a_cut_client_first_gets_the_end(connect: Connect, running: Turn, status: str, outcome: str) -> None:
     await connect("mine", acknowledges=True)
     await sync_to_async(end)(running, status)
     found = await connect("mine")

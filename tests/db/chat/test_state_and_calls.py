@@ -217,7 +217,9 @@ async def test_read_only_connection_cannot_set_the_state_by_a_call_or_a_message(
     assert await next_state(viewer) == {"todos": ["the server"]}
 
 
-async def test_too_large_a_state_is_refused_from_client_and_server(connect: Connect, alice: User, settings: Any) -> None:
+async def test_too_large_a_state_is_refused_from_client_and_server(
+    connect: Connect, alice: User, settings: Any
+) -> None:
     settings.THINK_STATE_BYTES = 40
     mine = await connect()
     fits, large = {"todos": ["x" * 26]}, {"todos": ["x" * 27]}
@@ -260,7 +262,9 @@ async def test_state_null_is_a_state(connect: Connect, alice: User) -> None:
     assert await next_state(late) is None
 
 
-async def test_lost_notification_of_a_state_is_noticed(connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lost_notification_of_a_state_is_noticed(
+    connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
     await sync_to_async(AgentInstance.objects.create)(owner=alice, agent="board-under-test", name="one")
     socket = await connect()

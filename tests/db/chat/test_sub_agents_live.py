@@ -1,4 +1,4 @@
-"""Sub-agents at work: turns, notifications and state of their own, over sockets and HTTP; and which instance answers."""
+"""Sub-agents at work: turns, notifications and state over sockets and HTTP, and which instance answers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -55,7 +55,8 @@ async def connect(alice: User) -> AsyncIterator[Connect]:
         yield go
 
 
-# --- turns, notifications, state -------------------------------------------------------------------------------------------
+# --- turns, notifications, state
+# -------------------------------------------------------------------------------------------
 
 
 async def test_a_turn_of_a_child_runs_in_a_worker_and_is_sent_to_its_own_sockets(connect: Connect, alice: User) -> None:

@@ -18,8 +18,8 @@ from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_overlap_sockets import submit
 from tests.db.chat.test_sockets_at_the_end import frames_until
 from tests.db.chat.turns.agents import MODELS, SEEN
-from tests.db.chat.turns.notifications import notification_of, listen
 from tests.db.chat.turns.gated import gate, reached
+from tests.db.chat.turns.notifications import listen, notification_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,7 +49,7 @@ async def next_list(socket: Any) -> list[str]:
 
 
 async def add_message(handle: AgentHandle) -> None:
-    """Have a message, and its notification behind us: one that comes later would tell sockets the list that is shown then."""
+    """Add a message and await its notification: a later one would send sockets the list of that moment."""
     listening = await listen(handle.key)
     await handle.add_messages([{"id": "u1", "parts": [{"type": "text", "text": "hi"}]}])
     await notification_of(listening, "transcript.changed")
@@ -115,7 +115,9 @@ async def test_a_running_turn_is_sent_from_its_beginning_on_return(connect: Conn
     assert (frames[-1]["id"], frames[-1]["outcome"]) == ("r1", "completed")
 
 
-async def test_a_lost_notification_is_noticed(connect: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_notification_is_noticed(
+    connect: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
     first = (await handle.create_session("one")).id
     await add_message(handle)

@@ -148,7 +148,7 @@ def test_what_tidies_up_runs_before_those_that_wait_in_the_lane() -> None:
     for _ in range(2):
         assert leases.claim(first.pk, "w1") is not None
         fiber = selectors.get_fiber(first.pk)
-        leases.settle(first.pk, fiber.fence, Settlement(event=FiberEvent.FAIL, progress=0, was_told=False))
+        leases.settle(first.pk, fiber.fence, Settlement(event=FiberEvent.FAIL, progress=0, ended_itself=False))
         assert leases.claim(second.pk, "w1") is None
         sealer = Fiber.objects.get(name="service.sealer", status="pending")
         assert leases.next_in_lane("a") == sealer.pk

@@ -68,9 +68,7 @@ def occupied_port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_a_port_in_use_is_an_error(
-    settings: Settings, occupied_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_in_use_is_an_error(settings: Settings, occupied_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat.management.commands.think_doctor.SECONDS", 0.2)
     settings.PORT = occupied_port
     assert "another program listens" in _examine()[1]["web server"]["said"]

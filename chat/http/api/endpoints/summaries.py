@@ -13,7 +13,7 @@ from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import Input
 from chat.models import AgentInstance
 from chat.turns.background.summaries import request_summary, summary_work
-from chat.turns.background.titles import tell_conversation
+from chat.turns.background.titles import notify_conversation
 from sessions_app.compactions.summaries import find_summary
 from sessions_app.compactions.summaries import write_summary as store_own_words
 from sessions_app.context.diffs import DocumentDiff, session_diff
@@ -95,7 +95,7 @@ def summary_write(request: HttpRequest, session_id: str, data: SummaryIn) -> Ses
     """Say it in your own words. They stay until you delete them or ask for others."""
     instance = _opened(request, session_id)
     store_own_words(session_id, data.text, user_id=caller_of(request).user.pk)
-    tell_conversation(instance.owner_id, instance.pk)
+    notify_conversation(instance.owner_id, instance.pk)
     return _encode(session_id)
 
 
@@ -104,7 +104,7 @@ def summary_delete(request: HttpRequest, session_id: str) -> object:
     """Delete it. Nothing else is changed."""
     instance = _opened(request, session_id)
     forget_summary(session_id)
-    tell_conversation(instance.owner_id, instance.pk)
+    notify_conversation(instance.owner_id, instance.pk)
     return Status(204, None)
 
 

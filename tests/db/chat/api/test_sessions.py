@@ -65,7 +65,9 @@ def test_histories_are_made_chosen_changed_and_removed(
     assert (transcript["items"], transcript["running"], transcript["failed"]) == ([], None, None)
 
 
-def test_a_history_reports_whether_it_is_compacted_automatically(as_alice: ApiClient, conversation: AgentInstance) -> None:
+def test_a_history_reports_whether_it_is_compacted_automatically(
+    as_alice: ApiClient, conversation: AgentInstance
+) -> None:
     path = f"/sessions/{conversation.session_id}"
     for choice in (False, True, None):
         assert as_alice.send("PATCH", path, {"auto_compaction": choice}).json()["auto_compaction"] is choice
@@ -76,7 +78,9 @@ def test_a_history_reports_whether_it_is_compacted_automatically(as_alice: ApiCl
 
 
 @pytest.mark.parametrize("path", ["/instances/{i}/sessions", "/instances/{i}/session"])
-def test_an_agent_with_a_single_session_refuses_others(as_alice: ApiClient, conversation: AgentInstance, path: str) -> None:
+def test_an_agent_with_a_single_session_refuses_others(
+    as_alice: ApiClient, conversation: AgentInstance, path: str
+) -> None:
     body: Any = {"session_id": conversation.session_id} if path.endswith("session") else {}
     reply = as_alice.send("PUT" if body else "POST", path.format(i=conversation.id), body)
     assert (reply.status_code, reply.json()["code"]) == (422, "input_invalid")

@@ -122,7 +122,9 @@ async def test_the_two_tiers_are_read_as_one(
     await out.__aexit__(None, None, None)
 
 
-async def test_the_notification_of_close_stream_ends_a_follower_at_once(log: StreamLog, stream: str, settings: Any) -> None:
+async def test_the_notification_of_close_stream_ends_a_follower_at_once(
+    log: StreamLog, stream: str, settings: Any
+) -> None:
     settings.THINK_STREAM_IDLE_SECONDS = 60.0
     over = Over()
     await write(stream, log, 0, 2)
@@ -380,9 +382,7 @@ async def test_the_setting_decides_which_log_is_used(settings: Any, redis_url: s
     await close_logs()
 
 
-async def test_a_follower_of_an_emptied_idle_log_gets_everything(
-    log: StreamLog, stream: str, settings: Any
-) -> None:
+async def test_a_follower_of_an_emptied_idle_log_gets_everything(log: StreamLog, stream: str, settings: Any) -> None:
     settings.THINK_STREAM_COLD_SECONDS = 0.2
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
     async with make_writer(stream, log) as out:
@@ -398,9 +398,7 @@ async def test_a_follower_of_an_emptied_idle_log_gets_everything(
             assert client.records == records(4)
 
 
-async def test_a_reader_of_lost_words_is_reset_even_if_the_hot_log_is_lost_again(
-    log: StreamLog, stream: str
-) -> None:
+async def test_a_reader_of_lost_words_is_reset_even_if_the_hot_log_is_lost_again(log: StreamLog, stream: str) -> None:
     first = make_writer(stream, log)
     await first.__aenter__()
     for number in range(4):

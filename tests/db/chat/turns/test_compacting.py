@@ -23,9 +23,9 @@ from sessions_app.models import Compaction, Message, Session
 from thinkproject.kernel.aio import db
 
 from .agents import CALLS, SEEN
-from .notifications import notification_of, listen
 from .compact_agents import SUMMARIES, ByModel, HighThreshold
 from .conftest import MakeRoom, Room
+from .notifications import listen, notification_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +38,9 @@ def published(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[dict[str, 
     settings.THINK_TURNS_PER_MINUTE = 0
     SUMMARIES.clear()
     received: list[dict[str, Any]] = []
-    monkeypatch.setattr(compaction, "send_notification", lambda group, event: received.append({"group": group, **event}))
+    monkeypatch.setattr(
+        compaction, "send_notification", lambda group, event: received.append({"group": group, **event})
+    )
     return received
 
 
@@ -66,7 +68,9 @@ async def ask(room: Room, instructions: str = "") -> str:
     return await db(lambda: request_compaction(instance, instructions=instructions, user_id=room.key.owner_id))
 
 
-async def test_a_session_beyond_its_threshold_is_compacted(make_room: MakeRoom, published: list[dict[str, Any]]) -> None:
+async def test_a_session_beyond_its_threshold_is_compacted(
+    make_room: MakeRoom, published: list[dict[str, Any]]
+) -> None:
     room = make_room("own-compaction")
     await room.say("say: a rather long answer, of more than ten tokens in all")
     [made] = await stored(room)
@@ -102,7 +106,10 @@ async def test_a_manual_compaction_has_a_beginning_and_an_end_also_without_work(
     await room.say("say: one")
     await db(request_compaction, await instance_of(room))
     await run_until_idle(skip_delays=True)
-    assert [(notification["phase"], "compacted" in notification) for notification in published] == [("compacting", False), ("idle", False)]
+    assert [(notification["phase"], "compacted" in notification) for notification in published] == [
+        ("compacting", False),
+        ("idle", False),
+    ]
     await db(clear_instance, room.key)
     published.clear()
     await db(request_compaction, await instance_of(room))
@@ -144,7 +151,9 @@ async def test_switched_off_in_the_session(make_room: MakeRoom) -> None:
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("no summary today"), "", 7])
-async def test_compaction_failure_is_not_fatal(make_room: MakeRoom, published: list[dict[str, Any]], failure: Any) -> None:
+async def test_compaction_failure_is_not_fatal(
+    make_room: MakeRoom, published: list[dict[str, Any]], failure: Any
+) -> None:
     """A22: the turn is stored, the handler is called, and what the handler raises harms no one."""
     room = make_room("own-compaction")
     SUMMARIES["next"] = failure
@@ -216,7 +225,9 @@ async def test_a_failed_manual_compaction_is_reported(make_room: MakeRoom, publi
     await run_until_idle(skip_delays=True)
     fiber = await db(lambda: Fiber.objects.get(pk=fiber_id))
     assert fiber.status == "failed"
-    assert [notification["error"] for notification in published if notification["type"] == "session.failed"] == ["The summary came back empty."]
+    assert [notification["error"] for notification in published if notification["type"] == "session.failed"] == [
+        "The summary came back empty."
+    ]
 
 
 async def test_with_nothing_to_do_nothing_is_stored(make_room: MakeRoom, published: list[dict[str, Any]]) -> None:
@@ -343,7 +354,9 @@ async def test_a_call_in_a_summary_is_not_run(
     await ask(room)
     await run_until_idle(skip_delays=True)
     assert (len(model.requests), CALLS, await stored(room)) == (1, [], [])
-    assert [notification["error"] for notification in published if notification["type"] == "session.failed"] == ["The summary came back empty."]
+    assert [notification["error"] for notification in published if notification["type"] == "session.failed"] == [
+        "The summary came back empty."
+    ]
 
 
 async def test_after_a_failed_summary_everything_is_sent(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:

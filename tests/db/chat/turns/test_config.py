@@ -61,7 +61,9 @@ async def test_a_typed_config_inside_configure_session(make_room: MakeRoom) -> N
         ({"colour": object()}, "must be JSON"),
     ],
 )
-async def test_a_refusal_names_the_expected_value_and_changes_nothing(make_room: MakeRoom, value: Any, said: str) -> None:
+async def test_a_refusal_names_the_expected_value_and_changes_nothing(
+    make_room: MakeRoom, value: Any, said: str
+) -> None:
     agent = make_agent(make_room("typed").key)
     await agent.configure({"colour": "red"})
     with pytest.raises(ConfigInvalid) as refused:

@@ -1,4 +1,4 @@
-"""Two workers, cancels, clears, lost leases and renewals at once: rows are locked in one order, so there is no deadlock."""
+"""Two workers, cancels, clears, lost leases and renewals at once: one lock order, so no deadlock."""
 
 import asyncio
 import random

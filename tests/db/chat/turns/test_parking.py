@@ -29,8 +29,8 @@ from fibers.waits import WaitEnd
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
-from .notifications import kinds_until, listen
 from .conftest import MakeRoom, Room, status_of, text_of
+from .notifications import kinds_until, listen
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

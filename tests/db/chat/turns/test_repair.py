@@ -9,8 +9,8 @@ from sessions_app.messages.services import update_message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .notifications import notification_of, listen
 from .conftest import MakeRoom
+from .notifications import listen, notification_of
 
 ORPHAN = {"type": "tool-add", "toolCallId": "c1", "state": "input-available", "input": '{"a": 1}'}
 

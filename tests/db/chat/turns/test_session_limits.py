@@ -96,7 +96,9 @@ async def test_config_inside_configure_session(make_room: MakeRoom) -> None:
         ("plain", ["say: one", "one", "say: two", "two", "say: three", "three"]),
     ],
 )
-async def test_no_more_messages_are_kept_than_the_class_allows(make_room: MakeRoom, agent: str, shown: list[str]) -> None:
+async def test_no_more_messages_are_kept_than_the_class_allows(
+    make_room: MakeRoom, agent: str, shown: list[str]
+) -> None:
     room = make_room(agent)
     for word in ("one", "two", "three"):
         await room.say(f"say: {word}")

@@ -61,7 +61,9 @@ async def ask_for_one(room: Room) -> str:
     return await db(request_summary, instance, str(instance.session_id))
 
 
-async def test_a_summary_is_written_beside_the_turn(make_room: MakeRoom, teller: SmallModel, published: list[str]) -> None:
+async def test_a_summary_is_written_beside_the_turn(
+    make_room: MakeRoom, teller: SmallModel, published: list[str]
+) -> None:
     room = make_room("summarised")
     turn = await room.say("say: Green tea.")
     assert status_of(turn) == "completed"
@@ -113,9 +115,7 @@ async def test_at_the_first_step_and_at_the_end(
     assert found.is_current
 
 
-async def test_the_model_gets_new_messages_with_the_former_summary(
-    make_room: MakeRoom, teller: SmallModel
-) -> None:
+async def test_the_model_gets_new_messages_with_the_former_summary(make_room: MakeRoom, teller: SmallModel) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
     teller.says = "About tea and cake."

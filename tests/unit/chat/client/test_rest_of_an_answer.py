@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from chat.client.bounded_queue import Backpressure
 from chat.client.completion import Completion
 from chat.client.conversation_state import ConversationState
 from chat.client.errors import ClientError, ConnectionFailed
-from chat.client.bounded_queue import Backpressure
-from chat.client.options import Options
 from chat.client.http_api import HttpApi
+from chat.client.options import Options
 from chat.core.wire import frames
 from chat.core.wire.server_frames import parse_server
 
@@ -73,7 +73,9 @@ async def test_a_turn_that_ended_while_the_client_was_away_is_in_its_messages() 
     """The end is sent before the transcript that lists the answer."""
     async with serving(START + END) as web:
         completion = Completion(web, Options())
-        conversation = completion.conversation = ConversationState(Backpressure(), fetch_rest=completion.fetch_rest, on_ended=lambda turn: None)
+        conversation = completion.conversation = ConversationState(
+            Backpressure(), fetch_rest=completion.fetch_rest, on_ended=lambda turn: None
+        )
         turn = conversation.register.begin("r1")
         turn.is_accepted = True
         conversation.messages = STORED[:1]

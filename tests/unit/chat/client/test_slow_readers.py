@@ -21,7 +21,9 @@ async def test_a_slow_reader_holds_the_peer_back() -> None:
         await connection.introduce()
         request = await connection.request()
         await connection.handled()
-        await connection.send(chunk(request["id"], 0, "start", messageId="a1"), chunk(request["id"], 1, "text-start", id="t"))
+        await connection.send(
+            chunk(request["id"], 0, "start", messageId="a1"), chunk(request["id"], 1, "text-start", id="t")
+        )
         for seq in range(words):
             await connection.send(chunk(request["id"], seq + 2, "text-delta", id="t", delta=word))
             sent += 1

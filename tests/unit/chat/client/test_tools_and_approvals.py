@@ -42,7 +42,9 @@ async def continued(connection: Connection, text: str) -> None:
     probe = await connection.expect("cf_agent_stream_resume_request")
     await connection.send(frames.pending("K", probe["probeId"]), frames.resuming("K"))
     assert (await connection.expect("cf_agent_stream_resume_ack"))["id"] == "K"
-    await connection.send(*answer("K", text, replay=True, message_id="a2"), frames.replay_complete("K"), frames.done("K"))
+    await connection.send(
+        *answer("K", text, replay=True, message_id="a2"), frames.replay_complete("K"), frames.done("K")
+    )
 
 
 async def test_the_schema_comes_from_the_signature() -> None:
@@ -75,7 +77,9 @@ async def test_a_tool_runs_and_the_answer_goes_on() -> None:
         request = await connection.request()
         assert [tool["name"] for tool in request["clientTools"]] == ["get_location"]
         await connection.handled()
-        await connection.send(*called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"]))
+        await connection.send(
+            *called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"])
+        )
         result = await connection.expect("cf_agent_tool_result")
         assert result["output"] == {"latitude": 47.4}
         assert (result["toolCallId"], result["state"], result["autoContinue"]) == ("c1", "output-available", True)
@@ -119,7 +123,9 @@ async def test_a_continuation_that_came_before_it_was_asked_for() -> None:
         await connection.introduce()
         request = await connection.request()
         await connection.handled()
-        await connection.send(*called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"]))
+        await connection.send(
+            *called(request["id"], ("c1", "get_location", {"precision": 1})), frames.done(request["id"])
+        )
         await connection.expect("cf_agent_tool_result")
         await connection.send(*answer("K", "quick", message_id="a2"), frames.done("K"))
         await connection.handled()

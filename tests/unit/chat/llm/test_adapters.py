@@ -298,7 +298,9 @@ async def test_an_error_of_the_consumer_closes_the_connection(
     await eventually(lambda: has_ended(server, "closed"), 1.0)
 
 
-async def test_a_refused_connection_is_network_lost(endpoint_of: Callable[..., Endpoint], server: ScriptedServer) -> None:
+async def test_a_refused_connection_is_network_lost(
+    endpoint_of: Callable[..., Endpoint], server: ScriptedServer
+) -> None:
     endpoint = endpoint_of(server)
     server.stop()
     with pytest.raises(NetworkLost, match="cannot be reached"):

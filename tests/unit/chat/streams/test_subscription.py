@@ -61,7 +61,7 @@ async def test_silence_ends_the_wait_and_only_silence() -> None:
 
 async def test_the_notification_of_a_closed_stream_is_received_once() -> None:
     subscription = Subscription(10)
-    subscription.ring()
+    subscription.wake()
     assert (await subscription.wait(1)).is_closed
     assert (await subscription.wait(0.01)).is_silence
     subscription.stop()
