@@ -24,7 +24,7 @@ class FiberSettings:
         "not count. 0: no limit.",
     )
     redispatch_seconds = Setting(
-        "THINK_FIBER_REDISPATCH_SECONDS", 10.0, doc="When a fiber that nobody claimed is sent to the workers again."
+        "THINK_FIBER_REDISPATCH_SECONDS", 10.0, doc="When a fiber that was not claimed is sent to the workers again."
     )
     max_recoveries = Setting(
         "THINK_FIBER_MAX_RECOVERIES", 10, doc="Lost leases in a row without progress before a fiber is given up."
@@ -42,7 +42,7 @@ class FiberSettings:
         "THINK_FIBER_GRACE_SECONDS", 5.0, doc="What an interrupted function gets to put its things in order."
     )
     dispatch = Setting(
-        "THINK_FIBER_DISPATCH", "celery", doc="celery: tell a worker on commit. manual: nobody is told (tests)."
+        "THINK_FIBER_DISPATCH", "celery", doc="celery: send a task on commit. manual: send nothing (tests)."
     )
 
     @property

@@ -74,7 +74,7 @@ class ClaimedFilter(admin.SimpleListFilter):
     @override
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return both."""
-        return [("1", "by a message"), ("0", "by nobody")]
+        return [("1", "by a message"), ("0", "not at all")]
 
     @override
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:

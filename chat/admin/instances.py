@@ -43,7 +43,7 @@ class PruneForm(forms.Form):
         name = self.cleaned_data["owner"]
         found = get_user_model()._default_manager.filter(**{_USERNAME: name}).first() if name else None
         if name and found is None:
-            raise forms.ValidationError("There is nobody of this name.")
+            raise forms.ValidationError("There is no user of this name.")
         return found
 
     @override

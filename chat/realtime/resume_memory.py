@@ -40,7 +40,7 @@ class ResumeMemory:
             try:
                 await db(cache.set, self._name, request_id, KEEP_SECONDS)
             except (RedisError, OSError):
-                logger.warning("not noted", extra={"action": "told_not_noted"})
+                logger.warning("resume point not stored", extra={"action": "resume_memory_not_written"})
 
     async def last(self) -> str:
         """The request whose answer was streamed to the client last; empty when it is unknown."""
@@ -49,7 +49,7 @@ class ResumeMemory:
         try:
             return str(await db(cache.get, self._name, ""))
         except (RedisError, OSError):
-            logger.warning("not known", extra={"action": "told_not_known"})
+            logger.warning("resume point not read", extra={"action": "resume_memory_not_read"})
             return ""
 
 

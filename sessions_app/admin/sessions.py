@@ -172,7 +172,7 @@ class SearchForm(forms.Form):
             return None
         found = get_user_model()._default_manager.filter(**{get_user_model().USERNAME_FIELD: name}).first()
         if found is None:
-            raise forms.ValidationError("There is nobody of this name.")
+            raise forms.ValidationError("There is no user of this name.")
         return found
 
     def search(self, cursor: str) -> SearchPage:

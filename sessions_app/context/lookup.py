@@ -32,8 +32,8 @@ def find_messages(query: str, *, besides: str, owner_id: int | None, scope: str,
         return f"{NOTHING_FOUND} {page.problem}"
     hits = [hit for hit in page.hits if hit.session_id != besides][:limit]
     texts = _texts(hits)
-    told = (f"[{hit.role}] {texts.get((hit.session_id, hit.message_id), hit.snippet)}" for hit in hits)
-    return SEPARATOR.join(told) or NOTHING_FOUND
+    found = (f"[{hit.role}] {texts.get((hit.session_id, hit.message_id), hit.snippet)}" for hit in hits)
+    return SEPARATOR.join(found) or NOTHING_FOUND
 
 
 def _texts(hits: list[SearchHit]) -> dict[tuple[str, str], str]:

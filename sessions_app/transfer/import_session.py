@@ -1,9 +1,9 @@
-"""Make a session of what was exported (`exporting.py`): the whole tree, its compactions, blocks and entries.
+"""Create a session from an export (`export.py`): the whole tree, its compactions, blocks and entries.
 
-Nothing that is read is believed: every message is checked like a client's, open tool calls are closed, since no client
-waits for their results here, and the system prompt is not among what can be brought. Rows go in batch by batch, under a
-scope that nobody lists, and the session is given its own at the end; so no other writer waits and nothing half done is
-ever seen. What an import leaves that died in between is found by `prune_unfinished`.
+The input is not trusted: every message is checked like a client's, open tool calls are closed because no client waits
+for their results here, and a system prompt is never imported. Rows are inserted in batches, under a scope that no list
+shows, and the session gets its own scope at the end, so other writers do not wait and a partial import is never visible.
+`prune_unfinished` finds the rows of an import whose process died.
 """
 
 import time

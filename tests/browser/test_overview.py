@@ -12,7 +12,7 @@ from tests.browser.looks import look
 from tests.browser.test_panel import LONG, check_both, panel, remember, toggle
 
 OpenTab = Callable[..., ChatPage]
-NOTHING = "Nobody has written what this conversation is about."
+NOTHING = "There is no summary of this conversation yet."
 
 
 @pytest.fixture

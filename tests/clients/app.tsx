@@ -26,7 +26,7 @@ async function locate(input: unknown) {
 
 type Options = Parameters<typeof useAgentChat>[0];
 
-/** What the hook is told about calls. `execute` sends the tool's schema with each request. */
+/** What the hook gets to know about calls. `execute` sends the tool's schema with each request. */
 function answering(): Partial<Options> {
   const auto = query.get("auto") === "no" ? { autoContinueAfterToolResult: false } : {};
   switch (query.get("answers")) {

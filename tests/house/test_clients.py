@@ -16,8 +16,8 @@ SEQUENCES = (
 )
 _ROW = re.compile(r"^\| (?P<sequence>5[\d.]+) \| (?P<transports>[^|]+) \| (?P<what>[^|]+) \| (?P<tests>[^|]+) \|$")
 _ALL_AT_ONCE = "open_everything"
-_SOMEBODY = re.compile(rf'open_two|look_on|observer|begin\(|{_ALL_AT_ONCE}|open\("late"')
-_ALONE = "nobody looks on"
+_OBSERVER = re.compile(rf'open_two|look_on|observer|begin\(|{_ALL_AT_ONCE}|open\("late"')
+_ALONE = "no observer"
 
 Ways = frozenset[tuple[str, str]]
 
@@ -62,10 +62,10 @@ def _ways(function: ast.FunctionDef) -> Ways:
     return frozenset().union(*(_named_ways()[name] for name in names if name in _named_ways()))
 
 
-def _somebody_looks_on(test: str, function: ast.FunctionDef) -> bool:
+def _has_observer(test: str, function: ast.FunctionDef) -> bool:
     fixtures = [n for n in _parsed(test.partition("::")[0]).body if getattr(n, "name", "") == "observer"]
     is_automatic = any("autouse=True" in ast.unparse(fixture) for fixture in fixtures)
-    return is_automatic or _SOMEBODY.search(ast.unparse(function).replace("'", '"')) is not None
+    return is_automatic or _OBSERVER.search(ast.unparse(function).replace("'", '"')) is not None
 
 
 def test_every_sequence_has_a_row_for_every_transport() -> None:
@@ -81,8 +81,8 @@ def test_every_test_exists_with_an_observer() -> None:
             function = _function(test)
             if function is None:
                 odd.append(f"{sequence}: there is no {test}")
-            elif _ALONE not in what and not _somebody_looks_on(test, function):
-                odd.append(f"{sequence}: nobody looks on in {test}")
+            elif _ALONE not in what and not _has_observer(test, function):
+                odd.append(f"{sequence}: no observer in {test}")
     assert not odd, "\n".join(odd)
 
 

@@ -20,7 +20,7 @@ _DESCRIPTIONS: Final[dict[int, str]] = {
     400: "The request is malformed, for instance no JSON.",
     401: "There are no credentials, or they are not valid any more.",
     403: "The caller may not do this, or the CSRF token of a cookie is missing.",
-    404: "There is no such thing, or it belongs to somebody else.",
+    404: "There is no such object, or it belongs to another user.",
     409: "The present state does not allow this.",
     413: "The request is larger than this server accepts.",
     416: "The range lies beyond the end of the file.",

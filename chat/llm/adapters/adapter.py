@@ -140,7 +140,7 @@ class HttpModel(ABC):
         """What of the request was not sent."""
         settings = request.settings
         found = [
-            f"{self.name} cannot be told {name}; it was not sent."
+            f"{self.name} does not support {name}; it was not sent."
             for field, name in self.unsent.items()
             if getattr(settings, field) not in (None, ())
         ]

@@ -66,7 +66,7 @@ def _owner_id(name: str | None) -> Any:
     users = get_user_model()._default_manager
     found = users.filter(**{get_user_model().USERNAME_FIELD: name}).values_list("pk", flat=True).first()
     if found is None:
-        raise CommandError(f"There is nobody called {name!r}.")
+        raise CommandError(f"There is no user {name!r}.")
     return found
 
 

@@ -150,7 +150,7 @@ def worker() -> tuple[State, str]:
     """Some worker was seen lately."""
     parts = readiness().parts
     if parts["redis"] != "ok":
-        return State.WRONG, "nobody knows while Redis does not answer"
+        return State.WRONG, "unknown while Redis does not answer"
     if parts["worker"] == "ok":
         return State.OK, "one was seen lately"
     return State.WRONG, "none was seen lately; accepted messages wait until one runs (`make run` starts one)"

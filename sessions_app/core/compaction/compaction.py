@@ -347,7 +347,7 @@ def summary_prompt(
 
 
 _CREATE: Final = (
-    "Summarise the part of a conversation that stands below. The summary will stand in its place, so whoever reads it "
+    "Summarise the part of a conversation that stands below. The summary will stand in its place, so a reader of it "
     "must be able to go on with the work. Use about {target} tokens."
 )
 _UPDATE: Final = (

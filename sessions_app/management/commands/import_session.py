@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="The file; - reads standard input.")
-        parser.add_argument("--user", default="", help="Whose session; without: nobody's.")
+        parser.add_argument("--user", default="", help="The session's user; without one it has no owner.")
         parser.add_argument("--scope", default="", help="What it belongs to: the id of an instance, or your own word.")
         parser.add_argument("--name", default="", help="Instead of the exported name.")
 

@@ -111,7 +111,7 @@ export class Api {
     return this.request("POST", "/imports", form);
   }
 
-  /** Upload one file. `onProgress` hears fractions; `signal` aborts. Resolves to {id, url, name, media_type, byte_size}. */
+  /** Upload one file. `onProgress` receives fractions; `signal` aborts. Resolves to {id, url, name, media_type, byte_size}. */
   upload(file, { onProgress, signal } = {}) {
     const form = new FormData();
     form.append("file", file, file.name);

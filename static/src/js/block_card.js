@@ -28,7 +28,7 @@ export class BlockCard {
     this.isStale = false;
     const at = this.list?.contains(document.activeElement) && document.activeElement.closest("details");
     this.focused = at ? at.dataset.key : "";
-    if (!this.list?.querySelector("form")) this.list = null; // nobody writes in it
+    if (!this.list?.querySelector("form")) this.list = null; // no form is open in it
     this.hasEntries = block.is_skill || block.is_searchable || block.entry_count > 0;
     const isPlain = !this.hasEntries || Boolean(block.content && block.isElsewhere);
     setText(this.title, block.label);

@@ -36,7 +36,7 @@ export function usageOf(block) {
   return `${count(block.tokens)} of ${several(block.max_tokens, "token")}, ${percent(block.tokens / block.max_tokens)}`;
 }
 
-/** What a block is, in the word that the model is told. */
+/** The kind of a block, in the word that the model reads. */
 export const kindWord = (block) => (block.is_skill ? "loadable" : block.is_searchable ? "searchable" : block.writable ? "writable" : "readonly");
 
 const KINDS = { writable: "the model can write", readonly: "read only", loadable: "documents to load", searchable: "searchable" };

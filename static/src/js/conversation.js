@@ -88,7 +88,7 @@ export class Conversation extends Transcript {
   #onNothingRuns(frame) {
     if (frame.probeId && frame.probeId !== this.#probe) return;
     if (frame.reason === "continuation-owned") return;
-    if (this.running) this.refresh(); // it ended while nobody listened: the row knows how
+    if (this.running) this.refresh(); // it ended while no socket was open: the row has the outcome
   }
 
   #onResponse(frame) {

@@ -1,4 +1,4 @@
-// Hunks of a unified diff as lines that can be told apart by their sign as well as by their colour.
+// Hunks of a unified diff as lines that differ by their sign as well as by their colour.
 
 import { h } from "./dom.js";
 

@@ -55,7 +55,7 @@ export class FindBar {
     this.#timer = setTimeout(() => this.hits.search(this.elements.input.value.trim()), PAUSE);
   }
 
-  /** How many there are is told to those who do not see the list. */
+  /** The count is announced to those who do not see the list. */
   #count() {
     const { count } = this.hits;
     setText(this.elements.heading, count ? `${count}${this.elements.more.hidden ? "" : "+"} found` : "");

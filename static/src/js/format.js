@@ -55,7 +55,7 @@ export function usageFacts({ total }) {
   return `The conversation so far: ${count(total.input_tokens)} tokens read, ${count(total.output_tokens)} written${cost}`;
 }
 
-/** What a turn took: `short` for the line under an answer, `long` for whoever opens it. */
+/** What a turn took: `short` for the line under an answer, `long` for its details. */
 export function turnFacts(turn) {
   const read = turn.input_tokens ?? 0;
   const written = turn.output_tokens ?? 0;

@@ -10,7 +10,7 @@ export class Freshness {
     this.version = 0; // changes of the history that are in the list for certain
   }
 
-  /** The server has told of an end, a clear, or that it took a message: what was asked for before may not know of it. */
+  /** The server reported an end, a clear or an accepted message: an earlier request's answer may not include it. */
   moved() {
     this.#movedAt = performance.now();
   }

@@ -1,4 +1,4 @@
-// When what somebody wrote is too long to stand in the conversation whole.
+// When a message is too long to be shown whole.
 
 const MOST_CHARACTERS = 4_000;
 const MOST_LINES = 40;

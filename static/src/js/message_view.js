@@ -183,7 +183,7 @@ function metaNodes(message, context) {
   return nodes;
 }
 
-/** The conversation's own figures behind those of the turn. They are asked for when somebody looks. */
+/** The conversation's own figures behind those of the turn. They are requested when the panel is opened. */
 async function tellUsage(element, long, context) {
   try {
     setText(element, `${long}. ${usageFacts(await context.act("usage"))}.`);

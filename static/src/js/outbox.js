@@ -37,7 +37,7 @@ export class Outbox extends Emitter {
   }
 
   /**
-   * Forget what the conversation shows: it was accepted, heard or not. And what a page read after its acceptance lacks:
+* Forget what the conversation shows: it was accepted, with or without a frame. And what a page read after its acceptance lacks:
    * another version has taken its place meanwhile.
    */
   settle(knownIds, readAt = 0) {

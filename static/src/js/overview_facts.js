@@ -9,15 +9,15 @@ export function originOf(summary, when) {
   return `${who}, ${when}.${summary.is_current ? "" : " Something was said or chosen since."}`;
 }
 
-/** What stands in the place of a summary that nobody has written. */
-export const NOTHING = "Nobody has written what this conversation is about.";
+/** Shown in place of a missing summary. */
+export const NOTHING = "There is no summary of this conversation yet.";
 
 const STATES = { waiting: "A summary is asked for.", running: "A model is writing it." };
 
 /** What is being done about it; empty when nothing is. */
 export const stateOf = (summary) => STATES[summary.state] ?? "";
 
-/** "+3 −1", a side of which nothing is to be told left out. */
+/** "+3 −1"; a side without changes is left out. */
 export const lineCounts = ({ additions, deletions }) => [additions && `+${additions}`, deletions && `−${deletions}`].filter(Boolean).join(" ");
 
 /** The same for ears. */

@@ -8,7 +8,7 @@ import { timeLabel } from "./format.js";
 import { changesText, documentFacts, lineCounts, NOTHING, originOf, spokenCounts, stateOf } from "./overview_facts.js";
 import { OpenFolds, PanelView } from "./panel_view.js";
 
-const AGAIN = 3000; // while it is being written: the bell that says it is there may be lost
+const AGAIN = 3000; // while it is being written: the notification of its end may be lost
 const seg = encodeURIComponent;
 
 export class OverviewView extends PanelView {

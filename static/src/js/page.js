@@ -107,7 +107,7 @@ export class Page {
     this.showNew(null);
   }
 
-  /** A conversation that nobody has: each tab makes up a name, unless what it began here was not sent yet. */
+  /** A new conversation: each tab generates a name, unless a message that it began here was not sent yet. */
   showNew(agent) {
     const begun = keptInHistory() ?? { agent: agent || this.boot.agents[0]?.name || "assistant", name: newId("cnv") };
     this.show({ id: "", ...begun, title: "", isNew: true }, null);
@@ -140,7 +140,7 @@ export class Page {
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
     this.sidebar.setCurrent(instance.id);
     this.#drawTitle();
-    if (!instance.isNew && !instance.isReadOnly) this.#attach(conversation); // what nobody continues needs no line
+    if (!instance.isNew && !instance.isReadOnly) this.#attach(conversation); // a conversation that cannot continue needs no socket
     this.#onStatus();
     this.#onMessages();
     this.placeBar.draw(conversation);

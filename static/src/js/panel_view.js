@@ -21,7 +21,7 @@ export class PanelView {
     this.hide();
     this.conversation = conversation;
     this.shownId = conversation.instance.id;
-    this.follow((name, heard) => this.#off.push(conversation.on(name, heard)), () => this.later());
+    this.follow((name, handler) => this.#off.push(conversation.on(name, handler)), () => this.later());
     this.begin();
   }
 

@@ -76,7 +76,7 @@ const PAGE = 50;
 export function mergeTranscript(conversation, window) {
   const known = new Map(conversation.messages.map((item) => [item.id, item]));
   const liveId = conversation.running?.message?.id;
-  // The answer that is being told says nothing of where the list begins: its question may have been waiting until now.
+  // The streaming answer does not show where the list begins: its question may have been waiting until now.
   const met = window.findIndex((item) => known.has(item.id) && item.id !== liveId);
   const start = met < 0 ? Math.max(0, window.length - PAGE) : conversation.hasMore ? met : 0;
   const transcript = window.slice(start);

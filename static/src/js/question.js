@@ -1,4 +1,4 @@
-// What a call waits for, and the buttons that answer it: a person's approval, or somebody else's result.
+// What a call waits for, and the buttons that answer it: a person's approval, or another client's result.
 
 import { h, setText } from "./dom.js";
 import { toolName } from "./fold.js";

@@ -5,7 +5,7 @@ const NEAR = 64;
 export class Scroll {
   #frame = 0;
 
-  /** `onChange(isFollowing)` is told when the reader leaves or comes back to the end. */
+  /** `onChange(isFollowing)` is called when the reader leaves or comes back to the end. */
   constructor(scroller, onChange) {
     this.scroller = scroller;
     this.onChange = onChange;

@@ -1,4 +1,4 @@
-// One WebSocket that comes back: backs off, hears the network return, and stops for good when the server says so.
+// A WebSocket that reconnects: it backs off, notices when the network returns, and stops for good when the server asks it to.
 
 import { Emitter } from "./events.js";
 

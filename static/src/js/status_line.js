@@ -7,7 +7,7 @@ import { openQuestions } from "./runs.js";
 const HINTS = {
   rate_limited: "The model's service asks for a pause. Wait a little, then try again.",
   context_overflow: "The conversation has become longer than this model can read. Start a new one, or edit an earlier message.",
-  model_auth: "The key for the model's service was refused. Whoever runs this server has to set it.",
+  model_auth: "The key for the model's service was refused. The administrator of this server has to set it.",
   model_not_configured: "Set OPENAI_API_KEY, or OPENAI_BASE_URL for any compatible server, and THINK_MODEL=provider/model, then start again. Your message is kept.",
   model_rejected: "The model's service did not take this request. Editing the message, or another model, may help.",
   overloaded: "The model's service is busy or failing. Try again in a moment.",

@@ -21,7 +21,7 @@ export class TurnStream {
     return this.message ? "answering" : "waiting";
   }
 
-  /** Whether it waits for something that it has told of. */
+  /** Whether it waits for something that it has reported. */
   get isPaused() {
     return this.waits.length > 0 || this.retry !== null;
   }

@@ -10,7 +10,7 @@ export class Summaries {
     conversation.on("session", (frame) => this.#onPhase(frame));
     conversation.on("session-failed", (text) => this.#onFailed(text));
     conversation.on("reconnected", () => {
-      conversation.isCompactionHeard = false; // what was told meanwhile is not known here
+      conversation.isCompactionReported = false; // frames sent meanwhile were missed
       this.read();
     });
     this.read();
@@ -20,7 +20,7 @@ export class Summaries {
   async ask(instructions) {
     if (!this.conversation.instance.id) return this.say("There is nothing to summarise yet.", { isNotice: true });
     this.asked = { instructions };
-    this.#set({ compacting: "waiting", compactionError: "", isCompactionHeard: true });
+    this.#set({ compacting: "waiting", compactionError: "", isCompactionReported: true });
     try {
       await this.api.compact(this.conversation.instance.id, instructions);
     } catch (error) {
@@ -36,7 +36,7 @@ export class Summaries {
     this.#set({ compactionError: "" });
   }
 
-  /** Both resolve to whether it is stored; a refusal is told. */
+  /** Both resolve to whether it is stored; a refusal is shown. */
   reword = (id, text) => this.#change(this.api.rewordCompaction(id, text), "The summary was changed.");
   undo = (id) => this.#change(this.api.undoCompaction(id), "The model reads these messages again.");
 
@@ -77,7 +77,7 @@ export class Summaries {
   #onPhase({ phase, compacted }) {
     const { conversation } = this;
     if (phase === "idle" && !compacted && conversation.compacting !== "running") return this.#onIdle();
-    conversation.isCompactionHeard = true;
+    conversation.isCompactionReported = true;
     if (phase === "compacting") return this.#set({ compacting: "running", compactionError: "" });
     const found = this.asked && conversation.compacting && !compacted && !conversation.compactionError;
     if (found) this.say("There is nothing to summarise yet.", { isNotice: true });
@@ -87,11 +87,11 @@ export class Summaries {
     this.read();
   }
 
-  /** How full it is after a turn, a summary that was changed, or an end whose beginning was not heard: the server knows. */
+  /** Context usage after a turn, a changed summary, or an end whose beginning was missed: read from the server. */
   #onIdle() {
     const { conversation } = this;
     if (conversation.compacting) {
-      conversation.isCompactionHeard = false;
+      conversation.isCompactionReported = false;
       conversation.refreshSoon();
     }
     if (conversation.compactions.length) this.read();

@@ -10,7 +10,7 @@ import { SummaryLines } from "./summary_view.js";
 
 const CHUNK_PAUSE = 40; // chunks come faster than eyes read
 const QUIET_LOOK = 1_000; // also the step of a countdown
-const MOST_KEPT = 600; // messages in the page of somebody who reads its end
+const MOST_KEPT = 600; // messages in the page while its end is shown
 const KEPT = 200;
 
 export class Timeline {

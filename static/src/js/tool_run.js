@@ -13,7 +13,7 @@ export class ToolRunView {
     this.fold.body.append(this.list);
   }
 
-  /** `views`: of the calls, which live on inside. A call that somebody reads stays in sight. */
+  /** `views`: of the calls, which live on inside. A call that is being read stays in sight. */
   update(parts, views, isLive) {
     const elements = views.map((view) => view.element);
     if (!this.list.childElementCount && views.some((view) => view.fold.details.open)) this.element.open = true;

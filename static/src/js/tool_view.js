@@ -86,8 +86,8 @@ function section(title, node) {
 }
 
 /** What the server measured; until the page has been read again, what this tab saw. */
-function toolTime(part, told) {
-  if (told?.[part.toolCallId] !== undefined) return told[part.toolCallId];
+function toolTime(part, times) {
+  if (times?.[part.toolCallId] !== undefined) return times[part.toolCallId];
   return part.startedAt && part.endedAt && isSettled(part) ? part.endedAt - part.startedAt : 0;
 }
 

@@ -7,7 +7,7 @@ import { TurnStream } from "./stream.js";
 
 const REFRESH_PAUSE = 60;
 const AGAIN_STEPS = [1_000, 2_000, 5_000, 10_000]; // after a read that did not come
-const MOST = 600; // messages in the page of somebody who reads on and on, in either direction
+const MOST = 600; // messages in the page while one reads on, in either direction
 const DROPPED = 200;
 const COMPACTION_LOOK = 3_000;
 
@@ -39,7 +39,7 @@ export class Transcript extends Emitter {
     this.running = null;
     this.isRecovering = false;
     this.compacting = ""; // "waiting" or "running": a summary is on its way
-    this.isCompactionHeard = false; // a frame told of it since the line is there: from then on frames count, pages come too late
+    this.isCompactionReported = false; // a frame reported it since the socket opened: from then on frames count, pages come too late
     this.isLoaded = false;
     this.loadError = null;
     this.readAt = 0; // when the last page was asked for
@@ -92,7 +92,7 @@ export class Transcript extends Emitter {
       if (this.isClosed) return;
       this.loadError = null;
       this.#failures = 0;
-      // It may know nothing of what the line has told since, and would take it out of sight.
+      // It may lack what frames have added since, and would remove it from view.
       if (this.fresh.isTooOld(page.session_id === this.sessionId ? page.version : undefined, asked)) return this.refreshSoon();
       this.readAt = asked;
       this.takePage(page);
@@ -111,12 +111,12 @@ export class Transcript extends Emitter {
     if (this.place) return this.#noteRunning(page);
     const live = this.running;
     const running = page.running && this.#adopt(page);
-    // A page that was read before the turn was there knows nothing of the answer that is being told.
+    // A page that was read before the turn existed lacks the answer that is streaming.
     const early = !page.running && live && !live.isDone && !live.wasMissing ? live : null;
     mergeNewest(this, page, (running || early)?.message ?? null);
     this.queued = page.queued;
     this.leafId = page.leafId;
-    if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
+    if (!this.isCompactionReported) this.#takeCompacting(page.compacting);
     if (running) this.running = running;
     else if (!live || live.isDone || !this.socket || this.socket.state !== "open") this.running = null;
     else if (live && !page.running) this.#forgetWhenOver(live);
@@ -134,11 +134,11 @@ export class Transcript extends Emitter {
     return true;
   }
 
-  /** How a summary stands, where no frame has told yet. Its end may have been told before anybody here listened: look again. */
+  /** The state of a summary, where no frame has reported it yet. Its end may have come before the socket opened: read again. */
   #takeCompacting(state) {
     this.compacting = state;
     clearTimeout(this.compactionTimer);
-    if (state) this.compactionTimer = setTimeout(() => this.isClosed || this.isCompactionHeard || this.refresh(), COMPACTION_LOOK);
+    if (state) this.compactionTimer = setTimeout(() => this.isClosed || this.isCompactionReported || this.refresh(), COMPACTION_LOOK);
   }
 
   /** The page was read while the turn ran: its answer comes by the stream, what has come of it stays in sight. */
@@ -168,7 +168,7 @@ export class Transcript extends Emitter {
   #noteSession(id) {
     if (id === this.sessionId) return;
     const isSwitch = this.isLoaded;
-    if (isSwitch) this.isCompactionHeard = false; // frames tell of the history that is shown: of this one none was heard yet
+    if (isSwitch) this.isCompactionReported = false; // frames are about the shown history: none came for this one yet
     this.sessionId = id;
     this.fresh = new Freshness();
     this.instance.sessionId = id;
@@ -176,12 +176,12 @@ export class Transcript extends Emitter {
     if (isSwitch) this.emit("switched");
   }
 
-  /** What the newest page says to somebody who reads elsewhere: whether a turn runs. */
+  /** What the newest page adds while one reads elsewhere: whether a turn runs. */
   #noteRunning(page) {
     const stream = page.running && this.stream(page.running.requestId, page.running.turnId);
     this.running = stream && !stream.isDone ? stream : null;
     if (this.running && stream.lastSeq < 0) stream.expect(page.running);
-    if (!this.isCompactionHeard) this.#takeCompacting(page.compacting);
+    if (!this.isCompactionReported) this.#takeCompacting(page.compacting);
     this.failed = this.running ? null : page.failed;
     this.emit("status");
   }

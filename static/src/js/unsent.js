@@ -49,7 +49,7 @@ export class Unsent {
   #send(instance) {
     const conversation = { instance, accepted: () => {} };
     const outbox = new Outbox(pathOf(instance), async (entry) => {
-      // Another tab may show it: what was taken back there is sent by nobody.
+      // Another tab may show it: a message withdrawn there is not sent.
       if (waiting(instance).some(({ requestId }) => requestId === entry.requestId)) await this.on.deliver(conversation, entry);
     });
     this.#outboxes.set(instance.name, outbox);

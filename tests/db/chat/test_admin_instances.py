@@ -220,7 +220,7 @@ def test_the_page_shows_a_plan_and_deletes_what_was_shown(client: Client, alice:
     shown, later = make_instance(alice, title="<b>Shown</b>"), make_instance(alice)
     grow_old(shown)
     assert "Say how old" in client.get(f"{LIST}prune/?days=").content.decode()
-    assert "There is nobody" in client.get(f"{LIST}prune/?owner=carol").content.decode()
+    assert "There is no user" in client.get(f"{LIST}prune/?owner=carol").content.decode()
     page = client.get(f"{LIST}prune/?days=30").content.decode()
     assert "&lt;b&gt;Shown&lt;/b&gt;" in page
     assert "Delete these 1" in page

@@ -88,7 +88,7 @@ def end(turn: Turn) -> None:
 
 def ring_for(instance: AgentInstance, turn: Turn) -> None:
     send_notification(
-        group_of(key_of(instance)), {"type": "turn.accepted", "turn_id": turn.pk, "origin": "somebody else"}
+        group_of(key_of(instance)), {"type": "turn.accepted", "turn_id": turn.pk, "origin": "another client"}
     )
 
 

@@ -179,7 +179,7 @@ async def test_a_turn_that_a_clear_ended_is_ended_by_the_clear(
         assert (await frames_until(socket, "done"))[-1]["id"] == "r1"
         return
     assert await socket.receive_nothing(timeout=0.5)
-    cleared: ChatCleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
+    cleared: ChatCleared = {"type": "chat.cleared", "origin": "another client", "generation": instance.generation}
     await sync_to_async(send_notification)(group_of(await sync_to_async(key_of)(instance)), cleared)
     found = await frames_until(socket, "done")
     assert [frame["type"] for frame in found] == ["cf_agent_chat_clear", "cf_agent_use_chat_response"]
@@ -201,10 +201,10 @@ async def test_turn_accepted_after_a_clear_outlives_a_late_notification_of_it(
     )
     group = group_of(await sync_to_async(key_of)(instance))
     await sync_to_async(send_notification)(
-        group, {"type": "turn.accepted", "turn_id": later.pk, "origin": "somebody else"}
+        group, {"type": "turn.accepted", "turn_id": later.pk, "origin": "another client"}
     )
     await frames_until(socket, "cf_agent_chat_messages")
-    cleared: ChatCleared = {"type": "chat.cleared", "origin": "somebody else", "generation": instance.generation}
+    cleared: ChatCleared = {"type": "chat.cleared", "origin": "another client", "generation": instance.generation}
     await sync_to_async(send_notification)(group, cleared)
     assert [frame["id"] for frame in await frames_until(socket, "done") if frame.get("done")] == ["r1"]
     await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="cancelled")

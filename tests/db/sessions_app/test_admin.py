@@ -165,7 +165,7 @@ def test_staff_search_in_messages_of_everybody(staff: Client) -> None:
     assert f"/{hers.pk}/change/?at=u1#message-u1" in everything
     assert found(q="penguin", owner="bob").count('class="think-message ') == 1
     assert found(q="penguin", session=hers.pk).count('class="think-message ') == 1
-    assert "There is nobody of this name." in found(q="penguin", owner="carol")
+    assert "There is no user of this name." in found(q="penguin", owner="carol")
     assert 'role="alert"' in found(q="penguin", cursor="nonsense")
     assert 'role="alert"' in found(q='"')
     assert "Nothing was found" in found(q="walrus")

@@ -52,7 +52,7 @@ const context = (more = {}) => ({
   system: { tokens: 100 }, tools: [{ tokens: 20 }, { tokens: 30 }], summaries: [{ tokens: 40 }], tail: { tokens: 60 }, ...more,
 });
 
-Deno.test("how full a call is, and where nobody knows", () => {
+Deno.test("how full a call is, and where it is unknown", () => {
   same(fullness(context()), { share: 0.25, isTight: false, text: "About 250 of 1,000 tokens, 25 %." });
   same(fullness(context({ total_tokens: 750 })).isTight, true);
   same(fullness(context({ context_tokens: 0 })).text, "About 250 tokens. How much this model can read is not known.");
@@ -96,7 +96,7 @@ Deno.test("a summary that is made, waited for, or failed is said", () => {
   same([failed.text, failed.actions.map((action) => action.label)], ["Older messages could not be summarised: Too slow.", ["Try again", "Dismiss"]]);
 });
 
-function heard(answers = {}) {
+function panelWith(answers = {}) {
   const listeners = {};
   const said = [];
   const conversation = { instance: { id: "i" }, on: (name, listener) => (listeners[name] = listener), emit: () => {}, looks: 0 };
@@ -121,12 +121,12 @@ Deno.test("a page tells of a summary until a frame does: a page may be older tha
   clearTimeout(transcript.compactionTimer);
 });
 
-Deno.test("what a frame told of one history does not count in another", () => {
+Deno.test("a frame about one history does not count in another", () => {
   const transcript = new Transcript({}, { id: "i" });
   transcript.isClosed = true; // no look later
   const summaries = new Summaries({ compactions: async () => [] }, transcript, () => {});
   transcript.takePage({ session_id: "one" });
-  transcript.emit("session", { phase: "compacting" }); // its end is told to those who show it then
+  transcript.emit("session", { phase: "compacting" }); // its end goes to those who show it then
   transcript.takePage({ session_id: "two", compacting: "" });
   same([transcript.compacting, Boolean(summaries)], ["", true]);
 });
@@ -147,17 +147,17 @@ Deno.test("summaries are read again when another history is shown, and only then
 });
 
 Deno.test("what was asked for ends with a word: done, nothing to do, or failed", async () => {
-  const done = heard();
+  const done = panelWith();
   await done.summaries.ask("keep");
   same(done.conversation.compacting, "waiting");
   done.frame("compacting");
   same(done.conversation.compacting, "running");
   done.frame("idle", { compacted: { tokensBefore: 9 } });
   same([done.conversation.compacting, done.said], ["", ["Older messages were summarised."]]);
-  done.frame("idle"); // somebody changed a summary: nobody here asked for anything
+  done.frame("idle"); // another page changed a summary: nothing was requested here
   same(done.said.length, 1);
 
-  const nothing = heard();
+  const nothing = panelWith();
   await nothing.summaries.ask("");
   nothing.frame("idle"); // how full it is after the turn that comes first: what was asked for still waits
   same([nothing.said, nothing.conversation.compacting, nothing.conversation.looks], [[], "waiting", 1]);
@@ -165,22 +165,22 @@ Deno.test("what was asked for ends with a word: done, nothing to do, or failed",
   nothing.frame("idle");
   same(nothing.said, ["There is nothing to summarise yet."]);
 
-  const broken = heard();
+  const broken = panelWith();
   await broken.summaries.ask("");
   broken.frame("compacting");
   broken.fail("Too slow.");
   broken.frame("idle");
   same([broken.conversation.compactionError, broken.said], ["Too slow.", ["Summarising failed."]]);
-  const refused = heard({ compact: () => Promise.reject(new Error("Not now.")) });
+  const refused = panelWith({ compact: () => Promise.reject(new Error("Not now.")) });
   await refused.summaries.ask("");
   same([refused.conversation.compactionError, refused.conversation.compacting], ["Not now.", ""]);
 });
 
 Deno.test("an overview says whose words they are, and whether they are up to date", () => {
-  const told = { text: "About tea.", model_name: "a/b", is_own: false, is_current: true, state: "" };
-  same(originOf(told, "14:31"), "By a/b, 14:31.");
-  same(originOf({ ...told, is_own: true, is_current: false }, "14:31"), "Your own words, 14:31. Something was said or chosen since.");
-  same(originOf({ ...told, text: "" }, ""), "");
+  const summary = { text: "About tea.", model_name: "a/b", is_own: false, is_current: true, state: "" };
+  same(originOf(summary, "14:31"), "By a/b, 14:31.");
+  same(originOf({ ...summary, is_own: true, is_current: false }, "14:31"), "Your own words, 14:31. Something was said or chosen since.");
+  same(originOf({ ...summary, text: "" }, ""), "");
   same(["", "waiting", "running"].map((state) => stateOf({ state })), ["", "A summary is asked for.", "A model is writing it."]);
 });
 
@@ -200,7 +200,7 @@ Deno.test("a page that was asked for before an answer ended does not take it out
   const pages = [];
   const transcript = new Transcript({ messages: () => new Promise((done) => pages.push(done)) }, { id: "i" });
   const early = transcript.refresh();
-  transcript.messages = [{ id: "q", role: "user" }, { id: "a", role: "assistant" }]; // as the line told them meanwhile
+  transcript.messages = [{ id: "q", role: "user" }, { id: "a", role: "assistant" }]; // as frames sent them meanwhile
   await new Promise((done) => setTimeout(done, 2));
   transcript.fresh.moved();
   pages[0]({ items: [] });

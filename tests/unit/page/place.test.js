@@ -68,7 +68,7 @@ Deno.test("a hit among what is loaded asks nothing; one near the end is the end"
   same([conversation.place, idsOf(conversation).at(-1)], [null, "m399"]);
 });
 
-Deno.test("whoever reads on and on holds 600 messages, in either direction", async () => {
+Deno.test("reading on holds 600 messages, in either direction", async () => {
   const conversation = await opened(new Server(path(2000)));
   let most = 0;
   for (let count = 0; count < 30; count += 1) {
@@ -86,7 +86,7 @@ Deno.test("whoever reads on and on holds 600 messages, in either direction", asy
   same([most <= 650, conversation.place, idsOf(conversation).at(-1), conversation.hasMore], [true, null, "m1999", true]);
 });
 
-Deno.test("what comes by the line does not move somebody who reads elsewhere, and is there when they come back", async () => {
+Deno.test("frames do not move a reader who is elsewhere, and are there on return", async () => {
   const server = new Server(path(400));
   const conversation = await opened(server);
   await conversation.openAt("m100");

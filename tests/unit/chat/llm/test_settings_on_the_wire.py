@@ -74,7 +74,7 @@ async def test_unsupported_settings_of_responses_get_a_warning(
     [body] = bodies(server)
     assert body["temperature"] == 0.1
     assert not {"top_k", "seed", "stop"} & set(body)
-    assert [warning.split(" cannot be told ")[1] for warning in finish(events).warnings] == [
+    assert [warning.split(" does not support ")[1] for warning in finish(events).warnings] == [
         "top_k; it was not sent.",
         "stop_sequences; it was not sent.",
         "seed; it was not sent.",

@@ -1,0 +1,60 @@
+"""Prose in comments, docstrings and documentation uses the field's words, not a private vocabulary."""
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+from tests.house.repository import ROOT, committed
+
+BANNED = re.compile(r"\b(told|heard|nobody|somebody|whoever|bells?|doorbells?|rung|says so|who gets)\b", re.IGNORECASE)
+"""Words that stood for several things each. The glossary and `CONTRIBUTING.md` name the standard ones."""
+
+QUOTED = {"docs/parity.md", "CHANGELOG.md", "tests/house/parity_rows.txt", "tests/house/test_prose.py"}
+"""Files that quote the titles of other documents, or name the words themselves."""
+
+
+def test_no_banned_words() -> None:
+    found = [f"{where}: {word}" for where, text in _prose() for word in BANNED.findall(text)]
+    assert found == [], "\n".join(found)
+
+
+def test_a_banned_word_is_found() -> None:
+    source = '"""Whoever asks."""\n\nx = "told"  # nobody reads it\n'
+    assert [BANNED.findall(text) for _, text in _python_prose("x.py", source)] == [["Whoever"], ["nobody"]]
+
+
+def _prose() -> Iterator[tuple[str, str]]:
+    for path in committed():
+        if path in QUOTED or "/migrations/" in path or "/fixtures/" in path:
+            continue
+        if path.endswith(".py"):
+            yield from _python_prose(path, _read(path))
+        elif path.endswith(".js") and not path.startswith("tests/clients"):
+            yield from _javascript_comments(path, _read(path))
+        elif path.endswith(".md"):
+            for number, line in enumerate(_read(path).splitlines(), 1):
+                yield f"{path}:{number}", _without_code(line)
+
+
+def _python_prose(path: str, source: str) -> Iterator[tuple[str, str]]:
+    """Comments, and strings in triple quotes."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        is_docstring = token.type == tokenize.STRING and token.string.startswith(('"""', 'r"""'))
+        if is_docstring or token.type == tokenize.COMMENT:
+            yield f"{path}:{token.start[0]}", token.string
+
+
+def _javascript_comments(path: str, source: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(source.splitlines(), 1):
+        comment = re.search(r"(?:^|\s)//.*|/\*.*|^\s*\*.*", line)
+        if comment:
+            yield f"{path}:{number}", comment[0]
+
+
+def _without_code(line: str) -> str:
+    return re.sub(r"`[^`]*`", "", line)
+
+
+def _read(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
