@@ -1,27 +1,37 @@
-"""System checks of the agents that developers wrote.
+"""System checks: of the agents that developers wrote, and of how the site signs users in and stores files.
 
-chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the product
-cannot serve · chat.E004 a hook that cannot be called as it is · chat.E005 a price that cannot be read · chat.E007 a
-setting about long conversations that is none · chat.W001 a method in camel case, which nothing calls.
+Agents: chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the
+product cannot serve · chat.E004 a hook that cannot be called as it is · chat.E005 a price that cannot be read ·
+chat.E007 an invalid setting for long conversations · chat.W001 a method in camel case, which nothing calls.
+
+Site: chat.E101 an entry of THINK_ALLOWED_ORIGINS that is not an origin · chat.E102 middleware that sign-in needs is
+missing · chat.W101 an allowed origin without TLS on a production server · chat.W102 sessions that the server cannot end
+· chat.W103 attached files where the web server may serve them · chat.W104 `ninja` is not installed as an app ·
+chat.W105 a cache that processes do not share.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, get_args
 
+from django.apps import apps
+from django.conf import settings
 from django.core import checks
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Tags, register
 from pydantic import BaseModel
 
+from chat.access.origins import parse_origin
 from chat.agent import declared, registry
 from chat.agent.base import Agent, ConfigAccess
 from chat.agent.think import Think
-from chat.conf import chat_settings
+from chat.conf import AccessSettings, chat_settings
 from chat.core.context.compaction_policy import compaction_policy, is_count
 from chat.core.context.context_policy import context_policy
 from chat.core.loop.concurrency import Strategy, to_policy
 from chat.errors import InputInvalid, TurnConfigInvalid
+from chat.files import attachments
 from chat.llm.conf import llm_settings
 from chat.llm.prices import price_table
 from sessions_app.core.compaction.summary_form import as_sections
@@ -264,3 +274,74 @@ def check_camel_case(**_kwargs: Any) -> list[CheckMessage]:
         for name in _CAMEL_CASE
         if hasattr(agent_class, name)
     ]
+
+
+_MIDDLEWARE = (
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+)
+_CACHES_OF_ONE_PROCESS = {
+    "django.core.cache.backends.locmem.LocMemCache",
+    "django.core.cache.backends.dummy.DummyCache",
+}
+_LAYERS_OF_ONE_PROCESS = {"", "channels.layers.InMemoryChannelLayer"}
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_conf = AccessSettings()
+
+
+@register(Tags.security)
+def check_origins(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Report origins that match no page, or more pages than intended."""
+    found: list[CheckMessage] = []
+    for entry in _conf.allowed_origins:
+        origin = parse_origin(entry)
+        if origin is None:
+            hint = "Write scheme, host and port, such as https://app.example.com; there is no wildcard."
+            found.append(Error(f"THINK_ALLOWED_ORIGINS: {entry!r} is not an origin.", hint=hint, id="chat.E101"))
+        elif origin.scheme == "http" and origin.host not in _LOOPBACK and getattr(settings, "IS_PRODUCTION", False):
+            hint = "Anybody on the way can write that page; serve it over HTTPS."
+            found.append(checks.Warning(f"THINK_ALLOWED_ORIGINS: {entry!r} has no TLS.", hint=hint, id="chat.W101"))
+    return found
+
+
+@register(Tags.security)
+def check_sign_in(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Report what signing in needs and does not find."""
+    found: list[CheckMessage] = [
+        Error(f"MIDDLEWARE lacks {name!r}, which the API's sign-in needs.", id="chat.E102")
+        for name in _MIDDLEWARE
+        if name not in settings.MIDDLEWARE
+    ]
+    if settings.SESSION_ENGINE.endswith("signed_cookies"):
+        hint = "Use database or cache sessions: a session in a cookie cannot be ended by the server."
+        found.append(checks.Warning("Signing out does not end live connections.", hint=hint, id="chat.W102"))
+    if not apps.is_installed("ninja"):
+        hint = 'Add "ninja" to INSTALLED_APPS; else the API\'s documentation loads scripts from elsewhere.'
+        found.append(checks.Warning('"ninja" is not installed as an app.', hint=hint, id="chat.W104"))
+    return found
+
+
+@register(Tags.security)
+def check_files(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Report attached files that could be fetched past the access rules."""
+    location = getattr(attachments.storage(), "location", None)
+    static = getattr(settings, "STATIC_ROOT", None)
+    if location is None or not static or not Path(location).is_relative_to(Path(static)):
+        return []
+    hint = "Give STORAGES an entry `think` (or the default) outside of STATIC_ROOT."
+    return [checks.Warning("Attached files lie below STATIC_ROOT.", hint=hint, id="chat.W103")]
+
+
+@register(Tags.caches)
+def check_shared_cache(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Report a cache of one process where the channel layer says that there are several."""
+    cache = settings.CACHES.get("default", {}).get("BACKEND", "")
+    layer = getattr(settings, "CHANNEL_LAYERS", {}).get("default", {}).get("BACKEND", "")
+    if cache not in _CACHES_OF_ONE_PROCESS or layer in _LAYERS_OF_ONE_PROCESS:
+        return []
+    hint = (
+        "Use a shared one, such as django.core.cache.backends.redis.RedisCache. It holds which answers a client was "
+        "being sent when its connection was lost: a client that reconnects to another process may keep half an answer."
+    )
+    return [checks.Warning(f"CACHES['default'] is {cache}, which processes do not share.", hint=hint, id="chat.W105")]

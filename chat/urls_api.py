@@ -6,7 +6,7 @@ The pages are in `chat.urls`.
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from chat.http.auth_pages import SignIn, SignInByLink, SignOut
-from chat.http.health_views import live, ready
+from chat.http.health import live, ready
 from chat.http.usechat.messages import get_messages
 from chat.http.usechat.views import chat, chat_stream
 

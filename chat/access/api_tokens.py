@@ -11,7 +11,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.errors import InputInvalid
 from chat.instances.notifications import notify_on_commit, user_group
 from chat.models import ApiToken

@@ -30,7 +30,7 @@ from chat.access import api_tokens
 from chat.access.origins import is_allowed, own_origin
 from chat.agent.base import InstanceKey
 from chat.agent.registry import is_served
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.errors import (
     AgentNotFound,
     AttachmentNotFound,

@@ -16,7 +16,7 @@ from django.http.request import split_domain_port
 from django.utils import timezone
 
 from chat.access.api_tokens import hash_secret
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.errors import LinkUnknown, SignInDenied
 from chat.models import SignInLink
 

@@ -22,7 +22,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 
 logger = logging.getLogger("think.auth")
 

@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from chat.access.auth import OpenedAgent
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.conversations.services import create_instance, delete_instance, rename_instance
 from chat.errors import InputInvalid, QuotaExceeded
 from chat.instances.quota import count_messages, lock_owner, recount_if_due

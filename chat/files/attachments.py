@@ -21,7 +21,7 @@ from django.db.models import Count, Q, Sum
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.core.model.language_model import FileContent
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
 from chat.files.media_types import sniff

@@ -1,4 +1,7 @@
-"""Is the service alive, and can it serve: database, Redis, a worker that was seen lately. No secrets in the answers."""
+"""`/health/live` and `/health/ready`: whether the process answers, and whether database, Redis and a worker do.
+
+For load balancers and supervisors, without sign-in. The answers contain no secrets.
+"""
 
 import time
 from collections.abc import Callable
@@ -7,8 +10,11 @@ from dataclasses import dataclass
 import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from thinkproject.kernel import threads
 
 WORKER_KEY = "think:worker-seen"
@@ -94,3 +100,19 @@ def _client() -> "redis.Redis":
 def _redis_url() -> str:
     """Empty in a project that has none."""
     return getattr(settings, "REDIS_URL", "") or ""
+
+
+@never_cache
+@require_safe
+def live(_request: HttpRequest) -> JsonResponse:
+    """The process answers. Looks at nothing else, so that a slow database does not restart web servers."""
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+@require_safe
+def ready(_request: HttpRequest) -> JsonResponse:
+    """The process can serve turns: 200, or 503 and what is missing."""
+    health = readiness()
+    status = "ok" if health.is_ready else "unavailable"
+    return JsonResponse({"status": status, "parts": health.parts}, status=200 if health.is_ready else 503)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Final
 
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, End, Record, Reset
 from thinkproject.kernel.jsonvalue import JSONObject, dump

@@ -15,7 +15,7 @@ from django.db.models import Case, F, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.errors import QuotaExceeded
 from chat.models import AgentInstance, MessageCount
 from sessions_app.messages.usage import stored_messages

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from chat.access import api_tokens, sign_in
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.files import attachments
 from chat.models import Turn
 from chat.streams.logs.database_log import prunable_segments, prune_segments

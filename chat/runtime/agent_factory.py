@@ -8,15 +8,17 @@ from chat.agent.context_verbs import ContextVerbs
 from chat.agent.operations import MessageFunction, SavedTurn, StoredSession, Submission
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
+from chat.conf import chat_settings
 from chat.errors import TurnConflict
 from chat.instances.rows import ensure_instance
 from chat.runtime import sessions, submissions, turns
 from chat.runtime.add_messages import add_messages
 from chat.runtime.host import DatabaseHost
-from chat.runtime.session_context import open_context
 from chat.turns.admission.tool_answers import has_pending_interaction
-from chat.user_code.call_hook import notify_hook
+from chat.user_code.call_hook import call_hook, notify_hook
+from chat.user_code.session_setup import configured_session
 from sessions_app.context.session_context import SessionContext
+from sessions_app.core.compaction.tokens import counter_named
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.aio import db
@@ -145,3 +147,17 @@ async def started_agent(key: InstanceKey) -> tuple[Agent, ChatDatabaseHost]:
 def make_agent(key: InstanceKey) -> Agent:
     """Make a fresh object of the instance's class. Errors: `AgentNotFound`."""
     return get_agent_class(key.agent)(ChatDatabaseHost(key), key)
+
+
+async def open_context(agent: Think, session_id: str) -> SessionContext:
+    """Configure the session and give its context; one without blocks has the text of `get_system_prompt`.
+
+    Errors: `AgentCodeFailed` when the agent's own code raises.
+    """
+    setup = await configured_session(agent)
+
+    async def base() -> str:
+        return str(await call_hook(agent, "get_system_prompt"))
+
+    counter = setup.token_counter or counter_named(chat_settings.token_counter)
+    return SessionContext(session_id, setup, counter=counter, base=base)

@@ -2,8 +2,8 @@
 
 The input is not trusted: every message is checked like a client's, open tool calls are closed because no client waits
 for their results here, and a system prompt is never imported. Rows are inserted in batches, under a scope that no list
-shows, and the session gets its own scope at the end, so other writers do not wait and a partial import is never visible.
-`prune_unfinished` finds the rows of an import whose process died.
+shows, and the session gets its own scope at the end. So other writers do not wait, and a partial import is never
+visible. `prune_unfinished` finds the rows of an import whose process died.
 """
 
 import time

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.urls import Resolver404, ResolverMatch, resolve
 
-from chat.conf_access import AccessSettings
+from chat.conf import AccessSettings
 from chat.http.api.problems import problem
 
 Scope = dict[str, Any]

@@ -1,7 +1,59 @@
-"""What `configure_session` is given."""
+"""The `SessionSetup` that `configure_session` receives: context blocks and compaction. Its calls have no order."""
 
-from chat.core.context.compaction_setup import CompactionSetup
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+from sessions_app.core.compaction.tokens import TokenCounter
 from sessions_app.core.context.context_setup import ContextSetup
+from thinkproject.kernel.jsonvalue import JSONObject
+
+CompactionHook: TypeAlias = Callable[[list[JSONObject]], Any]
+"""Gets the history as the model gets it; gives a `CompactionResult`, or `None` for nothing to do. Sync or async."""
+
+ErrorHandler: TypeAlias = Callable[[Exception], Any]
+"""Called with the failure. Sync or async; its exceptions are logged and change nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextUsage:
+    """How full a session with a threshold is. Units: tokens, as its counter counts."""
+
+    tokens: int
+    threshold: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has outgrown the threshold."""
+        return self.tokens > self.threshold
+
+
+class CompactionSetup:
+    """Choices about the compaction of a session; every method returns the setup, so that calls chain."""
+
+    compaction: CompactionHook | None = None
+    compaction_error: ErrorHandler | None = None
+    compact_after_tokens: int | None = None
+    token_counter: TokenCounter | None = None
+
+    def on_compaction(self, function: CompactionHook) -> Self:
+        """Compact by a function of your own instead of a summary by the model (`create_compact_function` makes one)."""
+        self.compaction = function
+        return self
+
+    def compact_after(self, tokens: int, *, token_counter: TokenCounter | None = None) -> Self:
+        """Compact after a turn when the history, the prompt included, has more than so many tokens.
+
+        The same counter decides what is left as it is. Without one it is `THINK_TOKEN_COUNTER`.
+        """
+        self.compact_after_tokens = tokens
+        self.token_counter = token_counter or self.token_counter
+        return self
+
+    def on_compaction_error(self, handler: ErrorHandler) -> Self:
+        """Set a handler for failed compactions. The conversation stays unchanged."""
+        self.compaction_error = handler
+        return self
 
 
 class SessionSetup(ContextSetup, CompactionSetup):

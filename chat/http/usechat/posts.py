@@ -19,7 +19,7 @@ from chat.models import AgentInstance, TurnTrigger
 from chat.reads import snapshots
 from chat.turns.admission.admission import TurnRequest, admit, cancel_all
 from chat.turns.admission.intake import ClientArray, Intake, Regenerate
-from chat.turns.admission.wire_replies import tools_of
+from chat.turns.admission.tool_answers import tools_of
 from chat.turns.state.active import turns_here
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.tool_states import SETTLED

@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Final
 
 from chat.agent.base import InstanceKey
+from chat.core.wire import frames
 from chat.core.wire.client_intent import Known, call_answers
 from chat.errors import CallChanged
 from chat.instances.notifications import notify_message_changed
@@ -253,3 +254,22 @@ def has_pending_interaction(key: InstanceKey) -> bool:
 def pending_calls(instance: AgentInstance) -> list[ToolCallRecord]:
     """Calls of a conversation that wait for a client or a person, oldest first."""
     return list(open_calls(instance.pk).filter(status__in=ANSWERABLE))
+
+
+def reply_of(frame: frames.ToolResult | frames.ToolApproval) -> Reply:
+    """The answer that a frame carries. A failure without words gets the usual ones."""
+    if isinstance(frame, frames.ToolApproval):
+        return Reply(call_id=frame.tool_call_id, is_approved=frame.approved, continues=frame.auto_continue)
+    has_failed = frame.state == "output-error"
+    return Reply(
+        call_id=frame.tool_call_id,
+        output=None if has_failed else frame.output,
+        error_text=(frame.error_text or "") if has_failed else None,
+        continues=frame.auto_continue,
+    )
+
+
+def tools_of(frame: frames.ChatRequest | frames.ToolResult | frames.ToolApproval) -> list[JSONObject] | None:
+    """The client's tools that a frame brings; `None` when it does not speak of them."""
+    tools = None if isinstance(frame, frames.ToolApproval) else frame.client_tools
+    return None if tools is None else [tool.model_dump() for tool in tools]

@@ -16,8 +16,7 @@ from typing import Any, Final, Literal
 from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.context.compaction_policy import V2, CompactionPolicy
-from chat.core.context.compaction_setup import ContextUsage
-from chat.core.context.session_setup import SessionSetup
+from chat.core.context.session_setup import ContextUsage, SessionSetup
 from chat.core.loop.loop import TurnTotals, totals_of
 from chat.core.model.language_model import (
     Finish,
@@ -35,8 +34,7 @@ from chat.turns.background.ask_model import ask
 from chat.turns.background.costs import price_calls, usage_of_call
 from chat.turns.state.policies import check_call
 from chat.user_code.call_hook import call_hook, user_code_boundary
-from chat.user_code.compaction_policy import policy_of
-from chat.user_code.session_setup import configured_session
+from chat.user_code.session_setup import configured_session, policy_of
 from fibers.context import current_fiber
 from sessions_app.compactions.services import Author, CompactionDone, CompactOptions, compact_path
 from sessions_app.core.compaction.compaction import Bounds, CompactionResult, create_compact_function

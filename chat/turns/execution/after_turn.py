@@ -10,7 +10,7 @@ from typing import Final
 
 from chat.agent.base import InstanceKey
 from chat.agent.think import Think
-from chat.core.context.compaction_setup import ContextUsage
+from chat.core.context.session_setup import ContextUsage
 from chat.core.durable_names import RESPONSE_FIBER
 from chat.core.loop.loop import TurnTotals
 from chat.instances.notifications import notify_context_usage

@@ -23,7 +23,7 @@ from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
-from chat.user_code.compaction_policy import policy_of
+from chat.user_code.session_setup import policy_of
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from thinkproject.kernel.aio import db

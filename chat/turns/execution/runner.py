@@ -13,7 +13,7 @@ from typing import Any, Literal
 from django.utils import timezone
 
 from chat.agent.think import USE_LOOP, Think
-from chat.core.context.compaction_setup import ContextUsage
+from chat.core.context.session_setup import ContextUsage
 from chat.core.loop.hooks import (
     ChatErrorContext,
     ChunkContext,

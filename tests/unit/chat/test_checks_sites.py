@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat.checks_access import check_files, check_origins, check_shared_cache, check_sign_in
+from chat.checks import check_files, check_origins, check_shared_cache, check_sign_in
 
 
 def ids(found: list[Any]) -> list[str]:
