@@ -27,6 +27,9 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".installed.json"
 REQUIREMENTS = ROOT / "requirements"
 OLDEST = (3, 11)
+DENO_CONFIG = ("--config", "static/deno.json")
+SCRIPTS = ("static/src", "tests/unit/page", "tests/clients", "examples")
+PAGE_ENTRIES = ("main", "simple", "testing")
 NEWER = ("python3.13", "python3.12", "python3.11")
 DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130}  # megabytes, on Linux x86_64
 
@@ -128,6 +131,9 @@ def check(_rest: list[str]) -> int:
         ["ruff", "check", "."],
         ["mypy", "."],
         ["lint-imports", "--no-logo"],
+        ["deno", "fmt", "--check", "-q", *DENO_CONFIG, *SCRIPTS],
+        ["deno", "lint", "-q", *DENO_CONFIG, *SCRIPTS],
+        ["deno", "check", "-q", *DENO_CONFIG, "--frozen", *(f"static/src/js/{name}.js" for name in PAGE_ENTRIES)],
         ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
         ["python", "manage.py", "check", "--fail-level", "WARNING"],
         ["pytest", "-q", "tests/house"],
@@ -142,8 +148,10 @@ def fix(_rest: list[str]) -> int:
     """Format and mend."""
     install(["dev"])
     ruff = str(VENV / "bin" / "ruff")
+    scripts = [str(VENV / "bin" / "deno"), "fmt", "-q", *DENO_CONFIG, *SCRIPTS]
     reference = [str(PYTHON), "-m", "thinkproject.reference", "--write"]
-    return max(_call(command) for command in ([ruff, "check", "--fix", "."], [ruff, "format", "."], reference))
+    commands = ([ruff, "check", "--fix", "."], [ruff, "format", "."], scripts, reference)
+    return max(_call(command) for command in commands)
 
 
 def bench(rest: list[str]) -> int:

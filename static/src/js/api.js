@@ -15,7 +15,7 @@ export class ApiError extends Error {
   }
 }
 
-const csrf = () => document.querySelector('meta[name="csrf-token"]')?.content ?? "";
+const csrf = () => document.querySelector('meta[name="csrf-token"]')?.getAttribute("content") ?? "";
 
 async function problem(response) {
   let body = null;
@@ -27,13 +27,18 @@ async function problem(response) {
   const said = typeof body?.detail === "string" ? body.detail : body?.title ?? body?.message;
   const why = body?.data?.errors?.[0]?.message; // of a value that was not as it should be
   const text = said && why ? `${said.replace(/\.$/, "")}: ${why}.` : said;
-  if (response.status === 401) return new ApiError("refused", "You are signed out. Sign in again to go on.", { status: 401 });
+  if (response.status === 401) {
+    return new ApiError("refused", "You are signed out. Sign in again to go on.", { status: 401 });
+  }
   const kind = response.status >= 500 ? "broken" : "refused";
   const fallback = kind === "broken" ? "The server could not do this just now." : "The server refused this request.";
   return new ApiError(kind, text || fallback, { status: response.status, code: body?.code ?? "" });
 }
 
-const queryOf = (values) => new URLSearchParams(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null));
+const queryOf = (values) =>
+  new URLSearchParams(
+    Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null),
+  );
 
 const LONGEST_WAIT = 30_000; // for a whole answer, files apart; what is asked for again is asked for with the same ids
 
@@ -42,6 +47,12 @@ export class Api {
     this.base = base;
   }
 
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {unknown} [body]
+   * @param {{ signal?: AbortSignal }} [options]
+   */
   async request(method, path, body, { signal } = {}) {
     const isForm = body instanceof FormData;
     const patience = new AbortController();
@@ -53,7 +64,10 @@ export class Api {
       return await this.#ask(method, path, body, isForm, patience.signal);
     } catch (error) {
       if (error instanceof ApiError || signal?.aborted) throw error;
-      throw new ApiError("offline", patience.signal.aborted ? "The server did not answer in time." : "The server cannot be reached.");
+      throw new ApiError(
+        "offline",
+        patience.signal.aborted ? "The server did not answer in time." : "The server cannot be reached.",
+      );
     } finally {
       clearTimeout(tooLong);
       signal?.removeEventListener("abort", giveUp);
@@ -71,9 +85,11 @@ export class Api {
     return await response.json();
   }
 
-  instances = (wanted = {}, options) => this.request("GET", `/instances?${queryOf({ limit: 60, ...wanted })}`, undefined, options);
+  instances = (wanted = {}, options) =>
+    this.request("GET", `/instances?${queryOf({ limit: 60, ...wanted })}`, undefined, options);
   search = (wanted, options) => this.request("GET", `/search?${queryOf(wanted)}`, undefined, options);
-  createInstance = (agent, name, title) => this.request("POST", "/instances", { agent, name, title, title_is_provisional: true });
+  createInstance = (agent, name, title) =>
+    this.request("POST", "/instances", { agent, name, title, title_is_provisional: true });
   instance = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}`);
   changeInstance = (id, change) => this.request("PATCH", `/instances/${encodeURIComponent(id)}`, change);
   deleteInstance = (id) => this.request("DELETE", `/instances/${encodeURIComponent(id)}`);
@@ -82,22 +98,36 @@ export class Api {
     const whose = sessionId ? `/sessions/${encodeURIComponent(sessionId)}` : `/instances/${encodeURIComponent(id)}`;
     return this.request("GET", `${whose}/messages?${queryOf({ limit: 50, ...wanted })}`);
   };
-  fork = (id, messageId, sessionId, title) => this.request("POST", `/instances/${encodeURIComponent(id)}/fork`, { message_id: messageId, session_id: sessionId, title });
+  fork = (id, messageId, sessionId, title) =>
+    this.request("POST", `/instances/${encodeURIComponent(id)}/fork`, {
+      message_id: messageId,
+      session_id: sessionId,
+      title,
+    });
   editAnswer = (id, messageId, text, continues) =>
-    this.request("POST", `/instances/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}/edit`, { parts: [{ type: "text", text }], continue_from_here: continues });
+    this.request("POST", `/instances/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}/edit`, {
+      parts: [{ type: "text", text }],
+      continue_from_here: continues,
+    });
   sessions = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/sessions`);
   createSession = (id, name) => this.request("POST", `/instances/${encodeURIComponent(id)}/sessions`, { name });
-  switchSession = (id, sessionId) => this.request("PUT", `/instances/${encodeURIComponent(id)}/session`, { session_id: sessionId });
+  switchSession = (id, sessionId) =>
+    this.request("PUT", `/instances/${encodeURIComponent(id)}/session`, { session_id: sessionId });
   changeSession = (sessionId, change) => this.request("PATCH", `/sessions/${encodeURIComponent(sessionId)}`, change);
   deleteSession = (sessionId) => this.request("DELETE", `/sessions/${encodeURIComponent(sessionId)}`);
-  exportAddress = (sessionId, format) => `${this.base}/sessions/${encodeURIComponent(sessionId)}/export?format=${format}`;
-  selectLeaf = (id, messageId) => this.request("PUT", `/instances/${encodeURIComponent(id)}/leaf`, { message_id: messageId });
+  exportAddress = (sessionId, format) =>
+    `${this.base}/sessions/${encodeURIComponent(sessionId)}/export?format=${format}`;
+  selectLeaf = (id, messageId) =>
+    this.request("PUT", `/instances/${encodeURIComponent(id)}/leaf`, { message_id: messageId });
   submitTurn = (id, body) => this.request("POST", `/instances/${encodeURIComponent(id)}/turns`, body);
-  decideCall = (id, callId, decision) => this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/approval`, decision);
-  answerCall = (id, callId, result) => this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/result`, result);
+  decideCall = (id, callId, decision) =>
+    this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/approval`, decision);
+  answerCall = (id, callId, result) =>
+    this.request("POST", `/instances/${encodeURIComponent(id)}/calls/${encodeURIComponent(callId)}/result`, result);
   context = (id, options) => this.request("GET", `/instances/${encodeURIComponent(id)}/context`, undefined, options);
   usage = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/usage`);
-  compact = (id, instructions) => this.request("POST", `/instances/${encodeURIComponent(id)}/compact`, { instructions });
+  compact = (id, instructions) =>
+    this.request("POST", `/instances/${encodeURIComponent(id)}/compact`, { instructions });
   compactions = (id) => this.request("GET", `/instances/${encodeURIComponent(id)}/compactions`);
   rewordCompaction = (id, summary) => this.request("PATCH", `/compactions/${encodeURIComponent(id)}`, { summary });
   undoCompaction = (id) => this.request("POST", `/compactions/${encodeURIComponent(id)}/undo`, {});
@@ -111,7 +141,11 @@ export class Api {
     return this.request("POST", "/imports", form);
   }
 
-  /** Upload one file. `onProgress` receives fractions; `signal` aborts. Resolves to {id, url, name, media_type, byte_size}. */
+  /**
+   * Upload one file. `onProgress` receives fractions; `signal` aborts. Resolves to {id, url, name, media_type, byte_size}.
+   * @param {File} file
+   * @param {{ onProgress?: (fraction: number) => void, signal?: AbortSignal }} [options]
+   */
   upload(file, { onProgress, signal } = {}) {
     const form = new FormData();
     form.append("file", file, file.name);

@@ -39,7 +39,12 @@ export class Attachments {
 
   restore(stored) {
     this.clear();
-    this.items = (stored ?? []).map((file) => ({ name: file.name, size: file.byte_size, state: "ready", stored: file }));
+    this.items = (stored ?? []).map((file) => ({
+      name: file.name,
+      size: file.byte_size,
+      state: "ready",
+      stored: file,
+    }));
     this.#draw();
   }
 
@@ -59,7 +64,13 @@ export class Attachments {
   }
 
   async #upload(file) {
-    const item = { name: file.name || "pasted image", size: file.size, state: "uploading", progress: 0, abort: new AbortController() };
+    const item = {
+      name: file.name || "pasted image",
+      size: file.size,
+      state: "uploading",
+      progress: 0,
+      abort: new AbortController(),
+    };
     this.items.push(item);
     try {
       item.stored = await this.#api.upload(file, {
@@ -97,7 +108,9 @@ export class Attachments {
       meter.value = item.progress;
       item.meter = meter;
     }
-    const note = item.state === "failed" ? h("span", { class: "is-error", text: item.error }) : h("span", { class: "muted", text: fileSize(item.size ?? 0) });
+    const note = item.state === "failed"
+      ? h("span", { class: "is-error", text: item.error })
+      : h("span", { class: "muted", text: fileSize(item.size ?? 0) });
     return h(
       "li",
       { class: `file-chip is-${item.state}` },

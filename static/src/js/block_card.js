@@ -11,14 +11,29 @@ import { OpenFolds } from "./panel_view.js";
 export class BlockCard {
   /** `store`: a `Remembered`. `changed()` is called when something else is stored than before. */
   constructor(store, changed) {
-    Object.assign(this, { store, changed, isEditing: false, open: new OpenFolds() });
+    this.store = store;
+    this.changed = changed;
+    this.isEditing = false;
+    this.open = new OpenFolds();
     this.title = h("h3", { dir: "auto" });
     this.facts = h("p", { class: "muted" });
     this.words = h("p", { class: "muted" });
     this.body = h("div", { class: "block-body" });
     this.buttons = h("p", { class: "block-buttons" });
-    this.changes = new ChangeList(store, `block:${store.label}`, { restore: (text) => this.#store(text), current: () => this.block.content });
-    this.element = h("article", { class: "block" }, this.title, this.facts, this.words, this.body, this.buttons, this.changes.element);
+    this.changes = new ChangeList(store, `block:${store.label}`, {
+      restore: (text) => this.#store(text),
+      current: () => this.block.content,
+    });
+    this.element = h(
+      "article",
+      { class: "block" },
+      this.title,
+      this.facts,
+      this.words,
+      this.body,
+      this.buttons,
+      this.changes.element,
+    );
   }
 
   update(block) {
@@ -43,23 +58,42 @@ export class BlockCard {
 
   #factsOf(block, isPlain) {
     const what = block.isElsewhere ? "not read by this agent" : kindOf({ ...block, of: "" });
-    return [what, isPlain ? usageOf(block) : "", block.entry_count ? several(block.entry_count, "entry").replace(/entrys$/, "entries") : ""].filter(Boolean).join(" · ");
+    return [
+      what,
+      isPlain ? usageOf(block) : "",
+      block.entry_count ? several(block.entry_count, "entry").replace(/entrys$/, "entries") : "",
+    ].filter(Boolean).join(" · ");
   }
 
   #show() {
     this.isEditing = false;
     const { block } = this;
     const nodes = [];
-    if (block.content && !(block.is_skill || block.is_searchable)) nodes.push(h("p", { class: "block-text", dir: "auto", text: block.content }));
-    else if (!this.hasEntries) nodes.push(h("p", { class: "muted", text: "Empty." }));
-    if (this.hasEntries) nodes.push((this.list ??= this.#entries()));
+    if (block.content && !(block.is_skill || block.is_searchable)) {
+      nodes.push(h("p", { class: "block-text", dir: "auto", text: block.content }));
+    } else if (!this.hasEntries) nodes.push(h("p", { class: "muted", text: "Empty." }));
+    if (this.hasEntries) nodes.push(this.list ??= this.#entries());
     this.body.replaceChildren(...nodes);
     const { label } = this.store;
     const isKept = block.of !== "agent" || block.writable;
     this.buttons.replaceChildren(
       ...[
-        this.canEdit && h("button", { type: "button", class: "quiet", "aria-label": `Edit ${label}`, text: "Edit", onclick: () => this.#edit() }),
-        isKept && (block.content || block.entry_count > 0) && h("button", { type: "button", class: "quiet", "aria-label": `Delete ${label}`, text: "Delete", onclick: () => this.#forget() }),
+        this.canEdit &&
+        h("button", {
+          type: "button",
+          class: "quiet",
+          "aria-label": `Edit ${label}`,
+          text: "Edit",
+          onclick: () => this.#edit(),
+        }),
+        isKept && (block.content || block.entry_count > 0) &&
+        h("button", {
+          type: "button",
+          class: "quiet",
+          "aria-label": `Delete ${label}`,
+          text: "Delete",
+          onclick: () => this.#forget(),
+        }),
       ].filter(Boolean),
     );
   }
@@ -94,7 +128,11 @@ export class BlockCard {
 
   async #forget() {
     const { label } = this.store;
-    const answer = await confirmForget(`Delete what “${label}” holds?`, "No model reads it any more.", "Also delete the earlier texts from its history");
+    const answer = await confirmForget(
+      `Delete what “${label}” holds?`,
+      "No model reads it any more.",
+      "Also delete the earlier texts from its history",
+    );
     if (!answer) return;
     await this.#do(() => this.store.forget(answer.isChecked));
     this.element.parentElement?.querySelector("button")?.focus();
@@ -114,7 +152,9 @@ export class BlockCard {
     this.list = null;
     this.isStale = true;
     await this.changed();
-    if (document.activeElement === document.body) this.element.querySelector(".block-buttons button:not([hidden])")?.focus();
+    if (document.activeElement === document.body) {
+      this.element.querySelector(".block-buttons button:not([hidden])")?.focus();
+    }
   }
 
   #entries() {

@@ -1,7 +1,7 @@
 // Ways on from a message: a fork into a conversation of its own, another text in the place of an answer; and what comes
 // in from a file.
 
-import { askAnswer, askAgent, notice } from "./dialogs.js";
+import { askAgent, askAnswer, notice } from "./dialogs.js";
 import { fromInstance } from "./sidebar.js";
 import { textOf } from "./message_view.js";
 
@@ -23,7 +23,14 @@ export class Branching {
   async fork(message) {
     const { instance, place, sessionId } = this.#conversation;
     try {
-      const made = fromInstance(await this.page.api.fork(instance.id, message.id, place?.sessionId ?? sessionId ?? undefined, forkTitle(instance.title)));
+      const made = fromInstance(
+        await this.page.api.fork(
+          instance.id,
+          message.id,
+          place?.sessionId ?? sessionId ?? undefined,
+          forkTitle(instance.title),
+        ),
+      );
       this.page.sidebar.put(made);
       await this.page.open(made.id);
       this.page.speaker.say("You are in the fork.");

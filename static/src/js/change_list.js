@@ -10,10 +10,25 @@ export class ChangeList {
 
   /** `restore(text)` stores an earlier text and resolves to what went wrong. `current()` is the text of now. `of`: whose history. */
   constructor(store, subject, { restore, current, of = store.label }) {
-    Object.assign(this, { store, subject, restore, current });
+    this.store = store;
+    this.subject = subject;
+    this.restore = restore;
+    this.current = current;
     this.list = h("ol", { class: "changes" });
-    this.more = h("button", { type: "button", class: "quiet", text: "Show more", hidden: true, onclick: () => this.#load() });
-    this.element = h("details", { class: "change-list" }, h("summary", {}, "History", h("span", { class: "visually-hidden", text: ` of ${of}` })), this.list, this.more);
+    this.more = h("button", {
+      type: "button",
+      class: "quiet",
+      text: "Show more",
+      hidden: true,
+      onclick: () => this.#load(),
+    });
+    this.element = h(
+      "details",
+      { class: "change-list" },
+      h("summary", {}, "History", h("span", { class: "visually-hidden", text: ` of ${of}` })),
+      this.list,
+      this.more,
+    );
     this.element.addEventListener("toggle", () => this.element.open && !this.list.childElementCount && this.#load());
   }
 
@@ -39,10 +54,28 @@ export class ChangeList {
   }
 
   #row(change) {
-    const when = h("time", { class: "muted", datetime: change.created_at, title: fullTime(change.created_at), text: timeLabel(change.created_at) });
+    const when = h("time", {
+      class: "muted",
+      datetime: change.created_at,
+      title: fullTime(change.created_at),
+      text: timeLabel(change.created_at),
+    });
     const was = change.action === "delete" ? change.before : change.after;
-    const back = was && was !== this.current() && h("button", { type: "button", class: "quiet", "aria-label": `Set the text of ${timeLabel(change.created_at)} again`, text: "Set this text again", onclick: () => this.#restore(was) });
-    return h("li", {}, h("p", {}, `${whoDid(change)} `, when), was ? h("p", { class: "block-text", dir: "auto", text: was }) : null, back ? h("p", {}, back) : null);
+    const back = was && was !== this.current() &&
+      h("button", {
+        type: "button",
+        class: "quiet",
+        "aria-label": `Set the text of ${timeLabel(change.created_at)} again`,
+        text: "Set this text again",
+        onclick: () => this.#restore(was),
+      });
+    return h(
+      "li",
+      {},
+      h("p", {}, `${whoDid(change)} `, when),
+      was ? h("p", { class: "block-text", dir: "auto", text: was }) : null,
+      back ? h("p", {}, back) : null,
+    );
   }
 
   async #restore(text) {

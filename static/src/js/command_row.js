@@ -29,6 +29,11 @@ export class CommandRow {
   }
 
   #button(command) {
-    return h("button", { type: "button", class: "command", onclick: () => this.take(command) }, h("code", { text: command.usage }), h("span", { text: command.hint }));
+    return h(
+      "button",
+      { type: "button", class: "command", onclick: () => this.take(command) },
+      h("code", { text: command.usage }),
+      h("span", { text: command.hint }),
+    );
   }
 }

@@ -49,7 +49,10 @@ export class Composer {
       event.preventDefault();
       element.classList.add("is-drop");
     });
-    element.addEventListener("dragleave", (event) => !element.contains(event.relatedTarget) && element.classList.remove("is-drop"));
+    element.addEventListener(
+      "dragleave",
+      (event) => !element.contains(event.relatedTarget) && element.classList.remove("is-drop"),
+    );
     element.addEventListener("drop", (event) => {
       element.classList.remove("is-drop");
       if (hasFiles(event)) this.#take(event, event.dataTransfer);
@@ -129,7 +132,9 @@ export class Composer {
   #showEditing() {
     this.elements.editBar.hidden = !this.#editing;
     document.querySelectorAll(".message.is-edited").forEach((element) => element.classList.remove("is-edited"));
-    if (this.#editing) document.querySelector(`.message[data-id="${CSS.escape(this.#editing.id)}"]`)?.classList.add("is-edited");
+    if (this.#editing) {
+      document.querySelector(`.message[data-id="${CSS.escape(this.#editing.id)}"]`)?.classList.add("is-edited");
+    }
     this.setRunning(this.isRunning);
   }
 

@@ -42,9 +42,15 @@ export class ConnectionBar {
     this.button.hidden = state !== "waiting";
     if (state === "refused") {
       const isSignedOut = this.socket.code === 4401;
-      setText(this.text, isSignedOut ? "You are signed out. Reload the page to sign in again." : `The server closed this conversation: ${this.socket.reason || `code ${this.socket.code}`}`);
-    } else if (!navigator.onLine) setText(this.text, "You are offline. What you write is kept and sent when the connection is back.");
-    else if (state === "waiting") {
+      setText(
+        this.text,
+        isSignedOut
+          ? "You are signed out. Reload the page to sign in again."
+          : `The server closed this conversation: ${this.socket.reason || `code ${this.socket.code}`}`,
+      );
+    } else if (!navigator.onLine) {
+      setText(this.text, "You are offline. What you write is kept and sent when the connection is back.");
+    } else if (state === "waiting") {
       const seconds = Math.max(1, Math.ceil((this.socket.retryAt - Date.now()) / 1000));
       setText(this.text, `The connection is lost. Trying again in ${seconds} s.`);
     } else setText(this.text, state === "open" ? "Connected" : "Connecting again");

@@ -179,7 +179,16 @@ export class Conversation extends Transcript {
   }
 
   #onClear() {
-    Object.assign(this, { messages: [], queued: [], hasMore: false, hasNewer: false, place: null, failed: null, running: null, leafId: null });
+    Object.assign(this, {
+      messages: [],
+      queued: [],
+      hasMore: false,
+      hasNewer: false,
+      place: null,
+      failed: null,
+      running: null,
+      leafId: null,
+    });
     this.fresh.moved();
     for (const stream of this.streams.values()) stream.isDone = true;
     this.emit("messages");

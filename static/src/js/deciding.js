@@ -11,7 +11,9 @@ export class Deciding {
   /** Bound to the arguments that are shown. Resolves to whether the decision is stored. */
   decide(part, approved) {
     this.page.composer.focus(); // the button that was pressed is about to go
-    return this.#answered(this.page.api.decideCall(this.page.conversation.instance.id, part.toolCallId, { approved, input: part.input }));
+    return this.#answered(
+      this.page.api.decideCall(this.page.conversation.instance.id, part.toolCallId, { approved, input: part.input }),
+    );
   }
 
   async decideAll(approved) {
@@ -19,7 +21,9 @@ export class Deciding {
   }
 
   skip(part) {
-    return this.#answered(this.page.api.answerCall(this.page.conversation.instance.id, part.toolCallId, { error_text: "" }));
+    return this.#answered(
+      this.page.api.answerCall(this.page.conversation.instance.id, part.toolCallId, { error_text: "" }),
+    );
   }
 
   async #answered(request) {

@@ -10,13 +10,35 @@ let made = 0;
  */
 export function editor({ label, text, save, done, named = "" }) {
   const id = `editor-${(made += 1)}`;
-  const field = h("textarea", { id, class: "field", rows: Math.min(14, Math.max(4, text.split("\n").length + 1)), dir: "auto", value: text });
-  const name = h("input", { id: `${id}-name`, class: "field", type: "text", required: true, maxlength: 200, pattern: "[^\\/]+", title: "Anything without a slash" });
+  const field = h("textarea", {
+    id,
+    class: "field",
+    rows: Math.min(14, Math.max(4, text.split("\n").length + 1)),
+    dir: "auto",
+    value: text,
+  });
+  const name = h("input", {
+    id: `${id}-name`,
+    class: "field",
+    type: "text",
+    required: true,
+    maxlength: 200,
+    pattern: "[^\\/]+",
+    title: "Anything without a slash",
+  });
   const nameRow = named ? [h("label", { for: name.id, class: "field-label", text: named }), name] : [];
   const note = h("p", { class: "is-error", role: "alert" });
   const submit = h("button", { type: "submit", class: "button is-primary", text: "Save" });
   const cancel = h("button", { type: "button", class: "button", text: "Cancel", onclick: done });
-  const form = h("form", { class: "editor" }, ...nameRow, h("label", { for: id, class: "field-label", text: label }), field, note, h("p", { class: "panel-actions" }, submit, cancel));
+  const form = h(
+    "form",
+    { class: "editor" },
+    ...nameRow,
+    h("label", { for: id, class: "field-label", text: label }),
+    field,
+    note,
+    h("p", { class: "panel-actions" }, submit, cancel),
+  );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     submit.disabled = true;

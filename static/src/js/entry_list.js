@@ -13,10 +13,28 @@ export class EntryList {
    * which outlives the list; `focused`: the key of the one whose summary gets the focus if nothing else has it.
    */
   constructor(store, { isWritable, changed, elsewhere, open, focused }) {
-    Object.assign(this, { store, isWritable, changed, elsewhere, open, focused });
+    this.store = store;
+    this.isWritable = isWritable;
+    this.changed = changed;
+    this.elsewhere = elsewhere;
+    this.open = open;
+    this.focused = focused;
     this.list = h("ul", { class: "entries" });
-    this.more = h("button", { type: "button", class: "quiet", text: "Show more", hidden: true, onclick: () => this.#load() });
-    this.add = h("button", { type: "button", class: "quiet", "aria-label": `Add an entry to ${store.label}`, text: "Add an entry", hidden: !isWritable, onclick: () => this.#create() });
+    this.more = h("button", {
+      type: "button",
+      class: "quiet",
+      text: "Show more",
+      hidden: true,
+      onclick: () => this.#load(),
+    });
+    this.add = h("button", {
+      type: "button",
+      class: "quiet",
+      "aria-label": `Add an entry to ${store.label}`,
+      text: "Add an entry",
+      hidden: !isWritable,
+      onclick: () => this.#create(),
+    });
     this.adding = h("div", {});
     this.element = h("div", {}, this.list, h("p", { class: "block-buttons" }, this.more, this.add), this.adding);
     this.#load();
@@ -47,7 +65,7 @@ export class EntryList {
       this.add.hidden = false;
       this.add.focus();
     };
-    const save = async (text, name) => this.#try(() => this.store.writeEntry(name, text), true);
+    const save = (text, name) => this.#try(() => this.store.writeEntry(name, text), true);
     const form = editor({ label: "Text", text: "", named: "Name, as the model calls it", save, done });
     this.add.hidden = true;
     this.adding.replaceChildren(form);
@@ -78,23 +96,49 @@ export class EntryList {
       if (!wrong) show();
       return wrong;
     };
-    const changes = new ChangeList(this.store, `entry:${this.store.label}/${entry.key}`, { restore, current: () => entry.content, of: title });
+    const changes = new ChangeList(this.store, `entry:${this.store.label}/${entry.key}`, {
+      restore,
+      current: () => entry.content,
+      of: title,
+    });
     const show = () => {
       const buttons = h("p", { class: "block-buttons" }, quiet("Edit", title, edit), quiet("Delete", title, remove));
-      body.replaceChildren(...[entry.description && h("p", { class: "muted", text: entry.description }), h("p", { class: "block-text", dir: "auto", text: entry.content }), this.isWritable && buttons, this.isWritable && changes.element].filter(Boolean));
+      body.replaceChildren(
+        ...[
+          entry.description && h("p", { class: "muted", text: entry.description }),
+          h("p", { class: "block-text", dir: "auto", text: entry.content }),
+          this.isWritable && buttons,
+          this.isWritable && changes.element,
+        ].filter(Boolean),
+      );
       changes.refresh();
     };
     const edit = () => {
-      const form = editor({ label: `Text of ${title}`, text: entry.content, save: write, done: () => { show(); body.querySelector("button")?.focus(); } });
+      const form = editor({
+        label: `Text of ${title}`,
+        text: entry.content,
+        save: write,
+        done: () => {
+          show();
+          body.querySelector("button")?.focus();
+        },
+      });
       body.replaceChildren(form);
       form.querySelector("textarea").focus();
     };
     const remove = async () => {
-      if (!(await confirmForget(`Delete “${title}”?`, "No model reads it any more. Its history keeps what it was."))) return;
+      if (!(await confirmForget(`Delete “${title}”?`, "No model reads it any more. Its history keeps what it was."))) {
+        return;
+      }
       const wrong = await this.#try(() => this.store.deleteEntry(entry.key), true);
       if (wrong) notice(wrong);
     };
-    const details = h("details", { class: "entry", dataset: { key: entry.key }, open: this.open.has(entry.key) }, h("summary", { dir: "auto", text: title }), body);
+    const details = h(
+      "details",
+      { class: "entry", dataset: { key: entry.key }, open: this.open.has(entry.key) },
+      h("summary", { dir: "auto", text: title }),
+      body,
+    );
     const look = () => {
       this.open.note(details);
       if (details.open && !body.childElementCount) show();
@@ -105,4 +149,5 @@ export class EntryList {
   }
 }
 
-const quiet = (verb, title, onclick) => h("button", { type: "button", class: "quiet", "aria-label": `${verb} ${title}`, text: verb, onclick });
+const quiet = (verb, title, onclick) =>
+  h("button", { type: "button", class: "quiet", "aria-label": `${verb} ${title}`, text: verb, onclick });

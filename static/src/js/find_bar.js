@@ -15,7 +15,12 @@ export class FindBar {
   constructor(elements, api, on) {
     this.elements = elements;
     const open = (hit) => this.#open(hit);
-    this.hits = new HitsView(elements, api, { base: on.base, open, found: () => this.#count(), isInside: true }, () => ({ instance: this.#shownFor }));
+    this.hits = new HitsView(
+      elements,
+      api,
+      { base: on.base, open, found: () => this.#count(), isInside: true },
+      () => ({ instance: this.#shownFor }),
+    );
     this.on = on;
     elements.button.addEventListener("click", () => (elements.bar.hidden ? this.open() : this.close()));
     elements.close.addEventListener("click", () => this.close());
@@ -72,7 +77,10 @@ export class FindBar {
   /** On a wide screen the hits stay beside what they lead to, and the focus with them; a narrow one has no room for both. */
   #open(hit) {
     this.elements.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    this.elements.list.querySelector(`[data-message="${CSS.escape(hit.messageId)}"] a`)?.setAttribute("aria-current", "true");
+    this.elements.list.querySelector(`[data-message="${CSS.escape(hit.messageId)}"] a`)?.setAttribute(
+      "aria-current",
+      "true",
+    );
     if (!WIDE.matches) this.#toggle(false);
     this.on.open(hit, WIDE.matches);
   }

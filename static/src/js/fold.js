@@ -39,7 +39,8 @@ function mergeInto(target, key, added) {
 
 function applyData(message, chunk) {
   if (chunk.transient) return false;
-  const old = "id" in chunk && message.parts.findLast((part) => part.type === chunk.type && (part.id ?? "") === chunk.id);
+  const old = "id" in chunk &&
+    message.parts.findLast((part) => part.type === chunk.type && (part.id ?? "") === chunk.id);
   if (old) old.data = chunk.data;
   else {
     const { transient: _, ...part } = chunk;
@@ -90,7 +91,13 @@ function openCall(message, chunk) {
   let part = findCall(message, chunk.toolCallId);
   if (!part) {
     const type = chunk.dynamic ? "dynamic-tool" : `tool-${chunk.toolName}`;
-    part = { type, toolCallId: chunk.toolCallId, toolName: chunk.toolName, state: "input-streaming", startedAt: Date.now() };
+    part = {
+      type,
+      toolCallId: chunk.toolCallId,
+      toolName: chunk.toolName,
+      state: "input-streaming",
+      startedAt: Date.now(),
+    };
     message.parts.push(part);
   }
   mergeInto(part, "callProviderMetadata", chunk.providerMetadata);
@@ -128,7 +135,8 @@ const RULES = {
   "message-metadata": mergeMetadata,
   "start-step": startStep,
   "step-start": startStep,
-  "reset-step": (message) => void message.parts.splice(message.parts.findLastIndex((part) => part.type === "step-start") + 1 || Infinity),
+  "reset-step": (message) =>
+    void message.parts.splice(message.parts.findLastIndex((part) => part.type === "step-start") + 1 || Infinity),
   "text-start": (message, chunk) => void open(message, "text", chunk),
   "text-delta": (message, chunk) => grow(message, "text", chunk),
   "text-end": (message, chunk) => close(message, "text", chunk),
@@ -155,8 +163,13 @@ const RULES = {
     settleInput(part);
   },
   "tool-output-available": (message, chunk) =>
-    takeOutput(message, chunk, { state: "output-available", output: chunk.output, ...(chunk.preliminary ? { preliminary: true } : {}) }),
-  "tool-output-error": (message, chunk) => takeOutput(message, chunk, { state: "output-error", errorText: chunk.errorText }),
+    takeOutput(message, chunk, {
+      state: "output-available",
+      output: chunk.output,
+      ...(chunk.preliminary ? { preliminary: true } : {}),
+    }),
+  "tool-output-error": (message, chunk) =>
+    takeOutput(message, chunk, { state: "output-error", errorText: chunk.errorText }),
   "tool-output-denied": (message, chunk) => {
     const part = findCall(message, chunk.toolCallId);
     if (!part) return false;

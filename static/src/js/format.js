@@ -20,7 +20,9 @@ export function dayGroup(iso, now = new Date()) {
 
 export function timeLabel(iso, now = new Date()) {
   const date = new Date(iso);
-  return startOfDay(date) === startOfDay(now) ? clock.format(date) : `${dayAndMonth.format(date)}, ${clock.format(date)}`;
+  return startOfDay(date) === startOfDay(now)
+    ? clock.format(date)
+    : `${dayAndMonth.format(date)}, ${clock.format(date)}`;
 }
 
 export const fullTime = (iso) => full.format(new Date(iso));
@@ -46,13 +48,17 @@ const count = (number) => new Intl.NumberFormat().format(number);
 export function money(amount) {
   const value = Number(amount);
   const digits = value >= 0.1 || value === 0 ? 2 : value >= 0.001 ? 4 : 6;
-  return `$${new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: digits }).format(value)}`;
+  return `$${
+    new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: digits }).format(value)
+  }`;
 }
 
 /** What a conversation took so far. */
 export function usageFacts({ total }) {
   const cost = Number(total.cost) > 0 ? `, ${money(total.cost)}` : "";
-  return `The conversation so far: ${count(total.input_tokens)} tokens read, ${count(total.output_tokens)} written${cost}`;
+  return `The conversation so far: ${count(total.input_tokens)} tokens read, ${
+    count(total.output_tokens)
+  } written${cost}`;
 }
 
 /** What a turn took: `short` for the line under an answer, `long` for its details. */

@@ -17,7 +17,10 @@ export class HitsView {
    * found, isInside: all hits are of the open conversation}. `within` narrows the search.
    */
   constructor(elements, api, on, within = () => ({})) {
-    Object.assign(this, { elements, api, on, within });
+    this.elements = elements;
+    this.api = api;
+    this.on = on;
+    this.within = within;
     elements.more.addEventListener("click", () => this.#more());
   }
 
@@ -29,7 +32,9 @@ export class HitsView {
     if (!query) return this.#clear();
     this.#abort = new AbortController();
     try {
-      const page = fromSearch(await this.api.search({ q: query, limit: 20, ...this.within() }, { signal: this.#abort.signal }));
+      const page = fromSearch(
+        await this.api.search({ q: query, limit: 20, ...this.within() }, { signal: this.#abort.signal }),
+      );
       this.#draw(page);
     } catch (error) {
       if (error.name !== "AbortError") this.#draw({ hits: [], cursor: "", isPartial: false, problem: error.message });
@@ -86,14 +91,21 @@ export class HitsView {
     if (hit.isElsewhere) facts.push("in another history");
     else if (hit.isOtherVersion) facts.push("in another version");
     const snippet = hit.segments.map(({ text, isHit }) => (isHit ? h("mark", { text }) : text));
-    const title = this.on.isInside ? null : h("span", { class: "hit-title", dir: "auto", text: hit.title || "New conversation" });
+    const title = this.on.isInside
+      ? null
+      : h("span", { class: "hit-title", dir: "auto", text: hit.title || "New conversation" });
     const open = (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
       event.preventDefault();
       this.on.open(hit);
     };
-    const link = h("a", { href: hitAddress(this.on.base, hit), onclick: open }, title,
-      h("span", { class: "hit-text", dir: "auto" }, snippet), h("span", { class: "hit-facts", text: facts.join(" · ") }));
+    const link = h(
+      "a",
+      { href: hitAddress(this.on.base, hit), onclick: open },
+      title,
+      h("span", { class: "hit-text", dir: "auto" }, snippet),
+      h("span", { class: "hit-facts", text: facts.join(" · ") }),
+    );
     return h("li", { class: "hit", dataset: { message: hit.messageId } }, link);
   }
 }

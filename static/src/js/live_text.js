@@ -79,7 +79,9 @@ export class LiveText {
   #growCode(block) {
     if (block.token?.type !== "fence" || block.token.content.length < COLOUR_WHILE_GROWING) return false;
     const figure = this.#tail.length === 1 && this.#tail[0].matches("figure.code") ? this.#tail[0] : null;
-    if (!figure || figure.querySelector(".code-language").textContent !== (languageOf(block.token) || "text")) return false;
+    if (!figure || figure.querySelector(".code-language").textContent !== (languageOf(block.token) || "text")) {
+      return false;
+    }
     const code = figure.querySelector("code");
     const text = code.textContent;
     if (block.token.content.startsWith(text)) code.append(block.token.content.slice(text.length));

@@ -28,14 +28,35 @@ function start(boot) {
   let page = null;
   const composer = new Composer(
     {
-      form: at("composer"), input: at("composer-input"), send: at("send"), stop: at("stop"), attach: at("attach"),
-      fileInput: at("file-input"), files: at("composer-files"), editBar: at("edit-bar"), editCancel: at("edit-cancel"), note: at("composer-note"), commands: at("commands"),
+      form: at("composer"),
+      input: at("composer-input"),
+      send: at("send"),
+      stop: at("stop"),
+      attach: at("attach"),
+      fileInput: at("file-input"),
+      files: at("composer-files"),
+      editBar: at("edit-bar"),
+      editCancel: at("edit-cancel"),
+      note: at("composer-note"),
+      commands: at("commands"),
     },
     api,
-    { send: (message) => page.sending.send(message), stop: () => page.stop(), editLast: () => page.sending.editLast(), command: (command) => page.command(command) },
+    {
+      send: (message) => page.sending.send(message),
+      stop: () => page.stop(),
+      editLast: () => page.sending.editLast(),
+      command: (command) => page.command(command),
+    },
   );
   const timeline = new Timeline(
-    { scroller: at("scroller"), list: at("messages"), status: at("status"), more: at("older"), newer: at("newer"), down: at("to-end") },
+    {
+      scroller: at("scroller"),
+      list: at("messages"),
+      status: at("status"),
+      more: at("older"),
+      newer: at("newer"),
+      down: at("to-end"),
+    },
     { act: (...args) => page.act(...args), filesBase: boot.urls.files },
   );
   const menu = new ConversationMenu(api, {
@@ -46,7 +67,11 @@ function start(boot) {
   });
   const sidebar = new Sidebar(
     {
-      list: at("conversations"), search: at("search"), more: at("more-conversations"), empty: at("no-conversations"), archive: at("archive-head"),
+      list: at("conversations"),
+      search: at("search"),
+      more: at("more-conversations"),
+      empty: at("no-conversations"),
+      archive: at("archive-head"),
       hits: { list: at("hits"), note: at("hits-note"), more: at("more-hits"), heading: at("hits-heading") },
     },
     api,
@@ -60,7 +85,16 @@ function start(boot) {
     boot.instances,
   );
   const find = new FindBar(
-    { bar: at("find-bar"), input: at("find"), close: at("find-close"), button: at("find-open"), list: at("find-hits"), note: at("find-note"), more: at("more-find-hits"), heading: at("find-count") },
+    {
+      bar: at("find-bar"),
+      input: at("find"),
+      close: at("find-close"),
+      button: at("find-open"),
+      list: at("find-hits"),
+      note: at("find-note"),
+      more: at("more-find-hits"),
+      heading: at("find-count"),
+    },
     api,
     { base: boot.urls.home, open: (hit, keepsFocus) => page.openHit(hit, keepsFocus) },
   );
@@ -69,16 +103,27 @@ function start(boot) {
     base: boot.urls.home,
     goOn: guarded(() => page.conversation.goOnHere()),
     back: guarded(() => page.conversation.backToNewest()),
-    restore: guarded(async () => page.onChanged(fromInstance(await api.changeInstance(page.conversation.instance.id, { archived: false })))),
+    restore: guarded(async () =>
+      page.onChanged(fromInstance(await api.changeInstance(page.conversation.instance.id, { archived: false })))
+    ),
     openOrigin: ({ id, messageId }) => page.open(id, true, { messageId, sessionId: "" }),
   });
   page = new Page(boot, api, {
-    composer, timeline, sidebar, find, placeBar,
+    composer,
+    timeline,
+    sidebar,
+    find,
+    placeBar,
     sessions: new SessionSwitcher(at("histories"), api),
     panel: makePanel(api),
     connection: new ConnectionBar(at("connection")),
     speaker: new Speaker(at("live")),
-    elements: { title: at("title"), more: at("conversation-more"), welcome: at("welcome"), readOnly: { note: at("read-only"), form: at("composer"), skip: document.querySelector(".skip") } },
+    elements: {
+      title: at("title"),
+      more: at("conversation-more"),
+      welcome: at("welcome"),
+      readOnly: { note: at("read-only"), form: at("composer"), skip: document.querySelector(".skip") },
+    },
   });
   bindPage(page, composer, sidebar);
   bindMenus(page, sidebar, find, menu);
@@ -89,8 +134,11 @@ function start(boot) {
 
 function makePanel(api) {
   const elements = {
-    panel: at("panel"), close: at("panel-close"), tabs: [at("tab-context"), at("tab-memory"), at("tab-overview")],
-    openers: [...document.querySelectorAll("[data-panel]")], behind: [at("main"), document.querySelector(".sidebar")],
+    panel: at("panel"),
+    close: at("panel-close"),
+    tabs: [at("tab-context"), at("tab-memory"), at("tab-overview")],
+    openers: [...document.querySelectorAll("[data-panel]")],
+    behind: [at("main"), document.querySelector(".sidebar")],
   };
   return new Panel(elements, {
     context: new ContextView(at("panel-context"), api),
@@ -119,7 +167,10 @@ function bindPage(page, composer, sidebar) {
       event.preventDefault();
       if (!matchMedia("(min-width: 760px)").matches) page.showList();
       sidebar.focusSearch();
-    } else if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], [popover]:popover-open") && page.conversation?.running) {
+    } else if (
+      event.key === "Escape" && !event.defaultPrevented &&
+      !document.querySelector("dialog[open], [popover]:popover-open") && page.conversation?.running
+    ) {
       page.stop();
     }
   });
@@ -127,8 +178,11 @@ function bindPage(page, composer, sidebar) {
 
 function bindMenus(page, sidebar, find, menu) {
   const search = { icon: "search", label: "Search in this conversation", run: () => find.open() };
-  at("conversation-more").addEventListener("click", ({ currentTarget }) => menu.open(page.conversation.instance, currentTarget, [search]));
-  const file = at("import-file");
+  at("conversation-more").addEventListener(
+    "click",
+    ({ currentTarget }) => menu.open(page.conversation.instance, currentTarget, [search]),
+  );
+  const file = /** @type {HTMLInputElement} */ (at("import-file"));
   file.addEventListener("change", () => {
     if (file.files[0]) page.branching.importFile(file.files[0]);
     file.value = "";
@@ -138,8 +192,7 @@ function bindMenus(page, sidebar, find, menu) {
     listMenu.open(currentTarget, [
       { icon: "box", label: "Archived conversations", run: () => sidebar.showArchive(true) },
       { icon: "open", label: "Import a conversation", run: () => file.click() },
-    ]),
-  );
+    ]));
 }
 
 function follow(link, go) {

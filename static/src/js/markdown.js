@@ -11,10 +11,52 @@ md.validateLink = (url) => /^(https?:|mailto:)/i.test(url.trim());
 
 const PURIFY = {
   ALLOWED_TAGS: [
-    "a", "blockquote", "br", "button", "code", "del", "div", "em", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5", "h6",
-    "hr", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a",
+    "blockquote",
+    "br",
+    "button",
+    "code",
+    "del",
+    "div",
+    "em",
+    "figcaption",
+    "figure",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "s",
+    "span",
+    "strong",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
   ],
-  ALLOWED_ATTR: ["href", "title", "class", "start", "target", "rel", "data-action", "type", "aria-label", "role", "tabindex", "dir"],
+  ALLOWED_ATTR: [
+    "href",
+    "title",
+    "class",
+    "start",
+    "target",
+    "rel",
+    "data-action",
+    "type",
+    "aria-label",
+    "role",
+    "tabindex",
+    "dir",
+  ],
   ADD_URI_SAFE_ATTR: ["target", "rel", "data-action", "type", "aria-label", "tabindex", "start", "dir"],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
@@ -33,7 +75,7 @@ md.inline.ruler.before("html_inline", "line_break_tag", (state, silent) => {
   return true;
 });
 
-md.renderer.rules.link_open = (tokens, index, options, env, self) => {
+md.renderer.rules.link_open = (tokens, index, options, _env, self) => {
   const token = tokens[index];
   token.attrSet("target", "_blank");
   token.attrSet("rel", "noopener noreferrer nofollow");
@@ -45,7 +87,9 @@ md.renderer.rules.link_open = (tokens, index, options, env, self) => {
 md.renderer.rules.image = (tokens, index) => {
   const token = tokens[index];
   const label = token.content ? `Image “${escape(token.content)}”, not loaded:` : "Image, not loaded:";
-  return `<span class="inert-image"><span class="inert-label">${label}</span> ${escape(token.attrGet("src") ?? "")}</span>`;
+  return `<span class="inert-image"><span class="inert-label">${label}</span> ${
+    escape(token.attrGet("src") ?? "")
+  }</span>`;
 };
 
 md.renderer.rules.fence = (tokens, index) => codeFigure(tokens[index].content, languageOf(tokens[index]));
@@ -55,7 +99,7 @@ md.renderer.rules.table_close = () => "</table></div>";
 
 // Headings of an answer come below the page's and the message's own.
 for (const side of ["heading_open", "heading_close"]) {
-  md.renderer.rules[side] = (tokens, index, options, env, self) => {
+  md.renderer.rules[side] = (tokens, index, options, _env, self) => {
     const token = tokens[index];
     const level = Number(token.tag.slice(1));
     if (level <= 4) token.tag = `h${Math.min(6, level + 2)}`;
@@ -65,7 +109,7 @@ for (const side of ["heading_open", "heading_close"]) {
 }
 
 for (const cell of ["th_open", "td_open"]) {
-  md.renderer.rules[cell] = (tokens, index, options, env, self) => {
+  md.renderer.rules[cell] = (tokens, index, options, _env, self) => {
     const token = tokens[index];
     const side = /text-align:(\w+)/.exec(token.attrGet("style") ?? "")?.[1];
     token.attrs = side ? [["class", `to-${side}`]] : null;
@@ -81,16 +125,20 @@ function codeFigure(code, language) {
     `<figure class="code"><figcaption><span class="code-language">${escape(language || "text")}</span>` +
     '<button type="button" class="quiet" data-action="wrap-code">Wrap</button>' +
     '<button type="button" class="quiet" data-action="copy-code">Copy</button></figcaption>' +
-    `<pre tabindex="0" role="region" aria-label="Code${language ? `, ${escape(language)}` : ""}"><code>${body}</code></pre></figure>`
+    `<pre tabindex="0" role="region" aria-label="Code${
+      language ? `, ${escape(language)}` : ""
+    }"><code>${body}</code></pre></figure>`
   );
 }
 
-/** Markup of the highlighter as nodes, sanitised. */
-export const markupToNodes = (markup) => DOMPurify.sanitize(markup, PURIFY);
+/** Markup of the highlighter as nodes, sanitised. `PURIFY` asks for a fragment instead of a text. */
+export const markupToNodes = (
+  markup,
+) => /** @type {DocumentFragment} */ (/** @type {unknown} */ (DOMPurify.sanitize(markup, PURIFY)));
 
 function toNodes(tokens, env) {
   const fragment = markupToNodes(md.renderer.render(tokens, md.options, env));
-  const elements = [...fragment.childNodes].filter((node) => node.nodeType === Node.ELEMENT_NODE);
+  const elements = [...fragment.childNodes].filter((node) => node instanceof Element);
   for (const element of elements) if (!element.hasAttribute("dir")) element.setAttribute("dir", "auto");
   return elements;
 }

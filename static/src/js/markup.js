@@ -14,10 +14,12 @@ const INLINE = new RegExp(
 );
 
 const inline = (text, depth) =>
-  depth ? text.replace(INLINE, (...found) => {
-    const { code, label, marked, slanted } = found.at(-1);
-    return code ?? inline(label ?? marked ?? slanted, depth - 1);
-  }) : text;
+  depth
+    ? text.replace(INLINE, (...found) => {
+      const { code, label, marked, slanted } = found.at(-1);
+      return code ?? inline(label ?? marked ?? slanted, depth - 1);
+    })
+    : text;
 
 /** Marks that come in pairs go, and those at the beginning of a line; `__init__` and `**options` stay. */
 export const withoutMarkup = (text) => inline(text.replace(EMPTY_LINE, "").replace(LINE_MARK, ""), 3);

@@ -33,7 +33,9 @@ export class MemoryView extends PanelView {
     const turn = ++this.#turn;
     try {
       const [sessionId, memory] = await Promise.all([this.#session(), this.api.request("GET", "/memory")]);
-      const blocks = sessionId ? (await this.api.request("GET", `/sessions/${encodeURIComponent(sessionId)}/context`)).blocks : [];
+      const blocks = sessionId
+        ? (await this.api.request("GET", `/sessions/${encodeURIComponent(sessionId)}/context`)).blocks
+        : [];
       if (turn === this.#turn) this.#draw(grouped(blocks, memory), sessionId);
     } catch (error) {
       if (turn !== this.#turn) return;
@@ -53,8 +55,16 @@ export class MemoryView extends PanelView {
       .filter((group) => group.blocks.length || group.key === "user")
       .map((group) => {
         const shown = group.blocks.map((block) => this.#card(cards, block, sessionId));
-        const body = shown.length ? shown.map((card) => card.element) : [h("p", { class: "muted", text: "Nothing is remembered about you." })];
-        return h("section", { class: "memory-group", "aria-label": group.title }, h("h2", { text: group.title }), shown.length ? h("p", { class: "muted", text: group.hint }) : null, ...body);
+        const body = shown.length
+          ? shown.map((card) => card.element)
+          : [h("p", { class: "muted", text: "Nothing is remembered about you." })];
+        return h(
+          "section",
+          { class: "memory-group", "aria-label": group.title },
+          h("h2", { text: group.title }),
+          shown.length ? h("p", { class: "muted", text: group.hint }) : null,
+          ...body,
+        );
       });
     this.#cards = cards;
     this.body.replaceChildren(...sections);

@@ -24,7 +24,10 @@ export function moveFocus(event, elements) {
 export class Menu {
   constructor(label) {
     this.element = h("div", { class: "menu", popover: "auto", role: "menu", "aria-label": label });
-    this.element.addEventListener("keydown", (event) => moveFocus(event, [...this.element.querySelectorAll("[role=menuitem]")]));
+    this.element.addEventListener(
+      "keydown",
+      (event) => moveFocus(event, [...this.element.querySelectorAll("[role=menuitem]")]),
+    );
     document.querySelector("main").append(this.element); // a landmark: what is outside of all is skipped by some readers
   }
 
@@ -37,7 +40,19 @@ export class Menu {
 
   #entry({ icon: symbol, label, run, href }) {
     const close = () => this.element.hidePopover();
-    if (href) return h("a", { role: "menuitem", href, download: "", onclick: () => setTimeout(close) }, icon(symbol), label);
+    if (href) {
+      return h(
+        "a",
+        {
+          role: "menuitem",
+          href,
+          download: "",
+          onclick: () => setTimeout(close),
+        },
+        icon(symbol),
+        label,
+      );
+    }
     const choose = () => {
       close();
       run();

@@ -31,6 +31,7 @@ export const textOf = (message) =>
 export class MessageView {
   #views = new Map();
   #runs = new Map();
+  sources = null;
 
   constructor(message, context) {
     this.context = context;
@@ -100,7 +101,14 @@ export class MessageView {
   }
 
   #updateFoot(message, extra) {
-    const key = message.isLive && !extra.note ? "live" : JSON.stringify([message.isLive, message.siblings, message.turn, extra, message.createdAt, textOf(message) !== ""]);
+    const key = message.isLive && !extra.note ? "live" : JSON.stringify([
+      message.isLive,
+      message.siblings,
+      message.turn,
+      extra,
+      message.createdAt,
+      textOf(message) !== "",
+    ]);
     if (key === this.footKey) return;
     this.footKey = key;
     renew(this.foot, this.#footNodes(message, extra));
@@ -112,9 +120,15 @@ export class MessageView {
     const act = (name) => () => this.context.act(name, this.message);
     const nodes = [this.#longSwitch(message), siblingSwitch(message, this.context)];
     if (textOf(message)) nodes.push(iconButton("copy", "Copy this message", act("copy")));
-    if (message.role === "assistant" && !this.context.isReadOnly) nodes.push(iconButton("again", "Answer again", act("regenerate")));
-    if (message.role === "user" && !this.context.isReadOnly) nodes.push(iconButton("edit", "Edit this message", act("edit")));
-    if (message.role === "assistant" && textOf(message) && !this.context.isReadOnly) nodes.push(iconButton("edit", "Edit this answer", act("editAnswer")));
+    if (message.role === "assistant" && !this.context.isReadOnly) {
+      nodes.push(iconButton("again", "Answer again", act("regenerate")));
+    }
+    if (message.role === "user" && !this.context.isReadOnly) {
+      nodes.push(iconButton("edit", "Edit this message", act("edit")));
+    }
+    if (message.role === "assistant" && textOf(message) && !this.context.isReadOnly) {
+      nodes.push(iconButton("edit", "Edit this answer", act("editAnswer")));
+    }
     if (!this.context.isReadOnly) nodes.push(iconButton("fork", "Fork from here", act("fork")));
     nodes.push(...metaNodes(message, this.context));
     return nodes.filter(Boolean);
@@ -123,7 +137,11 @@ export class MessageView {
   /** A pasted log is not in the way: its beginning is shown, the rest on demand. */
   #longSwitch(message) {
     if (message.role !== "user" || !isLongText(textOf(message))) return null;
-    const button = h("button", { type: "button", class: "quiet", onclick: () => show(this.element.classList.contains("is-cut")) });
+    const button = h("button", {
+      type: "button",
+      class: "quiet",
+      onclick: () => show(this.element.classList.contains("is-cut")),
+    });
     const show = (isWhole) => {
       this.element.classList.toggle("is-cut", !isWhole);
       setText(button, isWhole ? "Show less" : "Show all");
@@ -140,7 +158,9 @@ export class MessageView {
       nodes.push(h("button", { type: "button", class: "quiet", text: "Try again", onclick: act("resend") }));
       nodes.push(h("button", { type: "button", class: "quiet", text: "Take back", onclick: act("takeBack") }));
     }
-    if (state === "queued") nodes.push(h("button", { type: "button", class: "quiet", text: "Do not send", onclick: act("unqueue") }));
+    if (state === "queued") {
+      nodes.push(h("button", { type: "button", class: "quiet", text: "Do not send", onclick: act("unqueue") }));
+    }
     return nodes;
   }
 
@@ -175,10 +195,22 @@ function metaNodes(message, context) {
       currentTarget.setAttribute("aria-expanded", String(!more.hidden));
       if (!more.hidden) tellUsage(more, long, context);
     };
-    if (short) nodes.push(h("button", { type: "button", class: "meta facts", "aria-expanded": "false", onclick: toggle, text: short }), more);
+    if (short) {
+      nodes.push(
+        h("button", { type: "button", class: "meta facts", "aria-expanded": "false", onclick: toggle, text: short }),
+        more,
+      );
+    }
   }
   if (message.createdAt) {
-    nodes.push(h("time", { class: "meta when", datetime: message.createdAt, title: fullTime(message.createdAt), text: timeLabel(message.createdAt) }));
+    nodes.push(
+      h("time", {
+        class: "meta when",
+        datetime: message.createdAt,
+        title: fullTime(message.createdAt),
+        text: timeLabel(message.createdAt),
+      }),
+    );
   }
   return nodes;
 }

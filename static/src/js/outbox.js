@@ -37,11 +37,13 @@ export class Outbox extends Emitter {
   }
 
   /**
-* Forget what the conversation shows: it was accepted, with or without a frame. And what a page read after its acceptance lacks:
+   * Forget what the conversation shows: it was accepted, with or without a frame. And what a page read after its acceptance lacks:
    * another version has taken its place meanwhile.
    */
   settle(knownIds, readAt = 0) {
-    const isSettled = ({ shown, state, acceptedAt }) => (shown ? knownIds.has(shown.id) || acceptedAt < readAt : state === "accepted");
+    const isSettled = (
+      { shown, state, acceptedAt },
+    ) => (shown ? knownIds.has(shown.id) || acceptedAt < readAt : state === "accepted");
     const left = this.entries.filter((entry) => !isSettled(entry));
     if (left.length === this.entries.length) return;
     this.entries = left;
@@ -100,7 +102,11 @@ export class Outbox extends Emitter {
   }
 
   #changed() {
-    const kept = this.entries.filter((entry) => entry.state !== "accepted").map(({ requestId, body, shown }) => ({ requestId, body, shown }));
+    const kept = this.entries.filter((entry) => entry.state !== "accepted").map(({ requestId, body, shown }) => ({
+      requestId,
+      body,
+      shown,
+    }));
     remember(`outbox.${this.#key}`, kept.length ? kept : null);
     this.emit("change");
   }

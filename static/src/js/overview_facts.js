@@ -18,10 +18,12 @@ const STATES = { waiting: "A summary is asked for.", running: "A model is writin
 export const stateOf = (summary) => STATES[summary.state] ?? "";
 
 /** "+3 −1"; a side without changes is left out. */
-export const lineCounts = ({ additions, deletions }) => [additions && `+${additions}`, deletions && `−${deletions}`].filter(Boolean).join(" ");
+export const lineCounts = ({ additions, deletions }) =>
+  [additions && `+${additions}`, deletions && `−${deletions}`].filter(Boolean).join(" ");
 
 /** The same for ears. */
-export const spokenCounts = ({ additions, deletions }) => `${several(additions, "line")} added, ${several(deletions, "line")} removed`;
+export const spokenCounts = ({ additions, deletions }) =>
+  `${several(additions, "line")} added, ${several(deletions, "line")} removed`;
 
 const FATES = { added: "new", deleted: "deleted", modified: "" };
 
@@ -36,5 +38,7 @@ export function documentFacts(document) {
 export function changesText(summary) {
   const { documents, has_more_documents: hasMore } = summary;
   if (!documents.length) return "Nothing that is remembered was changed in this conversation.";
-  return `${hasMore ? "More than " : ""}${several(documents.length, "text")} of what is remembered, ${lineCounts(summary) || "too long to compare"}.`;
+  return `${hasMore ? "More than " : ""}${several(documents.length, "text")} of what is remembered, ${
+    lineCounts(summary) || "too long to compare"
+  }.`;
 }

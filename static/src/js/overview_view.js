@@ -64,24 +64,39 @@ export class OverviewView extends PanelView {
   }
 
   #draw(summary) {
-    if (this.summary && stateOf(this.summary) && !stateOf(summary)) this.live.textContent = summary.error || summary.text;
+    if (this.summary && stateOf(this.summary) && !stateOf(summary)) {
+      this.live.textContent = summary.error || summary.text;
+    }
     this.summary = summary;
     if (stateOf(summary)) this.later(AGAIN);
     if (this.#isEditing) return; // what a person writes stays until it is stored or given up
-    const kept = this.body.contains(document.activeElement) ? document.activeElement.dataset.keep : null;
+    const kept = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("data-keep") : null;
     this.#folds.noteAll(this.body);
     this.about = h("section", { class: "overview-about", "aria-label": "In short" }, this.#aboutNodes(summary));
     this.body.replaceChildren(this.about, ...this.#changeNodes(summary));
-    if (kept) (this.body.querySelector(`[data-keep="${CSS.escape(kept)}"]`) ?? this.body.querySelector("button"))?.focus({ preventScroll: true });
+    if (kept) {
+      (this.body.querySelector(`[data-keep="${CSS.escape(kept)}"]`) ?? this.body.querySelector("button"))?.focus({
+        preventScroll: true,
+      });
+    }
   }
 
   #aboutNodes(summary) {
     const isBusy = Boolean(stateOf(summary));
-    const ask = h("button", { type: "button", class: "button", "data-keep": "ask", text: summary.text ? "Write it anew" : "Have a model write it", onclick: () => this.#ask() });
+    const ask = h("button", {
+      type: "button",
+      class: "button",
+      "data-keep": "ask",
+      text: summary.text ? "Write it anew" : "Have a model write it",
+      onclick: () => this.#ask(),
+    });
     if (isBusy) ask.setAttribute("aria-disabled", "true"); // it keeps the focus, and does nothing
     return [
       h("h2", { text: "In short" }),
-      h("p", summary.text ? { class: "overview-text", dir: "auto", text: summary.text } : { class: "muted", text: NOTHING }),
+      h(
+        "p",
+        summary.text ? { class: "overview-text", dir: "auto", text: summary.text } : { class: "muted", text: NOTHING },
+      ),
       summary.text ? h("p", { class: "muted", text: originOf(summary, timeLabel(summary.written_at)) }) : null,
       isBusy ? h("p", { class: "muted", text: stateOf(summary) }) : null,
       summary.error ? h("p", { class: "is-error", text: summary.error }) : null,
@@ -89,8 +104,22 @@ export class OverviewView extends PanelView {
         "p",
         { class: "panel-actions" },
         ask,
-        h("button", { type: "button", class: "button", "data-keep": "edit", text: summary.text ? "Edit" : "Write it yourself", onclick: () => this.#edit() }),
-        summary.text ? h("button", { type: "button", class: "button", "data-keep": "delete", text: "Delete", onclick: () => this.#forget() }) : null,
+        h("button", {
+          type: "button",
+          class: "button",
+          "data-keep": "edit",
+          text: summary.text ? "Edit" : "Write it yourself",
+          onclick: () => this.#edit(),
+        }),
+        summary.text
+          ? h("button", {
+            type: "button",
+            class: "button",
+            "data-keep": "delete",
+            text: "Delete",
+            onclick: () => this.#forget(),
+          })
+          : null,
       ),
     ];
   }
@@ -155,12 +184,31 @@ export class OverviewView extends PanelView {
     const { name, note } = documentFacts(changed);
     const counts = lineCounts(changed);
     const summary = [
-      h("span", { class: "context-label" }, h("span", { dir: "auto", text: name }), note ? h("span", { class: "muted", text: ` ${note}` }) : null),
-      counts ? h("span", { class: "context-tokens" }, h("span", { "aria-hidden": "true", text: counts }), h("span", { class: "visually-hidden", text: spokenCounts(changed) })) : null,
+      h(
+        "span",
+        { class: "context-label" },
+        h("span", { dir: "auto", text: name }),
+        note ? h("span", { class: "muted", text: ` ${note}` }) : null,
+      ),
+      counts
+        ? h(
+          "span",
+          { class: "context-tokens" },
+          h("span", { "aria-hidden": "true", text: counts }),
+          h("span", { class: "visually-hidden", text: spokenCounts(changed) }),
+        )
+        : null,
     ];
     return this.#folds.make(`${changed.of} ${name}`, summary, h("div", { class: "overview-diff" }), (body) => {
       if (changed.patch) body.append(diffNode(changed.patch, `What changed of ${name}`));
-      if (changed.is_cut) body.append(h("p", { class: "muted", text: changed.patch ? "The rest is too long to show." : "It is too long to compare." }));
+      if (changed.is_cut) {
+        body.append(
+          h("p", {
+            class: "muted",
+            text: changed.patch ? "The rest is too long to show." : "It is too long to compare.",
+          }),
+        );
+      }
     });
   }
 }

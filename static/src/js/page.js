@@ -25,11 +25,27 @@ function placeOf(url) {
   return query.get("at") ? { messageId: query.get("at"), sessionId: query.get("in") ?? "" } : null;
 }
 
-const queryOf = (place) => (place ? `?${new URLSearchParams({ at: place.messageId, ...(place.sessionId ? { in: place.sessionId } : {}) })}` : "");
+const queryOf = (
+  place,
+) => (place
+  ? `?${new URLSearchParams({ at: place.messageId, ...(place.sessionId ? { in: place.sessionId } : {}) })}`
+  : "");
 
 export class Page {
+  /** `parts`: the page's fixed parts, by the names below, made by `main.js`. */
   constructor(boot, api, parts) {
-    Object.assign(this, { boot, api, ...parts });
+    this.boot = boot;
+    this.api = api;
+    this.composer = parts.composer;
+    this.timeline = parts.timeline;
+    this.sidebar = parts.sidebar;
+    this.find = parts.find;
+    this.placeBar = parts.placeBar;
+    this.sessions = parts.sessions;
+    this.panel = parts.panel;
+    this.connection = parts.connection;
+    this.speaker = parts.speaker;
+    this.elements = parts.elements;
     this.base = boot.urls.home;
     this.branching = new Branching(this);
     this.sending = new Sending(this);
@@ -72,7 +88,9 @@ export class Page {
   async open(id, push = true, place = null, keepsFocus = false) {
     document.body.dataset.view = "conversation";
     if (push) history.pushState(null, "", this.address(id) + queryOf(place));
-    if (this.conversation?.instance.id === id) return place ? this.goTo(place, keepsFocus) : this.conversation.backToNewest();
+    if (this.conversation?.instance.id === id) {
+      return place ? this.goTo(place, keepsFocus) : this.conversation.backToNewest();
+    }
     let instance = this.sidebar.find(id);
     if (!instance) {
       try {
@@ -161,7 +179,9 @@ export class Page {
 
   #attach(conversation) {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new AgentSocket(`${scheme}//${location.host}${this.boot.urls.agents}${pathOf(conversation.instance)}?_list=1&_pk=${newId("tab")}`);
+    const socket = new AgentSocket(
+      `${scheme}//${location.host}${this.boot.urls.agents}${pathOf(conversation.instance)}?_list=1&_pk=${newId("tab")}`,
+    );
     socket.on("open", () => this.outbox?.flush());
     conversation.attach(socket);
     if (conversation === this.conversation) this.connection.watch(socket);
@@ -254,7 +274,8 @@ export class Page {
   }
 
   #onMessages() {
-    const isEmpty = !this.conversation.messages.length && !this.conversation.queued.length && !this.outbox.entries.some((entry) => entry.shown);
+    const isEmpty = !this.conversation.messages.length && !this.conversation.queued.length &&
+      !this.outbox.entries.some((entry) => entry.shown);
     this.elements.welcome.hidden = !(isEmpty && this.conversation.isLoaded);
   }
 
@@ -267,7 +288,13 @@ export class Page {
   #onEnd(outcome) {
     const failure = `The answer failed. ${this.conversation.failed?.error ?? ""}`.trim();
     const asks = openQuestions(this.conversation).length > 0;
-    this.speaker.finish({ completed: asks ? "The assistant asks for your approval." : "Answer complete.", aborted: "Stopped.", error: failure }[outcome] ?? "");
+    this.speaker.finish(
+      {
+        completed: asks ? "The assistant asks for your approval." : "Answer complete.",
+        aborted: "Stopped.",
+        error: failure,
+      }[outcome] ?? "",
+    );
     this.sidebar.refreshSoon(800);
     this.#markSeen();
   }
@@ -292,7 +319,13 @@ export class Page {
   onListChanged() {
     const id = this.conversation?.instance.id;
     const item = id && this.sidebar.find(id);
-    if (item) Object.assign(this.conversation.instance, { title: item.title, isPinned: item.isPinned, isArchived: item.isArchived });
+    if (item) {
+      Object.assign(this.conversation.instance, {
+        title: item.title,
+        isPinned: item.isPinned,
+        isArchived: item.isArchived,
+      });
+    }
     this.#drawTitle();
     this.placeBar.draw(this.conversation);
   }

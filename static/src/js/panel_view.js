@@ -11,7 +11,9 @@ export class PanelView {
 
   /** `name`: the class of its body. */
   constructor(element, api, name) {
-    Object.assign(this, { element, api, conversation: null });
+    this.element = element;
+    this.api = api;
+    this.conversation = null;
     this.body = h("div", { class: name });
     element.append(this.body);
   }
@@ -42,13 +44,25 @@ export class PanelView {
     clearTimeout(this.#timer);
   }
 
+  /** Begin with another conversation. */
+  begin() {}
+
+  /** Subscribe: `on(name, handler)` follows an event of the conversation, `again()` reads soon. */
+  follow(_on, _again) {}
+
+  /** Read what the view shows, and draw it. */
+  read() {}
+
   say(text) {
     this.body.replaceChildren(h("p", { class: "muted", text }));
   }
 
   fail(error, again = () => this.read()) {
     const button = h("button", { type: "button", class: "button", text: "Try again", onclick: again });
-    this.body.replaceChildren(h("p", { class: "is-error", role: "alert", text: error.message }), h("p", { class: "panel-actions" }, button));
+    this.body.replaceChildren(
+      h("p", { class: "is-error", role: "alert", text: error.message }),
+      h("p", { class: "panel-actions" }, button),
+    );
   }
 }
 

@@ -9,7 +9,12 @@ export function fold(name, className, buildBody) {
   const label = h("span", { class: "fold-label" });
   const note = h("span", { class: "fold-note" });
   const body = h("div", { class: "fold-body" });
-  const details = h("details", { class: `fold ${className}` }, h("summary", {}, icon(name), label, note, icon("chevron")), body);
+  const details = h(
+    "details",
+    { class: `fold ${className}` },
+    h("summary", {}, icon(name), label, note, icon("chevron")),
+    body,
+  );
   let isBuilt = false;
   details.addEventListener("toggle", () => {
     if (!details.open || isBuilt) return;
@@ -77,7 +82,8 @@ export class ReasoningView {
 /** Known to a tab that watched; nothing is stored of it. */
 const reasoningTime = (part) => (part.startedAt && part.endedAt ? part.endedAt - part.startedAt : 0);
 
-const isOwnFile = (url, base) => new URL(url, location.href).origin === location.origin && new URL(url, location.href).pathname.startsWith(base);
+const isOwnFile = (url, base) =>
+  new URL(url, location.href).origin === location.origin && new URL(url, location.href).pathname.startsWith(base);
 
 export class FileView {
   constructor(context) {
@@ -100,11 +106,23 @@ function fileNode(part, filesBase) {
   const isData = typeof part.url === "string" && part.url.startsWith("data:");
   const isOwn = !isData && typeof part.url === "string" && safely(() => isOwnFile(part.url, filesBase));
   if (isImage && (isOwn || isData)) {
-    const image = h("img", { src: part.url, alt: part.filename ? `Image: ${part.filename}` : "Attached image", loading: "lazy" });
+    const image = h("img", {
+      src: part.url,
+      alt: part.filename ? `Image: ${part.filename}` : "Attached image",
+      loading: "lazy",
+    });
     return isOwn ? h("a", { href: part.url, target: "_blank", rel: "noopener", class: "file-image" }, image) : image;
   }
   const size = part.byteSize ? h("span", { class: "muted", text: fileSize(part.byteSize) }) : null;
-  if (isOwn) return h("a", { class: "file-chip", href: part.url, target: "_blank", rel: "noopener" }, icon("file"), h("span", { text: name }), size);
+  if (isOwn) {
+    return h(
+      "a",
+      { class: "file-chip", href: part.url, target: "_blank", rel: "noopener" },
+      icon("file"),
+      h("span", { text: name }),
+      size,
+    );
+  }
   const address = isData ? "" : ` ${part.url ?? ""}`;
   return h("span", { class: "file-chip" }, icon("file"), h("span", { text: name + address }), size);
 }
@@ -134,7 +152,13 @@ export class SourcesView {
 function sourceItem(part) {
   if (part.type === "source-url" && /^https?:/i.test(part.url ?? "")) {
     const host = safely(() => new URL(part.url).host) || part.url;
-    const link = h("a", { href: part.url, target: "_blank", rel: "noopener noreferrer nofollow", title: part.url, text: part.title || host });
+    const link = h("a", {
+      href: part.url,
+      target: "_blank",
+      rel: "noopener noreferrer nofollow",
+      title: part.url,
+      text: part.title || host,
+    });
     return h("li", {}, link, part.title ? h("span", { class: "muted", text: ` ${host}` }) : null);
   }
   return h("li", { text: [part.title, part.filename].filter(Boolean).join(", ") || part.url || "Source" });

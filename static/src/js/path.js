@@ -13,7 +13,14 @@ export function fromPage(raw) {
     version: raw.version ?? 0,
     failed: raw.failed ? fromFailure(raw.failed) : null,
     compacting: raw.compacting ?? "",
-    running: raw.running ? { requestId: raw.running.request_id, turnId: raw.running.turn_id, waits: raw.running.waits ?? [], retry: fromRetry(raw.running.retry) } : null,
+    running: raw.running
+      ? {
+        requestId: raw.running.request_id,
+        turnId: raw.running.turn_id,
+        waits: raw.running.waits ?? [],
+        retry: fromRetry(raw.running.retry),
+      }
+      : null,
   };
 }
 
@@ -102,5 +109,7 @@ export function mergeTranscript(conversation, window) {
 }
 
 function fromRetry(raw) {
-  return raw ? { code: raw.code, attempt: raw.attempt, attempts: raw.attempts, retryAt: Date.parse(raw.retry_at) } : null;
+  return raw
+    ? { code: raw.code, attempt: raw.attempt, attempts: raw.attempts, retryAt: Date.parse(raw.retry_at) }
+    : null;
 }

@@ -8,16 +8,31 @@ export class PlaceBar {
 
   /** `on`: {base, goOn(), back(), restore(), openOrigin(origin)}. */
   constructor(element, on) {
-    Object.assign(this, { element, on });
+    this.element = element;
+    this.on = on;
   }
 
   draw(conversation) {
     const { place, instance, running } = conversation;
-    const key = JSON.stringify([place?.isOther, place?.isForeign, instance.id, instance.isArchived, instance.isReadOnly, instance.origin, Boolean(running)]);
+    const key = JSON.stringify([
+      place?.isOther,
+      place?.isForeign,
+      instance.id,
+      instance.isArchived,
+      instance.isReadOnly,
+      instance.origin,
+      Boolean(running),
+    ]);
     if (key === this.#key) return;
     this.#key = key;
     const hadFocus = this.element.contains(document.activeElement);
-    const nodes = place?.isOther ? this.#other(place, instance) : instance.isArchived ? this.#archived() : instance.origin ? this.#origin(instance.origin) : null;
+    const nodes = place?.isOther
+      ? this.#other(place, instance)
+      : instance.isArchived
+      ? this.#archived()
+      : instance.origin
+      ? this.#origin(instance.origin)
+      : null;
     this.element.hidden = !nodes;
     this.element.replaceChildren(...(nodes ?? []));
     this.element.classList.toggle("is-strong", Boolean(place?.isOther));
@@ -25,17 +40,25 @@ export class PlaceBar {
   }
 
   #other(place, instance) {
-    const text = place.isForeign ? "You read another history of this conversation." : "You read another version of this conversation.";
+    const text = place.isForeign
+      ? "You read another history of this conversation."
+      : "You read another version of this conversation.";
     const goOn = place.isForeign ? "Switch to it" : "Go on from this one";
     return [
       h("span", { text }),
-      instance.isReadOnly && place.isForeign ? null : h("button", { type: "button", class: "quiet", text: goOn, onclick: () => this.on.goOn() }),
+      instance.isReadOnly && place.isForeign
+        ? null
+        : h("button", { type: "button", class: "quiet", text: goOn, onclick: () => this.on.goOn() }),
       h("button", { type: "button", class: "quiet", text: "Back", onclick: () => this.on.back() }),
     ].filter(Boolean);
   }
 
   #archived() {
-    return [h("span", { text: "This conversation is archived." }), " ", h("button", { type: "button", class: "quiet", text: "Restore", onclick: () => this.on.restore() })];
+    return [
+      h("span", { text: "This conversation is archived." }),
+      " ",
+      h("button", { type: "button", class: "quiet", text: "Restore", onclick: () => this.on.restore() }),
+    ];
   }
 
   #origin(origin) {
@@ -45,6 +68,10 @@ export class PlaceBar {
       this.on.openOrigin(origin);
     };
     const href = `${this.on.base}c/${encodeURIComponent(origin.id)}?at=${encodeURIComponent(origin.messageId)}`;
-    return [h("span", { text: "Forked from" }), " ", h("a", { href, dir: "auto", onclick: open, text: origin.title || "another conversation" })];
+    return [
+      h("span", { text: "Forked from" }),
+      " ",
+      h("a", { href, dir: "auto", onclick: open, text: origin.title || "another conversation" }),
+    ];
   }
 }

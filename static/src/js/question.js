@@ -10,9 +10,24 @@ export class QuestionView {
     this.context = context;
     this.text = h("p", { class: "question-text" });
     this.values = h("div", { class: "question-values" });
-    this.allow = h("button", { type: "button", class: "button is-primary", text: "Allow", onclick: () => this.#answer("approve") });
-    this.deny = h("button", { type: "button", class: "button", onclick: () => this.#answer(asksApproval(this.part) ? "deny" : "skip") });
-    this.element = h("div", { class: "question", role: "group" }, this.text, this.values, h("p", { class: "question-buttons" }, this.allow, this.deny));
+    this.allow = h("button", {
+      type: "button",
+      class: "button is-primary",
+      text: "Allow",
+      onclick: () => this.#answer("approve"),
+    });
+    this.deny = h("button", {
+      type: "button",
+      class: "button",
+      onclick: () => this.#answer(asksApproval(this.part) ? "deny" : "skip"),
+    });
+    this.element = h(
+      "div",
+      { class: "question", role: "group" },
+      this.text,
+      this.values,
+      h("p", { class: "question-buttons" }, this.allow, this.deny),
+    );
   }
 
   update(part, message, valueNode) {
@@ -20,7 +35,12 @@ export class QuestionView {
     this.message = message;
     const isQuestion = asksApproval(part);
     const name = toolName(part);
-    setText(this.text, isQuestion ? `May ${name} run with these arguments?` : "This call is answered by another app or window that shows this conversation.");
+    setText(
+      this.text,
+      isQuestion
+        ? `May ${name} run with these arguments?`
+        : "This call is answered by another app or window that shows this conversation.",
+    );
     setText(this.deny, isQuestion ? "Decline" : "Skip it");
     this.element.setAttribute("aria-label", isQuestion ? `Approve ${name}` : `Waiting: ${name}`);
     this.allow.hidden = !isQuestion;

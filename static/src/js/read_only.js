@@ -8,5 +8,7 @@ export function showReadOnly({ note, form, skip }, { isReadOnly, agent }) {
   note.hidden = !isReadOnly;
   skip.href = isReadOnly ? "#scroller" : "#composer-input";
   setText(skip, isReadOnly ? "Skip to the messages" : "Skip to the message field");
-  if (isReadOnly) setText(note, `This conversation can be read and not continued: its agent, ${agent}, is not served any more.`);
+  if (isReadOnly) {
+    setText(note, `This conversation can be read and not continued: its agent, ${agent}, is not served any more.`);
+  }
 }

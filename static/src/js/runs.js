@@ -19,7 +19,7 @@ export function longRuns(parts) {
   parts.forEach((part, index) => {
     if (asksApproval(part)) run = null; // what asks stays in sight
     else if (isTool(part)) {
-      if (!run) runs.push((run = { first: index, parts: [] }));
+      if (!run) runs.push(run = { first: index, parts: [] });
       run.parts.push(part);
     } else if (part.type !== "step-start") run = null;
   });

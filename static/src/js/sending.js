@@ -11,7 +11,12 @@ import { titleFor } from "./titles.js";
 
 /** File parts as the composer keeps them. */
 const storedFiles = (parts) =>
-  parts.filter((part) => part.type === "file").map((part) => ({ url: part.url, media_type: part.mediaType, name: part.filename ?? "file", byte_size: part.byteSize ?? 0 }));
+  parts.filter((part) => part.type === "file").map((part) => ({
+    url: part.url,
+    media_type: part.mediaType,
+    name: part.filename ?? "file",
+    byte_size: part.byteSize ?? 0,
+  }));
 
 export class Sending {
   constructor(page) {
@@ -103,7 +108,8 @@ export class Sending {
   editLast() {
     const { messages, running } = this.#conversation;
     // What has its place already may be known by its answer alone: nothing else can run.
-    const isPlaced = ({ shown, state, requestId }) => shown && state === "accepted" && requestId === (running?.requestId ?? requestId);
+    const isPlaced = ({ shown, state, requestId }) =>
+      shown && state === "accepted" && requestId === (running?.requestId ?? requestId);
     const message = this.#outbox.entries.findLast(isPlaced)?.shown ?? messages.findLast((item) => item.role === "user");
     if (message) this.edit(message);
     return Boolean(message);

@@ -1,6 +1,6 @@
 // Several histories in one conversation: a quiet button in its head, and beside it the list of them.
 
-import { confirmSessionDelete, askTitle, notice } from "./dialogs.js";
+import { askTitle, confirmSessionDelete, notice } from "./dialogs.js";
 import { h, icon, iconButton, setText } from "./dom.js";
 import { moveFocus, openBeside } from "./menu.js";
 
@@ -12,12 +12,26 @@ export class SessionSwitcher {
 
   /** `button` opens the list; its text is the name of the current one. */
   constructor(button, api) {
-    Object.assign(this, { button, api });
+    this.button = button;
+    this.api = api;
     this.name = button.querySelector("span");
     this.list = h("ul", { class: "histories" });
-    const add = h("button", { type: "button", class: "button", onclick: () => this.#create() }, icon("plus"), "New history");
-    this.popover = h("div", { class: "menu", popover: "auto", role: "dialog", "aria-label": "Histories of this conversation" }, this.list, add);
-    this.popover.addEventListener("keydown", (event) => moveFocus(event, [...this.popover.querySelectorAll(".history-name")]));
+    const add = h(
+      "button",
+      { type: "button", class: "button", onclick: () => this.#create() },
+      icon("plus"),
+      "New history",
+    );
+    this.popover = h(
+      "div",
+      { class: "menu", popover: "auto", role: "dialog", "aria-label": "Histories of this conversation" },
+      this.list,
+      add,
+    );
+    this.popover.addEventListener(
+      "keydown",
+      (event) => moveFocus(event, [...this.popover.querySelectorAll(".history-name")]),
+    );
     document.querySelector("main").append(this.popover);
     button.addEventListener("click", () => this.#open());
   }
@@ -55,19 +69,36 @@ export class SessionSwitcher {
     this.#sessions = sessions;
     const current = sessions.find((session) => session.is_current);
     setText(this.name, current ? nameOf(current) : "No history");
-    const at = this.popover.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") ?? "" : null;
+    const at = this.popover.contains(document.activeElement)
+      ? document.activeElement.getAttribute("aria-label") ?? ""
+      : null;
     this.list.replaceChildren(...sessions.map((session) => this.#row(session)));
-    if (at !== null) (this.list.querySelector(`[aria-label="${CSS.escape(at)}"]`) ?? this.popover.querySelector("button")).focus();
+    if (at !== null) {
+      (this.list.querySelector(`[aria-label="${CSS.escape(at)}"]`) ?? this.popover.querySelector("button")).focus();
+    }
   }
 
   #row(session) {
     const count = session.message_count === 1 ? "1 message" : `${session.message_count} messages`;
-    const choose = h("button", { type: "button", class: "history-name", "aria-current": session.is_current ? "true" : null, onclick: () => this.#switch(session) },
-      h("span", { class: "history-title", dir: "auto", text: nameOf(session) }), h("span", { class: "muted", text: count }),
-      session.summary ? h("span", { class: "history-about", dir: "auto", text: session.summary }) : null);
-    return h("li", { class: "history" }, choose,
+    const choose = h(
+      "button",
+      {
+        type: "button",
+        class: "history-name",
+        "aria-current": session.is_current ? "true" : null,
+        onclick: () => this.#switch(session),
+      },
+      h("span", { class: "history-title", dir: "auto", text: nameOf(session) }),
+      h("span", { class: "muted", text: count }),
+      session.summary ? h("span", { class: "history-about", dir: "auto", text: session.summary }) : null,
+    );
+    return h(
+      "li",
+      { class: "history" },
+      choose,
       iconButton("edit", `Rename “${nameOf(session)}”`, () => this.#rename(session)),
-      iconButton("bin", `Delete “${nameOf(session)}”`, () => this.#delete(session)));
+      iconButton("bin", `Delete “${nameOf(session)}”`, () => this.#delete(session)),
+    );
   }
 
   /** Do it, then show what the server has. The socket brings the messages. */

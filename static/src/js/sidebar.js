@@ -27,7 +27,9 @@ export function fromInstance(raw) {
     isArchived: Boolean(raw.archived_at),
     sessionId: raw.session_id ?? null,
     keepsSessions: Boolean(raw.keeps_sessions),
-    origin: raw.forked_from ? { id: raw.forked_from.instance_id, messageId: raw.forked_from.message_id, title: raw.forked_from.title } : null,
+    origin: raw.forked_from
+      ? { id: raw.forked_from.instance_id, messageId: raw.forked_from.message_id, title: raw.forked_from.title }
+      : null,
   };
 }
 
@@ -61,7 +63,12 @@ export class Sidebar {
     elements.list.addEventListener("click", (event) => this.#onClick(event));
     elements.more.addEventListener("click", () => this.#loadMore());
     elements.archive.querySelector("button").addEventListener("click", () => this.showArchive(false));
-    this.hits = new HitsView(elements.hits, api, { base: on.base, open: (hit) => on.openHit(hit), found: () => this.draw(), isQuiet: true });
+    this.hits = new HitsView(elements.hits, api, {
+      base: on.base,
+      open: (hit) => on.openHit(hit),
+      found: () => this.draw(),
+      isQuiet: true,
+    });
     if (first) this.#take(first, [], first.pinned);
     setInterval(() => document.visibilityState === "visible" && this.refresh(), POLL_VISIBLE);
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.refresh());
@@ -151,7 +158,9 @@ export class Sidebar {
     this.#pinned = pinned.map(fromInstance);
     const ids = new Set(fresh.map((item) => item.id));
     const end = fresh.at(-1)?.activeAt ?? "";
-    const older = page.next_cursor ? before.filter((item) => !ids.has(item.id) && new Date(item.activeAt) < new Date(end)) : [];
+    const older = page.next_cursor
+      ? before.filter((item) => !ids.has(item.id) && new Date(item.activeAt) < new Date(end))
+      : [];
     this.#items = [...fresh, ...older];
     if (!older.length) this.#cursor = page.next_cursor ?? "";
     this.#shownSearch = this.#search;
@@ -182,16 +191,28 @@ export class Sidebar {
 
   draw() {
     const isLoading = this.#shownArchive !== this.#isArchive;
-    const key = JSON.stringify([this.#items, this.#pinned, this.#currentId, this.#search, this.#cursor, this.hits?.count, isLoading, new Date().getDate()]);
+    const key = JSON.stringify([
+      this.#items,
+      this.#pinned,
+      this.#currentId,
+      this.#search,
+      this.#cursor,
+      this.hits?.count,
+      isLoading,
+      new Date().getDate(),
+    ]);
     if (key === this.#key) return;
     this.#key = key;
-    const focused = document.activeElement?.closest?.("[data-instance]")?.dataset.instance;
+    const focused = document.activeElement?.closest("[data-instance]")?.getAttribute("data-instance");
     const kind = document.activeElement?.tagName;
     const sections = [...this.#groups()].map(([name, items], index) => this.#section(name, items, index));
     this.elements.list.replaceChildren(...sections);
     this.elements.more.hidden = !this.#cursor;
     this.elements.empty.hidden = isLoading || this.#items.length > 0 || (this.#search !== "" && this.hits?.count !== 0);
-    setText(this.elements.empty, this.#search ? "Nothing matches." : this.#isArchive ? "Nothing is archived." : "No conversations yet.");
+    setText(
+      this.elements.empty,
+      this.#search ? "Nothing matches." : this.#isArchive ? "Nothing is archived." : "No conversations yet.",
+    );
     if (focused) this.elements.list.querySelector(`[data-instance="${CSS.escape(focused)}"] ${kind}`)?.focus();
   }
 
@@ -209,7 +230,12 @@ export class Sidebar {
 
   #section(name, items, index) {
     const id = `group-${index}`;
-    return h("section", { "aria-labelledby": id }, h("h2", { id, text: name }), h("ul", {}, items.map((item) => this.#row(item))));
+    return h(
+      "section",
+      { "aria-labelledby": id },
+      h("h2", { id, text: name }),
+      h("ul", {}, items.map((item) => this.#row(item))),
+    );
   }
 
   #row(item) {
@@ -217,10 +243,18 @@ export class Sidebar {
     const mark = item.isRunning
       ? h("span", { class: "mark is-running" }, h("span", { class: "visually-hidden", text: "(answering)" }))
       : item.isUnread && !isCurrent
-        ? h("span", { class: "mark is-unread" }, h("span", { class: "visually-hidden", text: "(unread)" }))
-        : null;
-    const link = h("a", { href: `${this.on.base}c/${item.id}`, title: item.title || null, "aria-current": isCurrent ? "page" : null }, h("span", { class: "row-title", dir: "auto", text: titleOf(item) }), mark);
-    const more = iconButton("more", `More for “${titleOf(item)}”`, null, { "data-action": "menu", "aria-haspopup": "menu" });
+      ? h("span", { class: "mark is-unread" }, h("span", { class: "visually-hidden", text: "(unread)" }))
+      : null;
+    const link = h(
+      "a",
+      { href: `${this.on.base}c/${item.id}`, title: item.title || null, "aria-current": isCurrent ? "page" : null },
+      h("span", { class: "row-title", dir: "auto", text: titleOf(item) }),
+      mark,
+    );
+    const more = iconButton("more", `More for “${titleOf(item)}”`, null, {
+      "data-action": "menu",
+      "aria-haspopup": "menu",
+    });
     return h("li", { class: "row", dataset: { instance: item.id } }, link, more);
   }
 

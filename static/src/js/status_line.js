@@ -6,9 +6,11 @@ import { openQuestions } from "./runs.js";
 // By the error codes of docs/reference/errors.md: what a person can do about it.
 const HINTS = {
   rate_limited: "The model's service asks for a pause. Wait a little, then try again.",
-  context_overflow: "The conversation has become longer than this model can read. Start a new one, or edit an earlier message.",
+  context_overflow:
+    "The conversation has become longer than this model can read. Start a new one, or edit an earlier message.",
   model_auth: "The key for the model's service was refused. The administrator of this server has to set it.",
-  model_not_configured: "Set OPENAI_API_KEY, or OPENAI_BASE_URL for any compatible server, and THINK_MODEL=provider/model, then start again. Your message is kept.",
+  model_not_configured:
+    "Set OPENAI_API_KEY, or OPENAI_BASE_URL for any compatible server, and THINK_MODEL=provider/model, then start again. Your message is kept.",
   model_rejected: "The model's service did not take this request. Editing the message, or another model, may help.",
   overloaded: "The model's service is busy or failing. Try again in a moment.",
   network_lost: "The model's service could not be reached. Try again in a moment.",
@@ -30,13 +32,20 @@ export function statusOf(conversation, outbox) {
   if (conversation.place) return null; // that line belongs to the end of the conversation
   if (conversation.isRecovering) return { kind: "wait", text: "Picking up after an interruption. Nothing is lost." };
   if (conversation.loadError && !conversation.isLoaded) {
-    return { kind: "error", text: "This conversation could not be loaded.", detail: conversation.loadError.message, actions: [{ name: "reload", label: "Try again" }] };
+    return {
+      kind: "error",
+      text: "This conversation could not be loaded.",
+      detail: conversation.loadError.message,
+      actions: [{ name: "reload", label: "Try again" }],
+    };
   }
   if (!conversation.isLoaded && conversation.instance.id) return { kind: "wait", text: "Loading" };
   if (conversation.compacting === "running") return { kind: "wait", text: "Summarising older messages" };
   if (running) return runningStatus(conversation, running);
   if (conversation.compacting) return { kind: "wait", text: "Waiting to summarise older messages" };
-  if (outbox.entries.some((entry) => entry.state === "accepted")) return { kind: "wait", text: "Waiting for the model" };
+  if (outbox.entries.some((entry) => entry.state === "accepted")) {
+    return { kind: "wait", text: "Waiting for the model" };
+  }
   if (failed) return failedStatus(failed, conversation.instance.isReadOnly);
   if (conversation.compactionError) return compactionStatus(conversation);
   return questionStatus(openQuestions(conversation).length, conversation.instance.isReadOnly);
@@ -53,14 +62,18 @@ function runningStatus(conversation, running) {
   if (!isOpen) return { kind: "wait", text: "Waiting for the model" };
   // An open part shows by itself that it goes on, as long as it does.
   const isText = part.type === "text" || part.type === "reasoning";
-  return isText && Date.now() - running.heardAt > QUIET_AFTER ? { kind: "wait", text: "Nothing new for a while. Still waiting." } : null;
+  return isText && Date.now() - running.heardAt > QUIET_AFTER
+    ? { kind: "wait", text: "Nothing new for a while. Still waiting." }
+    : null;
 }
 
 /** "Rate limited, retrying in 18 s, attempt 2 of 3", or "" once its time has come. */
 function retryText({ code, attempt, attempts, retryAt }) {
   const seconds = Math.ceil((retryAt - Date.now()) / 1000);
   if (!(seconds > 0)) return "";
-  return `${RETRY_REASONS[code] ?? "The model did not answer"}, retrying in ${seconds} s, attempt ${attempt} of ${attempts}`;
+  return `${
+    RETRY_REASONS[code] ?? "The model did not answer"
+  }, retrying in ${seconds} s, attempt ${attempt} of ${attempts}`;
 }
 
 /** "Waiting for the deployment window, since 14:02", of several the one that began first and how many more. */
@@ -72,8 +85,15 @@ function parkedText(waits) {
 }
 
 function compactionStatus({ compactionError, instance }) {
-  const actions = instance.isReadOnly ? [] : [{ name: "compactAgain", label: "Try again" }, { name: "dismissCompaction", label: "Dismiss" }];
-  return { kind: "error", text: `Older messages could not be summarised: ${compactionError}`, detail: "Nothing was changed. The conversation goes on as it is.", actions };
+  const actions = instance.isReadOnly
+    ? []
+    : [{ name: "compactAgain", label: "Try again" }, { name: "dismissCompaction", label: "Dismiss" }];
+  return {
+    kind: "error",
+    text: `Older messages could not be summarised: ${compactionError}`,
+    detail: "Nothing was changed. The conversation goes on as it is.",
+    actions,
+  };
 }
 
 function questionStatus(count, isReadOnly) {

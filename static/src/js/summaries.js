@@ -4,7 +4,10 @@
 export class Summaries {
   /** `say(text, {isNotice})` tells the person. */
   constructor(api, conversation, say) {
-    Object.assign(this, { api, conversation, say, asked: null });
+    this.api = api;
+    this.conversation = conversation;
+    this.say = say;
+    this.asked = null;
     Object.assign(conversation, { compactions: [], compactionError: "" }); // how one stands is in the page: `compacting`
     conversation.on("messages", () => this.#onMessages());
     conversation.on("session", (frame) => this.#onPhase(frame));

@@ -14,7 +14,12 @@ export class SummaryView {
   constructor(item, context) {
     this.context = context;
     this.fold = fold("fold", "summary", () => this.#show());
-    this.element = h("li", { class: "summary-line", dataset: { compaction: item.compaction.id } }, h("h2", { class: "visually-hidden", text: "Summary" }), this.fold.details);
+    this.element = h(
+      "li",
+      { class: "summary-line", dataset: { compaction: item.compaction.id } },
+      h("h2", { class: "visually-hidden", text: "Summary" }),
+      this.fold.details,
+    );
     this.update(item);
   }
 
@@ -25,7 +30,10 @@ export class SummaryView {
     this.item = item;
     const { compaction, isUsed } = item;
     this.element.classList.toggle("is-unused", !isUsed);
-    setText(this.fold.label, `${isUsed ? "Summary" : "Older summary"} of ${several(compaction.message_count, "message")}`);
+    setText(
+      this.fold.label,
+      `${isUsed ? "Summary" : "Older summary"} of ${several(compaction.message_count, "message")}`,
+    );
     setText(this.fold.note, noteOf(item));
     if (this.fold.isBuilt() && !this.isEditing) this.#show();
   }
@@ -38,12 +46,10 @@ export class SummaryView {
       : "A later summary stands for these messages now. Undo that one, and this one counts again.";
     const text = h("div", { class: "md summary-text" });
     new LiveText(text).update(compaction.summary, false);
-    const buttons = this.context.isReadOnly
-      ? []
-      : [
-          h("button", { type: "button", class: "button", text: "Edit summary", onclick: () => this.#edit() }),
-          h("button", { type: "button", class: "button", text: "Undo", onclick: () => this.#undo() }),
-        ];
+    const buttons = this.context.isReadOnly ? [] : [
+      h("button", { type: "button", class: "button", text: "Edit summary", onclick: () => this.#edit() }),
+      h("button", { type: "button", class: "button", text: "Undo", onclick: () => this.#undo() }),
+    ];
     this.fold.body.replaceChildren(
       h("p", { class: "muted", text: what }),
       text,
@@ -57,7 +63,11 @@ export class SummaryView {
     const form = editor({
       label: "What the model reads instead of the messages",
       text: this.item.compaction.summary,
-      save: async (text) => ((await this.context.act("rewordSummary", null, { id: this.item.compaction.id, text })) ? "" : "It was not stored."),
+      save: async (
+        text,
+      ) => ((await this.context.act("rewordSummary", null, { id: this.item.compaction.id, text }))
+        ? ""
+        : "It was not stored."),
       done: () => this.#back(),
     });
     this.fold.body.replaceChildren(form);
@@ -70,7 +80,9 @@ export class SummaryView {
   }
 
   async #undo() {
-    if (await confirmUndo(this.item.compaction.message_count)) this.context.act("undoSummary", null, { id: this.item.compaction.id });
+    if (await confirmUndo(this.item.compaction.message_count)) {
+      this.context.act("undoSummary", null, { id: this.item.compaction.id });
+    }
   }
 
   dispose() {
@@ -89,8 +101,14 @@ function noteOf({ compaction }) {
 }
 
 function factsOf(compaction) {
-  const made = `Made ${fullTime(compaction.created_at)}${compaction.model_name ? ` by ${compaction.model_name}` : ""}, ${CAUSES[compaction.trigger] ?? compaction.trigger}.`;
-  const sizes = compaction.tokens_before > 0 ? ` The model read about ${several(compaction.tokens_before, "token")} before and ${count(compaction.tokens_after)} after.` : "";
+  const made = `Made ${fullTime(compaction.created_at)}${
+    compaction.model_name ? ` by ${compaction.model_name}` : ""
+  }, ${CAUSES[compaction.trigger] ?? compaction.trigger}.`;
+  const sizes = compaction.tokens_before > 0
+    ? ` The model read about ${several(compaction.tokens_before, "token")} before and ${
+      count(compaction.tokens_after)
+    } after.`
+    : "";
   return made + sizes + (compaction.edited_at ? ` Edited ${fullTime(compaction.edited_at)}.` : "");
 }
 
@@ -122,4 +140,3 @@ export class SummaryLines {
     }
   }
 }
-

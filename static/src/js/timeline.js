@@ -32,10 +32,13 @@ export class Timeline {
     setInterval(() => this.conversation?.running && this.#drawStatus(), QUIET_LOOK); // silence is no event
     elements.more.addEventListener("click", () => this.#older());
     elements.newer.addEventListener("click", () => this.#newer());
-    this.#observer = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && this.#near(entry.target)), {
-      root: elements.scroller,
-      rootMargin: "900px 0px 900px 0px",
-    });
+    this.#observer = new IntersectionObserver(
+      (entries) => entries.forEach((entry) => entry.isIntersecting && this.#near(entry.target)),
+      {
+        root: elements.scroller,
+        rootMargin: "900px 0px 900px 0px",
+      },
+    );
     this.#observer.observe(elements.more);
     this.#observer.observe(elements.newer);
   }
@@ -133,7 +136,9 @@ export class Timeline {
     const { conversation, outbox } = this;
     const isElsewhere = Boolean(conversation.place);
     this.scroll.isHeld = isElsewhere;
-    if (this.scroll.isFollowing && !isElsewhere && conversation.messages.length > MOST_KEPT) conversation.forgetOlder(KEPT);
+    if (this.scroll.isFollowing && !isElsewhere && conversation.messages.length > MOST_KEPT) {
+      conversation.forgetOlder(KEPT);
+    }
     const elements = [];
     const ids = new Set();
     const put = (message, extra) => {
@@ -153,7 +158,9 @@ export class Timeline {
       elements.push(...this.summaries.after(lines.get(message.id) ?? []));
     }
     this.summaries.keep(new Set([...lines.values()].flat().map((item) => item.compaction.id)));
-    for (const message of queued) put(message, message.isStopped ? undefined : queuedNote(message, conversation.running));
+    for (const message of queued) {
+      put(message, message.isStopped ? undefined : queuedNote(message, conversation.running));
+    }
     for (const entry of onTheirWay) put(entry.shown, pendingNote(entry));
     for (const [id, view] of this.#views) if (!ids.has(id)) this.#drop(id, view);
     setChildren(this.elements.list, elements);
@@ -168,12 +175,21 @@ export class Timeline {
 
   #view(message, extra) {
     let view = this.#views.get(message.id);
-    if (!view) this.#views.set(message.id, (view = new MessageView(message, this.context)));
+    if (!view) this.#views.set(message.id, view = new MessageView(message, this.context));
     const isSame = view.message === message && !this.#dirty.has(message.id) && view.drawnParts === message.parts;
-    if (!isSame || message.isLive || extra || view.drawnExtra || view.drawnTurn !== message.turn || view.drawnSiblings !== message.siblings || view.drawnLive !== message.isLive) {
+    if (
+      !isSame || message.isLive || extra || view.drawnExtra || view.drawnTurn !== message.turn ||
+      view.drawnSiblings !== message.siblings || view.drawnLive !== message.isLive
+    ) {
       view.update(message, extra);
     }
-    Object.assign(view, { drawnParts: message.parts, drawnExtra: extra, drawnTurn: message.turn, drawnSiblings: message.siblings, drawnLive: message.isLive });
+    Object.assign(view, {
+      drawnParts: message.parts,
+      drawnExtra: extra,
+      drawnTurn: message.turn,
+      drawnSiblings: message.siblings,
+      drawnLive: message.isLive,
+    });
     return view;
   }
 
@@ -189,7 +205,8 @@ export class Timeline {
   #focusSwitched() {
     const { id, name } = this.switched;
     const element = this.#views.get(id)?.element;
-    const wanted = element?.querySelector(`.siblings [aria-label="${name}"]:enabled`) ?? element?.querySelector(".siblings button:enabled");
+    const wanted = element?.querySelector(`.siblings [aria-label="${name}"]:enabled`) ??
+      element?.querySelector(".siblings button:enabled");
     wanted?.focus();
   }
 
@@ -208,7 +225,13 @@ export class Timeline {
     this.statusKey = key;
     element.className = `status is-${status.kind}`;
     const buttons = (status.actions ?? []).map(({ name, label }) =>
-      h("button", { type: "button", class: "button", dataset: { act: name }, text: label, onclick: () => this.context.act(name) }),
+      h("button", {
+        type: "button",
+        class: "button",
+        dataset: { act: name },
+        text: label,
+        onclick: () => this.context.act(name),
+      })
     );
     renew(element, [
       h("p", {}, status.kind === "error" ? icon("alert") : null, h("span", { text: status.text })),

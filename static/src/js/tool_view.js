@@ -74,8 +74,12 @@ export class ToolView {
     const sections = [];
     const input = part.input ?? (part.rawInput || undefined);
     if (input !== undefined) sections.push(section("Arguments", valueNode(input)));
-    if (part.errorText) sections.push(section("Error", h("pre", { class: "value is-error", tabindex: "0", text: part.errorText })));
-    if (part.output !== undefined) sections.push(section(part.preliminary ? "Result so far" : "Result", valueNode(part.output)));
+    if (part.errorText) {
+      sections.push(section("Error", h("pre", { class: "value is-error", tabindex: "0", text: part.errorText })));
+    }
+    if (part.output !== undefined) {
+      sections.push(section(part.preliminary ? "Result so far" : "Result", valueNode(part.output)));
+    }
     if (!sections.length) sections.push(h("p", { class: "muted", text: "Nothing to show yet." }));
     this.fold.body.replaceChildren(...sections);
   }
@@ -105,7 +109,9 @@ function hintOf(part) {
 function valueNode(value) {
   const isText = typeof value === "string";
   const text = isText ? value : JSON.stringify(value, null, 2) ?? "null";
-  const cut = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}\n… ${text.length - LONGEST_SHOWN} more characters` : text;
+  const cut = text.length > LONGEST_SHOWN
+    ? `${text.slice(0, LONGEST_SHOWN)}\n… ${text.length - LONGEST_SHOWN} more characters`
+    : text;
   const pre = h("pre", { class: "value", tabindex: "0", dir: "auto" });
   const markup = isText ? null : highlighted(cut, "json");
   if (markup === null) pre.textContent = cut;

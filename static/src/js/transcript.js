@@ -44,6 +44,7 @@ export class Transcript extends Emitter {
     this.loadError = null;
     this.readAt = 0; // when the last page was asked for
     this.fresh = new Freshness();
+    this.socket = null; // of a conversation that can continue
     this.isClosed = false;
     if (page) this.takePage(page);
   }
@@ -51,7 +52,7 @@ export class Transcript extends Emitter {
   /** The stream of a request; `turnId` where it is known. */
   stream(requestId, turnId = "") {
     let stream = this.streams.get(requestId);
-    if (!stream) this.streams.set(requestId, (stream = new TurnStream(requestId)));
+    if (!stream) this.streams.set(requestId, stream = new TurnStream(requestId));
     stream.turnId = turnId || stream.turnId;
     return stream;
   }
@@ -93,13 +94,17 @@ export class Transcript extends Emitter {
       this.loadError = null;
       this.#failures = 0;
       // It may lack what frames have added since, and would remove it from view.
-      if (this.fresh.isTooOld(page.session_id === this.sessionId ? page.version : undefined, asked)) return this.refreshSoon();
+      if (this.fresh.isTooOld(page.session_id === this.sessionId ? page.version : undefined, asked)) {
+        return this.refreshSoon();
+      }
       this.readAt = asked;
       this.takePage(page);
     } catch (error) {
       this.loadError = error;
       this.emit("status");
-      if (error.isTemporary && !this.isClosed) this.refreshSoon(AGAIN_STEPS[Math.min(this.#failures++, AGAIN_STEPS.length - 1)]);
+      if (error.isTemporary && !this.isClosed) {
+        this.refreshSoon(AGAIN_STEPS[Math.min(this.#failures++, AGAIN_STEPS.length - 1)]);
+      }
     }
   }
 
@@ -138,7 +143,12 @@ export class Transcript extends Emitter {
   #takeCompacting(state) {
     this.compacting = state;
     clearTimeout(this.compactionTimer);
-    if (state) this.compactionTimer = setTimeout(() => this.isClosed || this.isCompactionReported || this.refresh(), COMPACTION_LOOK);
+    if (state) {
+      this.compactionTimer = setTimeout(
+        () => this.isClosed || this.isCompactionReported || this.refresh(),
+        COMPACTION_LOOK,
+      );
+    }
   }
 
   /** The page was read while the turn ran: its answer comes by the stream, what has come of it stays in sight. */
@@ -147,7 +157,9 @@ export class Transcript extends Emitter {
     const stream = this.stream(requestId, turnId);
     if (stream.isDone) return null;
     if (stream.lastSeq < 0) stream.expect(page.running); // later on its chunks say it, and a page may come too late
-    if (stream.message && !page.messages.some((item) => item.id === stream.message.id)) page.messages.push(stream.message);
+    if (stream.message && !page.messages.some((item) => item.id === stream.message.id)) {
+      page.messages.push(stream.message);
+    }
     if (stream.message) stream.message.isLive = true;
     return stream;
   }
@@ -171,6 +183,7 @@ export class Transcript extends Emitter {
     if (isSwitch) this.isCompactionReported = false; // frames are about the shown history: none came for this one yet
     this.sessionId = id;
     this.fresh = new Freshness();
+    this.socket = null; // of a conversation that can continue
     this.instance.sessionId = id;
     if (this.place && !this.place.isForeign) this.#leavePlace(); // it was a place in the former one
     if (isSwitch) this.emit("switched");
@@ -232,11 +245,15 @@ export class Transcript extends Emitter {
   /** Read around a message, in whatever branch and history it is. Resolves when it is among the messages. */
   async openAt(messageId, sessionId = "") {
     const isForeign = Boolean(sessionId) && sessionId !== this.sessionId;
-    if (!isForeign && !this.place?.isForeign && this.isLoaded && this.messages.some((item) => item.id === messageId)) return;
+    if (!isForeign && !this.place?.isForeign && this.isLoaded && this.messages.some((item) => item.id === messageId)) {
+      return;
+    }
     const raw = await this.#read({ around: messageId }, sessionId || this.sessionId || "");
     const page = fromPage(raw);
     const isOther = isForeign || page.leafId !== page.shownLeafId;
-    this.place = isOther || page.hasNewer ? { sessionId: page.sessionId, leafId: page.leafId, isOther, isForeign } : null;
+    this.place = isOther || page.hasNewer
+      ? { sessionId: page.sessionId, leafId: page.leafId, isOther, isForeign }
+      : null;
     this.hasNewer = page.hasNewer;
     if (this.place) {
       this.messages = page.messages;

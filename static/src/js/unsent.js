@@ -50,13 +50,17 @@ export class Unsent {
     const conversation = { instance, accepted: () => {} };
     const outbox = new Outbox(pathOf(instance), async (entry) => {
       // Another tab may show it: a message withdrawn there is not sent.
-      if (waiting(instance).some(({ requestId }) => requestId === entry.requestId)) await this.on.deliver(conversation, entry);
+      if (waiting(instance).some(({ requestId }) => requestId === entry.requestId)) {
+        await this.on.deliver(conversation, entry);
+      }
     });
     this.#outboxes.set(instance.name, outbox);
     outbox.on("change", () => {
       const refused = outbox.entries.find(({ state }) => state === "refused");
       if (refused && this.on.refused(instance, refused)) outbox.remove(refused.requestId);
-      else if (outbox.entries.every(({ state }) => state === "accepted" || state === "refused")) this.#leave(instance.name);
+      else if (outbox.entries.every(({ state }) => state === "accepted" || state === "refused")) {
+        this.#leave(instance.name);
+      }
     });
   }
 

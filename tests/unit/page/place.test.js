@@ -28,8 +28,15 @@ class Server {
     const [low, high] = around ? [at - 24, at + 26] : after ? [at + 1, at + 51] : [at - 50, at];
     const ids = whole.slice(Math.max(0, low), high);
     return Promise.resolve({
-      session_id: "s", items: ids.map(item), queued: [], has_more: low > 0, has_newer: high < whole.length,
-      leaf_id: whole.at(-1), shown_leaf_id: this.shown.at(-1), running: null, failed: null,
+      session_id: "s",
+      items: ids.map(item),
+      queued: [],
+      has_more: low > 0,
+      has_newer: high < whole.length,
+      leaf_id: whole.at(-1),
+      shown_leaf_id: this.shown.at(-1),
+      running: null,
+      failed: null,
     });
   };
 
@@ -49,7 +56,12 @@ Deno.test("a hit far above is read around; pages join on both sides without a ga
   const server = new Server(path(400));
   const conversation = await opened(server);
   await conversation.openAt("m100");
-  same([idsOf(conversation)[0], idsOf(conversation).at(-1), conversation.hasMore, conversation.hasNewer], ["m76", "m125", true, true]);
+  same([idsOf(conversation)[0], idsOf(conversation).at(-1), conversation.hasMore, conversation.hasNewer], [
+    "m76",
+    "m125",
+    true,
+    true,
+  ]);
   await conversation.loadOlder();
   await conversation.loadNewer();
   same([idsOf(conversation)[0], idsOf(conversation).at(-1)], ["m26", "m175"]);
@@ -83,7 +95,12 @@ Deno.test("reading on holds 600 messages, in either direction", async () => {
     most = Math.max(most, conversation.messages.length);
   }
   await conversation.refresh();
-  same([most <= 650, conversation.place, idsOf(conversation).at(-1), conversation.hasMore], [true, null, "m1999", true]);
+  same([most <= 650, conversation.place, idsOf(conversation).at(-1), conversation.hasMore], [
+    true,
+    null,
+    "m1999",
+    true,
+  ]);
 });
 
 Deno.test("frames do not move a reader who is elsewhere, and are there on return", async () => {
@@ -92,9 +109,20 @@ Deno.test("frames do not move a reader who is elsewhere, and are there on return
   await conversation.openAt("m100");
   const before = idsOf(conversation);
   const frames = [];
-  conversation.attach({ on: (name, listener) => name === "frame" && frames.push(listener), connect() {}, send() {}, close() {}, state: "open" });
+  conversation.attach({
+    on: (name, listener) => name === "frame" && frames.push(listener),
+    connect() {},
+    send() {},
+    close() {},
+    state: "open",
+  });
   const hear = (frame) => frames.forEach((listener) => listener(frame));
-  hear({ type: "cf_agent_use_chat_response", id: "r", body: JSON.stringify({ type: "start", messageId: "new" }), done: false });
+  hear({
+    type: "cf_agent_use_chat_response",
+    id: "r",
+    body: JSON.stringify({ type: "start", messageId: "new" }),
+    done: false,
+  });
   hear({ type: "cf_agent_chat_messages", messages: path(410).slice(300).map(item) });
   await conversation.refresh();
   same(idsOf(conversation), before);
@@ -136,15 +164,34 @@ Deno.test("a page that comes too late for the place is dropped", async () => {
 });
 
 Deno.test("a snippet is cut at its highlights, and whole whatever they are", () => {
-  same(segmentsOf("a fox ran", [[2, 5]]), [{ text: "a ", isHit: false }, { text: "fox", isHit: true }, { text: " ran", isHit: false }]);
+  same(segmentsOf("a fox ran", [[2, 5]]), [{ text: "a ", isHit: false }, { text: "fox", isHit: true }, {
+    text: " ran",
+    isHit: false,
+  }]);
   const joined = (ranges) => segmentsOf("a fox ran", ranges).map(({ text }) => text).join("");
   same([[], [[0, 9]], [[5, 2]], [[2, 99]], [[4, 6], [2, 5]], [[-3, 2]]].map(joined), Array(6).fill("a fox ran"));
-  same([[[5, 2]], [[2, 99]], [[-3, 2]]].map((ranges) => segmentsOf("a fox ran", ranges).some(({ isHit }) => isHit)), [false, false, false]);
+  same([[[5, 2]], [[2, 99]], [[-3, 2]]].map((ranges) => segmentsOf("a fox ran", ranges).some(({ isHit }) => isHit)), [
+    false,
+    false,
+    false,
+  ]);
 });
 
 Deno.test("a hit names its message, and its history when that is not the current one", () => {
-  const raw = { instance_id: "i", session_id: "s", message_id: "m/1", title: null, role: "user", created_at: "2026-05-20", snippet: "", highlights: [], is_on_path: null, is_current_session: true };
-  const [here, there] = fromSearch({ items: [raw, { ...raw, is_current_session: false, is_on_path: false }], is_partial: true }).hits;
+  const raw = {
+    instance_id: "i",
+    session_id: "s",
+    message_id: "m/1",
+    title: null,
+    role: "user",
+    created_at: "2026-05-20",
+    snippet: "",
+    highlights: [],
+    is_on_path: null,
+    is_current_session: true,
+  };
+  const [here, there] =
+    fromSearch({ items: [raw, { ...raw, is_current_session: false, is_on_path: false }], is_partial: true }).hits;
   same([hitAddress("/", here), hitAddress("/", there)], ["/c/i?at=m%2F1", "/c/i?at=m%2F1&in=s"]);
   same([here.isOtherVersion, there.isOtherVersion], [false, true]);
 });

@@ -17,8 +17,19 @@ function same(found, wanted) {
   if (a !== b) throw new Error(`${a} is not ${b}`);
 }
 
-const item = (id, parent = null, more = {}) => ({ id, role: "user", parts: [{ type: "text", text: id }], parent_id: parent, ...more });
-const listed = (...ids) => ({ messages: ids.map((id) => fromItem(item(id))), hasMore: true, running: null, queued: [] });
+const item = (id, parent = null, more = {}) => ({
+  id,
+  role: "user",
+  parts: [{ type: "text", text: id }],
+  parent_id: parent,
+  ...more,
+});
+const listed = (...ids) => ({
+  messages: ids.map((id) => fromItem(item(id))),
+  hasMore: true,
+  running: null,
+  queued: [],
+});
 const idsOf = (conversation) => conversation.messages.map((message) => message.id);
 
 Deno.test("durations, sizes and days as people read them", () => {
@@ -32,13 +43,27 @@ Deno.test("durations, sizes and days as people read them", () => {
 Deno.test("what a turn took: what is not known is not said", () => {
   const bare = { status: "completed", model: "m", input_tokens: 0, output_tokens: 0, duration_ms: null };
   same(turnFacts(bare).short, "m");
-  const rich = { status: "aborted", model: "m", input_tokens: 30, output_tokens: 12, cached_tokens: 20, reasoning_tokens: 5, step_count: 3, duration_ms: 2100 };
+  const rich = {
+    status: "aborted",
+    model: "m",
+    input_tokens: 30,
+    output_tokens: 12,
+    cached_tokens: 20,
+    reasoning_tokens: 5,
+    step_count: 3,
+    duration_ms: 2100,
+  };
   same(turnFacts(rich).short, "stopped · m · 42 tokens · 2.1 s");
   same(turnFacts(rich).long, "30 tokens read, 20 of them from the cache; 12 written, 5 of them thought; 3 steps");
 });
 
 Deno.test("long texts: by characters or by lines", () => {
-  same([isLongText("x".repeat(4000)), isLongText("x".repeat(4001)), isLongText("\n".repeat(39)), isLongText("\n".repeat(40))], [false, true, false, true]);
+  same([
+    isLongText("x".repeat(4000)),
+    isLongText("x".repeat(4001)),
+    isLongText("\n".repeat(39)),
+    isLongText("\n".repeat(40)),
+  ], [false, true, false, true]);
 });
 
 Deno.test("ids are long, prefixed and differ", () => {
@@ -75,7 +100,11 @@ Deno.test("the newest page is laid over the list: older ones that lead to it sta
 
 Deno.test("a message being streamed keeps its own, newer parts", () => {
   const conversation = listed("q");
-  const live = { ...fromItem(item("a", "q", { role: "assistant" })), parts: [{ type: "text", text: "newer" }], isLive: true };
+  const live = {
+    ...fromItem(item("a", "q", { role: "assistant" })),
+    parts: [{ type: "text", text: "newer" }],
+    isLive: true,
+  };
   conversation.messages.push(live);
   mergeNewest(conversation, fromPage({ items: [item("q"), item("a", "q")] }), live);
   same([conversation.messages[1] === live, live.isLive, live.parts[0].text], [true, true, "newer"]);
@@ -89,7 +118,12 @@ Deno.test("a transcript frame keeps older pages and lists queued messages apart"
   mergeTranscript(conversation, [item("c"), item("q", null, { metadata: { queued: true, stopped: true } })]);
   same(conversation.queued[0].isStopped, true);
   const ended = { finished_at: "2026-05-20T12:00:00Z" };
-  const page = fromPage({ queued: [item("q", null, { queued: true, turn: ended }), item("r", null, { queued: true, turn: { finished_at: null } })] });
+  const page = fromPage({
+    queued: [
+      item("q", null, { queued: true, turn: ended }),
+      item("r", null, { queued: true, turn: { finished_at: null } }),
+    ],
+  });
   same(page.queued.map((message) => message.isStopped), [true, false]);
 });
 
@@ -140,7 +174,10 @@ Deno.test("the status line speaks only when there is something to say", () => {
   same(textOf({ isLoaded: false }), "Loading");
   same(textOf({ running: { phase: "waiting" } }), "Waiting for the model");
   same(textOf({ running: streaming({ type: "text", state: "streaming" }) }), null);
-  same(textOf({ running: streaming({ type: "text", state: "streaming" }, 0) }), "Nothing new for a while. Still waiting.");
+  same(
+    textOf({ running: streaming({ type: "text", state: "streaming" }, 0) }),
+    "Nothing new for a while. Still waiting.",
+  );
   same(textOf({ running: streaming({ type: "tool-x", state: "input-available" }, 0) }), null);
   same(textOf({}, { entries: [{ state: "accepted" }] }), "Waiting for the model");
 });
@@ -163,8 +200,16 @@ Deno.test("a parked turn says what it waits for and since when, until something 
 Deno.test("a turn whose model is asked again counts down, until something comes or its time has come", () => {
   const stream = new TurnStream("r");
   const retry = (delaySeconds, retryAt, code = "rate_limited") => ({
-    type: "data-think-status", transient: true,
-    data: { kind: "retry", code, attempt: 2, attempts: 3, delaySeconds, retryAt: new Date(Date.now() + retryAt * 1000).toISOString() },
+    type: "data-think-status",
+    transient: true,
+    data: {
+      kind: "retry",
+      code,
+      attempt: 2,
+      attempts: 3,
+      delaySeconds,
+      retryAt: new Date(Date.now() + retryAt * 1000).toISOString(),
+    },
   });
   const textOf = () => statusOf(state({ running: stream }), none).text;
   stream.take(retry(18, 18), 0, () => null);
@@ -196,7 +241,10 @@ Deno.test("questions of the last answer are counted, and all can be answered at 
   const withCalls = (parts, more) => statusOf(state({ messages: [{ role: "assistant", parts }], ...more }), none);
   same(withCalls([ask]).text, "Waiting for your decision.");
   same(withCalls([ask]).actions, []);
-  same(withCalls([ask, { ...ask, state: "output-available" }, ask]).actions.map((action) => action.label), ["Allow all 2", "Decline all"]);
+  same(withCalls([ask, { ...ask, state: "output-available" }, ask]).actions.map((action) => action.label), [
+    "Allow all 2",
+    "Decline all",
+  ]);
   same(withCalls([ask], { instance: { id: "i", isReadOnly: true } }), null);
   same(statusOf(state({ messages: [{ role: "assistant", parts: [ask] }, { role: "user", parts: [] }] }), none), null);
 });
@@ -210,9 +258,14 @@ Deno.test("a failure gives its reason, what to do about it, and another try wher
 });
 
 Deno.test("titles hold no marks of Markdown", () => {
-  same(withoutMarkup("# Plan **this** with `code` and [a link](https://example.com/a_b)"), "Plan this with code and a link");
+  same(
+    withoutMarkup("# Plan **this** with `code` and [a link](https://example.com/a_b)"),
+    "Plan this with code and a link",
+  );
   same(withoutMarkup("```js\nlet x;\n```"), "let x;\n");
   same(withoutMarkup("***both*** ~~gone~~ _slanted_\n- item"), "both gone slanted\nitem");
   same(withoutMarkup("call `f(**x)`, **bold with `code`**"), "call f(**x), bold with code");
-  for (const text of ["2 * 3 * 4 and a_b_c", "f(*args, **options): __init__", "**never closed", "C# is -1"]) same(withoutMarkup(text), text);
+  for (const text of ["2 * 3 * 4 and a_b_c", "f(*args, **options): __init__", "**never closed", "C# is -1"]) {
+    same(withoutMarkup(text), text);
+  }
 });
