@@ -47,6 +47,7 @@ from fibers.core.states import FiberStatus
 from fibers.errors import Failed
 from fibers.registry import durable
 from fibers.selectors import history
+from sessions_app.core.messages.shapes import Message
 from sessions_app.errors import CompactionFailed
 from sessions_app.messages import selectors
 from sessions_app.models import CompactionTrigger, Session
@@ -186,7 +187,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
     return None
 
 
-async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONObject) -> str:
+async def _sealed_error(context: FiberContext, facts: TurnFacts, message: Message) -> str:
     """The text that people get for a turn that was given up; none for one that somebody stopped."""
     if context.payload["status"] == FiberStatus.CANCELLED:
         return ""
@@ -202,7 +203,7 @@ async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONOb
 class _Sealed:
     """What is kept of a turn that was given up."""
 
-    message: JSONObject
+    message: Message
     original_ids: list[str]
     error_text: str
     totals: TurnTotals

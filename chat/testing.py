@@ -26,6 +26,7 @@ from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.runtime.handle import AgentHandle, ChatResult
 from fibers.testing import worker
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -92,7 +93,7 @@ class AgentClient:
         result = await self.handle.chat(message, recorder, signal=signal)
         return Reply(result, tuple(recorder.chunks))
 
-    async def messages(self) -> list[JSONObject]:
+    async def messages(self) -> list[Message]:
         """Read the conversation."""
         return await self.handle.messages()
 

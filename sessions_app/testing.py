@@ -3,6 +3,7 @@
 from typing import Final
 
 from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors, services
 from sessions_app.models import Session
@@ -17,7 +18,7 @@ def text_message(role: str, text: str, message_id: str = "") -> JSONObject:
     return {"id": message_id or new_id("msg"), "role": str(role), "parts": [{"type": "text", "text": text}]}
 
 
-def history_of(*lines: str) -> list[JSONObject]:
+def history_of(*lines: str) -> list[Message]:
     """Make UI messages from lines like `"u: hi"`, `"a: hello"`, `"s: be brief"`; their ids are `u1`, `a2`, `s3`."""
     messages = []
     for number, line in enumerate(lines, 1):
@@ -44,7 +45,7 @@ def make_message(
     role: str = Role.USER,
     after: str | Leaf | None = Leaf.ACTIVE,
     message_id: str = "",
-    parts: list[JSONObject] | None = None,
+    parts: list[Part] | None = None,
 ) -> StoredMessage:
     """Store one message in the tree and read it back."""
     message = text_message(role, text, message_id)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -93,9 +94,7 @@ class ChatOperations(Protocol):
         """Run a turn and wait for its end; without words it goes on from the last answer."""
         ...
 
-    async def add_messages(
-        self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool
-    ) -> list[str]:
+    async def add_messages(self, messages: list[Message], *, parent: str | Leaf | None, is_upsert: bool) -> list[str]:
         """Store messages without a turn."""
         ...
 
@@ -115,7 +114,7 @@ class ChatOperations(Protocol):
         """Request a compaction, behind the turns that wait."""
         ...
 
-    async def submit(self, messages: list[JSONObject], *, key: str | None, metadata: JSONObject) -> Submission:
+    async def submit(self, messages: list[Message], *, key: str | None, metadata: JSONObject) -> Submission:
         """Accept a submission, or find the one that was accepted under this key."""
         ...
 

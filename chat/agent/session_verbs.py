@@ -5,6 +5,7 @@ to it, sockets show it, and it is the same one after a restart. A class that kee
 """
 
 from chat.agent.operations import ChatOperations, StoredSession
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -59,7 +60,7 @@ class SessionVerbs:
         """Stop the turns of the current history and forget its messages. Inside a turn this stops it."""
         await self._operations.clear_messages()
 
-    async def get_history(self, leaf_id: str | None = None) -> list[JSONObject]:
+    async def get_history(self, leaf_id: str | None = None) -> list[Message]:
         """Read the path to a message of the current history, or the shown one, root first; its newest stretch."""
         return [message.to_ui() for message in await self._operations.read_history(leaf_id)]
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from chat.agent.operations import SKIPPED, ChatOperations, MessageFunction, MessageInput, SavedTurn, Submission
 from chat.errors import InputInvalid
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -156,7 +157,7 @@ class SubmissionVerbs:
         return await self._operations.cancel_submission(submission_id)
 
 
-def to_messages(words: MessageInput) -> list[JSONObject]:
+def to_messages(words: MessageInput) -> list[Message]:
     """UI messages of whatever the caller gave; a text is a user's message."""
     if isinstance(words, str | dict):
         words = [words]

@@ -27,6 +27,7 @@ from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
 from chat.files.media_types import sniff
 from chat.instances.quota import lock_owner
 from chat.models import AgentInstance, Attachment, new_attachment_id
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject
 
 FOLDER = "think/attachments"
@@ -116,7 +117,7 @@ def store_data_url(owner_id: int, url: str, *, name: str) -> Attachment:
     return store_bytes(owner_id, data, name=name)
 
 
-def adopt_files(owner_id: int, message: JSONObject) -> tuple[JSONObject, list[str]]:
+def adopt_files(owner_id: int, message: Message) -> tuple[JSONObject, list[str]]:
     """Make a message's file parts references: data URLs go to storage, other people's and foreign URLs are refused.
 
     Call it before the transaction that admits the message, then `claim` the returned ids inside it.
@@ -288,7 +289,7 @@ def _delete_objects(names: Sequence[str]) -> None:
     transaction.on_commit(remove, robust=True)
 
 
-def _adopt(owner_id: int, part: JSONObject, known: dict[str, Attachment]) -> Attachment:
+def _adopt(owner_id: int, part: Part, known: dict[str, Attachment]) -> Attachment:
     url = part.get("url")
     found = attachment_id(url)
     if found is not None and found in known:

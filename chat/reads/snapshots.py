@@ -16,6 +16,7 @@ from fibers.core.states import RECOVERED, TERMINAL, FiberStatus
 from fibers.selectors import is_being_sealed
 from fibers.waits import RESUMED
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -187,7 +188,7 @@ def mark_seen(turn_id: str, user_id: int) -> None:
     TurnSeen.objects.bulk_create([TurnSeen(turn_id=turn_id, user_id=user_id)], ignore_conflicts=True)
 
 
-def transcript(session_id: str | None) -> list[JSONObject]:
+def transcript(session_id: str | None) -> list[Message]:
     """The window of the shown path, then the queued user messages, marked; also those that wait for nothing any more.
 
     A message whose turn was stopped before it began gets its place with the next turn.
@@ -198,7 +199,7 @@ def transcript(session_id: str | None) -> list[JSONObject]:
     return marked(found, stopped_turns([message.turn_id for message in found if not message.placed]))
 
 
-def current_transcript(key: InstanceKey) -> list[JSONObject]:
+def current_transcript(key: InstanceKey) -> list[Message]:
     """The transcript of an instance's current session; empty for one that does not exist yet."""
     version = version_of(key)
     return [] if version is None else transcript(version[0])
@@ -233,7 +234,7 @@ def marked(messages: Sequence[StoredMessage], stopped: Set[str]) -> list[JSONObj
     ]
 
 
-def _queued(message: JSONObject, *, is_stopped: bool) -> JSONObject:
+def _queued(message: Message, *, is_stopped: bool) -> JSONObject:
     marks = {"queued": True, "stopped": True} if is_stopped else {"queued": True}
     return {**message, "metadata": {**(message.get("metadata") or {}), **marks}}
 

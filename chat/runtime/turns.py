@@ -20,6 +20,7 @@ from chat.turns.state import input_reservation
 from chat.turns.state.active import active_turns
 from chat.turns.state.compaction_queue import request_compaction
 from chat.turns.state.status import TurnStatus
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.ids import new_id
@@ -114,7 +115,7 @@ def compact(key: InstanceKey, instructions: str) -> str:
     return request_compaction(ensure_instance(key), instructions=instructions)
 
 
-def _messages(session_id: str) -> list[JSONObject]:
+def _messages(session_id: str) -> list[Message]:
     return [message.to_ui() for message in selectors.model_history(session_id)]
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.parts import is_tool, tool_name
+from sessions_app.core.messages.shapes import Part
 from sessions_app.core.messages.shortening import shorten
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.core.search.words import text_of
@@ -237,7 +238,7 @@ def _pruned(session_id: str, ids: Sequence[str]) -> dict[str, int]:
     return {message_id: len(calls) for message_id, calls in rows.values_list("message_id", "pruned_calls")}
 
 
-def part_view(part: JSONObject) -> PartView:
+def part_view(part: Part) -> PartView:
     """Say what a part is and what unfolds; a part of any shape gives something readable."""
     kind = str(part.get("type", ""))
     if kind == "text":

@@ -90,7 +90,7 @@ def set_auto_compaction(session_id: str, is_on: bool | None) -> None:
 
 
 def queue_messages(
-    session_id: str, messages: Sequence[JSONObject], *, turn_id: str = "", spill: Spill | None = None
+    session_id: str, messages: Sequence[Message], *, turn_id: str = "", spill: Spill | None = None
 ) -> list[str]:
     """Accept messages without placing them; `place_messages` does that when their turn starts. Safe to repeat.
 
@@ -136,7 +136,7 @@ def place_messages(session_id: str, ids: Sequence[str], *, after: After) -> str 
 
 def append_messages(
     session_id: str,
-    messages: Sequence[JSONObject],
+    messages: Sequence[Message],
     *,
     after: After = Leaf.ACTIVE,
     turn_id: str = "",
@@ -170,7 +170,7 @@ def append_messages(
 
 
 def put_assistant(
-    session_id: str, message: JSONObject, *, after: After, turn_id: str = "", spill: Spill | None = None
+    session_id: str, message: Message, *, after: After, turn_id: str = "", spill: Spill | None = None
 ) -> bool:
     """Store an assistant's message, new or again; a new one hangs below `after` and ends the shown path.
 
@@ -380,7 +380,7 @@ def _show(writer: Writer, after: After) -> str | None:
     return None if row is None else row.message_id
 
 
-def _rewrite(writer: Writer, row: Message, message: JSONObject) -> bool:
+def _rewrite(writer: Writer, row: Message, message: Message) -> bool:
     if row.role != message["role"]:
         raise MessageInvalid(f"Message {row.message_id!r} is a message of role {row.role!r}.")
     return bool(message["parts"]) and writer.rewrite(row, message)

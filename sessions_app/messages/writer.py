@@ -27,7 +27,7 @@ _NOTHING: Final = Value(0, output_field=PositiveIntegerField())
 _PLACE: Final = ("message_id", "role", "parent_id", "depth", "placed_at", "session_id")
 
 
-def prepare(message: JSONObject, spill: Spill | None = None) -> JSONObject:
+def prepare(message: Message, spill: Spill | None = None) -> JSONObject:
     """Give a message as it is stored: known keys, provider scraps gone, small enough for a row.
 
     **Errors:** `MessageInvalid` for what cannot be stored.
@@ -97,16 +97,16 @@ class Writer:
             return Message.objects.filter(pk__in=leaf).only(*_PLACE).first()
         return None if after is None else self.placed(after)
 
-    def insert_queued(self, message: JSONObject, turn_id: str) -> Message:
+    def insert_queued(self, message: Message, turn_id: str) -> Message:
         """Store a message without a place."""
         return self._insert(message, turn_id, queued_position=self.change_seq)
 
-    def insert(self, message: JSONObject, parent: Message | None, turn_id: str) -> Message:
+    def insert(self, message: Message, parent: Message | None, turn_id: str) -> Message:
         """Store a message below another, or as a root."""
         depth = 0 if parent is None else parent.depth + 1
         return self._insert(message, turn_id, parent=parent, depth=depth, placed_at=self.now)
 
-    def _insert(self, message: JSONObject, turn_id: str, **place: object) -> Message:
+    def _insert(self, message: Message, turn_id: str, **place: object) -> Message:
         self.changed = True
         row = Message.objects.create(
             session_id=self.session_id,
@@ -145,7 +145,7 @@ class Writer:
         )
         self.changed = self.changed or bool(moved)
 
-    def rewrite(self, row: Message, message: JSONObject) -> bool:
+    def rewrite(self, row: Message, message: Message) -> bool:
         """Replace a message's content; false when it is the same already. A shared row becomes the session's own."""
         content = to_content(message)
         if dump(content) == dump(row.content):

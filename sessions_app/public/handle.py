@@ -18,6 +18,7 @@ from sessions_app.compactions.services import CompactionView
 from sessions_app.compactions.summaries import SummaryView
 from sessions_app.context.diffs import SessionDiff, session_diff
 from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.messages import selectors, sessions, usage
@@ -114,7 +115,7 @@ class SessionHandle(SessionReader):
         ids = messages_services.append_messages(self.id, [_message(said) for said in messages], after=parent)
         return ids[-1] if ids else ""
 
-    def upsert(self, message: JSONObject, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
+    def upsert(self, message: Message, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
         """Add a message, or replace the content of the one with its id, whoever's it is; it is never moved."""
         given = _message(message)
         if selectors.get_message(self.id, given["id"]) is None:

@@ -358,7 +358,7 @@ def _object(line: str | bytes) -> JSONObject:
     return value
 
 
-def _closed(message: JSONObject) -> JSONObject:
+def _closed(message: Message) -> JSONObject:
     """The message without open tool calls: in the conversation that it came from somebody may answer them, not here."""
     return map_parts(message, lambda part: interrupt_part(part, INTERRUPTED_TEXT) if is_pending(part) else part)
 

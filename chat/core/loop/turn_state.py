@@ -22,6 +22,7 @@ from chat.core.model.language_model import (
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.execution import CheckedCall
@@ -72,7 +73,7 @@ class TurnState:
     @property
     def message(self) -> JSONObject:
         """The message so far."""
-        message: JSONObject = self._accumulator.message
+        message: Message = self._accumulator.message
         return message
 
     def new_part_id(self) -> str:
@@ -81,7 +82,7 @@ class TurnState:
 
     def _step_parts(self, index: int = -1) -> list[JSONObject]:
         """Parts of one step, the last one by default."""
-        parts: list[JSONObject] = self.message["parts"]
+        parts: list[Part] = self.message["parts"]
         starts = [i for i, part in enumerate(parts) if part["type"] == "step-start"]
         if not starts:
             return parts
@@ -90,7 +91,7 @@ class TurnState:
 
     def message_before_step(self) -> JSONObject:
         """The message as it was when the last step began."""
-        parts: list[JSONObject] = self.message["parts"]
+        parts: list[Part] = self.message["parts"]
         begin = max((i for i, part in enumerate(parts) if part["type"] == "step-start"), default=0)
         return {**self.message, "parts": parts[:begin]}
 
@@ -170,7 +171,7 @@ class TurnState:
         )
 
 
-def _tool_name(part: JSONObject) -> str:
+def _tool_name(part: Part) -> str:
     return str(part.get("toolName") or part["type"].removeprefix("tool-"))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from chat.core.wire.chunks import DATA_PREFIX, Chunk, is_shown
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import SETTLED, ToolState, states_before
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
@@ -24,7 +25,7 @@ _APPROVAL_FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-def fold(chunks: Iterable[Chunk], message: JSONObject | None = None) -> JSONObject:
+def fold(chunks: Iterable[Chunk], message: Message | None = None) -> JSONObject:
     """Fold chunks into a message, on top of `message` when one is given. Neither argument is changed."""
     accumulator = Accumulator(message)
     for chunk in chunks:
@@ -32,7 +33,7 @@ def fold(chunks: Iterable[Chunk], message: JSONObject | None = None) -> JSONObje
     return accumulator.message
 
 
-def tool_name(part: JSONObject) -> str:
+def tool_name(part: Part) -> str:
     """Name of the tool that a tool part calls, or `""` when the part is not of a tool."""
     kind = part.get("type")
     if not isinstance(kind, str):
@@ -59,7 +60,7 @@ class Accumulator:
     Durability: `message` after any prefix of the chunks can seed another one that goes on with the rest.
     """
 
-    def __init__(self, message: JSONObject | None = None) -> None:
+    def __init__(self, message: Message | None = None) -> None:
         self._draft = _Draft(message or {})
         self.last_chunk_type: str | None = None
 
@@ -145,7 +146,7 @@ class _Draft:
     def __init__(self, seed: JSONObject) -> None:
         self.head: JSONObject = {"id": "", "role": "assistant"}
         self.head.update((key, value) for key, value in seed.items() if key != "parts")
-        self.parts: list[JSONObject] = [dict(part) for part in seed.get("parts", [])]
+        self.parts: list[Part] = [dict(part) for part in seed.get("parts", [])]
         self.pieces: dict[int, list[str]] = {}  # index of a part -> deltas not yet joined into it
         self.open_ids: dict[str, str | None] = dict.fromkeys(_TEXTS)
         self.finish_reason: str | None = None
@@ -161,7 +162,7 @@ class _Draft:
         for index, part in enumerate(self.parts):
             self.index_part(index, part)
 
-    def index_part(self, index: int, part: JSONObject) -> None:
+    def index_part(self, index: int, part: Part) -> None:
         kind = part.get("type")
         if kind == _STEP_START:
             self.step_count += 1
@@ -172,7 +173,7 @@ class _Draft:
         elif isinstance(kind, str) and kind.startswith(DATA_PREFIX):
             self.data_parts[kind, str(part.get("id", ""))] = index
 
-    def append(self, part: JSONObject) -> JSONObject:
+    def append(self, part: Part) -> JSONObject:
         self.parts.append(part)
         self.index_part(len(self.parts) - 1, part)
         return part
@@ -201,7 +202,7 @@ class _Draft:
             part["providerExecuted"] = True
         return part
 
-    def settle_input(self, part: JSONObject) -> None:
+    def settle_input(self, part: Part) -> None:
         """Give the part its final input and forget the raw text it was written in."""
         pieces = self.pieces.pop(self.calls[part["toolCallId"]], [])
         raw = "".join([part.pop("rawInput", None) or "", *pieces])
@@ -362,7 +363,7 @@ def _denied(draft: _Draft, chunk: Chunk) -> None:
         part["approval"] = {"id": part["toolCallId"], **(part.get("approval") or {}), "approved": False}
 
 
-def _merge_metadata(part: JSONObject, key: str, chunk: Chunk) -> None:
+def _merge_metadata(part: Part, key: str, chunk: Chunk) -> None:
     added = chunk.get("providerMetadata")
     if isinstance(added, dict):
         part[key] = _merged(part.get(key), added)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Required, TypedDict, cast
 
 from chat.errors import ChunkInvalid
+from sessions_app.core.messages.shapes import Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
@@ -46,7 +47,7 @@ class Chunk(TypedDict, total=False):
     sourceId: str
     citations: list[JSONObject]
     kind: str
-    parts: list[JSONObject]
+    parts: list[Part]
 
 
 DATA_PREFIX: Final = "data-"

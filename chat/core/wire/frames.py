@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from chat.errors import FrameInvalid
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.json_pieces import JSONTooComplex
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, is_nested_deeper, load
 
@@ -61,7 +62,7 @@ class ChatRequest(_Frame):
     """
 
     id: Id
-    messages: list[JSONObject]
+    messages: list[Message]
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
     body: JSONObject = Field(default_factory=dict)
     client_tools: tuple[ClientTool, ...] | None = None
@@ -241,7 +242,7 @@ def _parse_body(body: JSONValue, request_id: str | None, decode: Load = load) ->
     return _shallow(value, request_id)
 
 
-def _check_message(message: JSONObject, request_id: str | None) -> None:
+def _check_message(message: Message, request_id: str | None) -> None:
     message_id, parts = message.get("id"), message.get("parts")
     if not isinstance(message_id, str) or not 1 <= len(message_id) <= MAX_ID_CHARS or not message_id.isprintable():
         raise _invalid("Each message needs an id.", request_id)
@@ -341,7 +342,7 @@ def messages_of(text: str, *, connect: bool = False, version: tuple[str, int] | 
     return f'{{"type":"cf_agent_chat_messages","messages":{text}{"," if len(rest) > 1 else ""}{rest}'
 
 
-def message_updated(message: JSONObject) -> str:
+def message_updated(message: Message) -> str:
     """Send one changed message; the client finds it by id or by a shared tool call."""
     return _frame("cf_agent_message_updated", message=message)
 

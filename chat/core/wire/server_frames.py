@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 from pydantic import Field, ValidationError
 
 from chat.core.wire.extension_frames import AgentToolEvent, McpServers, SessionError, SessionPhase, WireShape
-from thinkproject.kernel.jsonvalue import JSONObject, load
+from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.jsonvalue import load
 
 
 class Identity(WireShape):
@@ -50,7 +51,7 @@ class Transcript(WireShape):
     `version`: the number of the last change of the session that is in it for certain; told to the product's pages.
     """
 
-    messages: list[JSONObject]
+    messages: list[Message]
     connect: bool = False
     session_id: str | None = Field(default=None, alias="sessionId")
     version: int | None = None
@@ -59,7 +60,7 @@ class Transcript(WireShape):
 class MessageUpdated(WireShape):
     """One stored message changed."""
 
-    message: JSONObject
+    message: Message
 
 
 class Cleared(WireShape):

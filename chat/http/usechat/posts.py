@@ -22,6 +22,7 @@ from chat.turns.admission.intake import ClientArray, Intake, Regenerate
 from chat.turns.admission.wire_replies import tools_of
 from chat.turns.state.active import turns_here
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tool_states import SETTLED
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
@@ -34,7 +35,7 @@ PATH_MESSAGES = 200
 class ChatPost:
     """A checked body. `message_id`: the message that is edited, answered again or gone on from, if the page says so."""
 
-    messages: Sequence[JSONObject]
+    messages: Sequence[Message]
     is_regenerate: bool
     message_id: str | None
     body: JSONObject
@@ -98,7 +99,7 @@ def stop_turns(instance: AgentInstance | None) -> int:
     return 0 if instance is None else len(cancel_all(instance, session_id=instance.session_id))
 
 
-def _cut(messages: list[JSONObject], message_id: str | None, *, is_regenerate: bool) -> list[JSONObject]:
+def _cut(messages: list[Message], message_id: str | None, *, is_regenerate: bool) -> list[JSONObject]:
     """End the list where `message_id` says, as the SDK does by itself; lists of other makers may go on beyond it."""
     index = next((i for i, message in enumerate(messages) if message["id"] == message_id), None)
     if index is None:
@@ -130,7 +131,7 @@ def _request_id(instance: AgentInstance | None, post: ChatPost) -> str:
     return same or f"post-{asked}-{count}"
 
 
-def _as_stored(session_id: str, message: JSONObject, *, is_regenerate: bool) -> list[JSONObject]:
+def _as_stored(session_id: str, message: Message, *, is_regenerate: bool) -> list[JSONObject]:
     stored = selectors.get_message(session_id, message["id"])
     if stored is None or stored.role != message["role"]:
         return [message]
@@ -139,7 +140,7 @@ def _as_stored(session_id: str, message: JSONObject, *, is_regenerate: bool) -> 
     return [message] if is_regenerate else _taken_apart(session_id, message)
 
 
-def _under_its_own_id(session_id: str, message: JSONObject, stored: StoredMessage) -> JSONObject:
+def _under_its_own_id(session_id: str, message: Message, stored: StoredMessage) -> JSONObject:
     """A message that was edited before: the page says its first id, and the shown path has it under another."""
     if is_same_content(message, stored.to_ui()):
         return message
@@ -149,7 +150,7 @@ def _under_its_own_id(session_id: str, message: JSONObject, stored: StoredMessag
     return message if same is None else {**message, "id": same.id}
 
 
-def _taken_apart(session_id: str, message: JSONObject) -> list[JSONObject]:
+def _taken_apart(session_id: str, message: Message) -> list[JSONObject]:
     """An answer and its continuations, one message on the page: the stored ones with what it says of their calls."""
     answers = _answers_at_the_end(session_id)
     begin = next((i for i, stored in enumerate(answers) if stored.id == message["id"]), None)
@@ -158,7 +159,7 @@ def _taken_apart(session_id: str, message: JSONObject) -> list[JSONObject]:
     return [_part_of(message, stored) for stored in answers[begin:]]
 
 
-def _part_of(message: JSONObject, stored: StoredMessage) -> JSONObject:
+def _part_of(message: Message, stored: StoredMessage) -> JSONObject:
     calls = {part["toolCallId"] for part in stored.parts if "toolCallId" in part}
     parts = [part for part in message["parts"] if part.get("toolCallId") in calls]
     return {"id": stored.id, "role": "assistant", "parts": parts}
@@ -186,7 +187,7 @@ def _extended(session_id: str, post: ChatPost, intake: Intake) -> Extended | Non
     )
 
 
-def _pending_calls(message: JSONObject) -> list[str]:
+def _pending_calls(message: Message) -> list[str]:
     calls = [part for part in message["parts"] if tool_name(part) and part.get("state") not in SETTLED]
     return [part["toolCallId"] for part in calls if isinstance(part.get("toolCallId"), str)]
 

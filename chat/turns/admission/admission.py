@@ -35,6 +35,7 @@ from chat.turns.state.merging import MERGED
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import current_fiber
 from fibers.services import cancel_fiber, hold_fiber, start_fiber
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from sessions_app.messages.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
@@ -226,7 +227,7 @@ def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> JS
     return options
 
 
-def give_input(key: InstanceKey, turn: Turn, messages: Sequence[JSONObject]) -> None:
+def give_input(key: InstanceKey, turn: Turn, messages: Sequence[Message]) -> None:
     """Give a turn that waits for it what it says; messages that the conversation has already are left out.
 
     Durability: what is given when this returns is answered. Errors: `InputInvalid`, `AttachmentInvalid`,

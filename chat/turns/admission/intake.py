@@ -14,6 +14,7 @@ from chat.errors import InputInvalid
 from chat.files.attachments import adopt_files
 from chat.models import TurnTrigger
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -23,7 +24,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 class Submit:
     """Say something new: at the end of the shown path, or below an explicit parent."""
 
-    message: JSONObject
+    message: Message
     parent_id: str | None = None
     parent_is_explicit: bool = False
 
@@ -33,7 +34,7 @@ class Edit:
     """Say something else in the place of an earlier user message: a sibling of it, under its own id or one of ours."""
 
     message_id: str
-    message: JSONObject
+    message: Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Continue:
 class ClientArray:
     """What the published clients send: their whole visible list."""
 
-    messages: Sequence[JSONObject]
+    messages: Sequence[Message]
     is_regenerate: bool = False
 
 
@@ -63,7 +64,7 @@ class Program:
     With `enters_at_start` nothing of it is in the conversation before its turn starts.
     """
 
-    messages: Sequence[JSONObject]
+    messages: Sequence[Message]
     enters_at_start: bool = False
 
 
@@ -75,7 +76,7 @@ class Placement:
     """What the turn will place and where. `base_id` None with `base_is_explicit` is a new root."""
 
     trigger: TurnTrigger
-    new_messages: tuple[JSONObject, ...] = ()
+    new_messages: tuple[Message, ...] = ()
     later_messages: tuple[JSONObject, ...] = ()  # kept with the turn until it starts
     base_id: str | None = None
     base_is_explicit: bool = False
@@ -142,7 +143,7 @@ def _program(intake: Program) -> Placement:
     )
 
 
-def _edit(session_id: str, target: StoredMessage, message: JSONObject) -> Placement:
+def _edit(session_id: str, target: StoredMessage, message: Message) -> Placement:
     if target.role != "user":
         raise InputInvalid(f"Only your own messages can be edited; {target.id!r} is the {target.role}'s.")
     if not target.placed:
@@ -193,7 +194,7 @@ def _client_array(session_id: str, intake: ClientArray) -> Placement:
     raise InputInvalid("The request's messages do not say what to do.")
 
 
-def _known_of(session_id: str, messages: Sequence[JSONObject]) -> dict[str, client_intent.Known]:
+def _known_of(session_id: str, messages: Sequence[Message]) -> dict[str, client_intent.Known]:
     ids = [str(message.get("id", "")) for message in messages]
     here = selectors.find_messages(session_id, ids)
     answered = selectors.answered(session_id, [key for key, stored in here.items() if stored.role == "user"])
@@ -213,7 +214,7 @@ def _known(session_id: str, message_id: str) -> StoredMessage:
     return stored
 
 
-def _user_message(message: JSONObject) -> JSONObject:
+def _user_message(message: Message) -> JSONObject:
     if message.get("role", "user") != "user":
         raise InputInvalid(f"A client may only add messages of role 'user', not {message.get('role')!r}.")
     return {**message, "id": str(message.get("id") or new_id("msg")), "role": "user"}

@@ -24,6 +24,7 @@ from chat.turns.state.active import active_turns
 from fibers.core.states import FiberStatus
 from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
@@ -139,7 +140,7 @@ def with_answers(rows: Iterable[ToolCallRecord]) -> Callable[[JSONObject], JSONO
     return lambda message: reduce(_apply, fresh, message)
 
 
-def _apply(message: JSONObject, row: ToolCallRecord) -> JSONObject:
+def _apply(message: Message, row: ToolCallRecord) -> JSONObject:
     match CallStatus(row.status):
         case CallStatus.SUCCEEDED:
             return apply_result(message, row.call_id, Result(output=row.output))

@@ -14,6 +14,7 @@ from chat.core.context.prompt import PDF, to_model_messages, with_last_calls
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.session_tools import ReadMessages
 
@@ -28,7 +29,7 @@ class Prompt:
     An override, a hook's own messages, stands in the place of the history and never of the answer.
     """
 
-    history: list[JSONObject]
+    history: list[Message]
     model: LanguageModel
     files: dict[str, FileContent] = field(kw_only=True)
     policy: ContextPolicy = field(kw_only=True)
@@ -43,7 +44,7 @@ class Prompt:
         """Whether a change of the history changes what is sent."""
         return self.override is None
 
-    def __call__(self, message: JSONObject) -> tuple[ModelMessage, ...]:
+    def __call__(self, message: Message) -> tuple[ModelMessage, ...]:
         """Give the whole list to send."""
         said = self._said = [message] if has_content(message) else []
         if self.override is None:
@@ -75,7 +76,7 @@ class Prompt:
         protected = prune.protected_tools | frozenset(chat_settings.unpruned_tools)
         return find_prunable(self.history, replace(prune, protected_tools=protected))
 
-    def _convert(self, messages: list[JSONObject]) -> tuple[ModelMessage, ...]:
+    def _convert(self, messages: list[Message]) -> tuple[ModelMessage, ...]:
         return to_model_messages(
             truncate(messages, CUT_OUTPUTS) if self._cuts_outputs else messages,
             accepts_images=self.model.accepts_images,

@@ -60,6 +60,7 @@ from chat.user_code.call_hook import (
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError, Parked
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
@@ -279,7 +280,7 @@ class TurnRun:
         """Outputs that models are not sent any more once this turn has ended well."""
         return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
 
-    async def _fullness(self, message: JSONObject) -> ContextUsage | None:
+    async def _fullness(self, message: Message) -> ContextUsage | None:
         """How full the session is with this answer. A counter that fails has no opinion."""
         assembled = self._assembled
         if assembled is None or assembled.setup.compact_after_tokens is None:

@@ -18,6 +18,7 @@ from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL, FiberStatus, Interrupt
 from fibers.errors import Cancelled
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -102,7 +103,7 @@ def announce(turn_id: str) -> None:
     _note(turn_id, {CALLED: True})
 
 
-def give(turn_id: str, messages: list[JSONObject]) -> None:
+def give(turn_id: str, messages: list[Message]) -> None:
     """Give what the turn says; durable from here on. Without messages the turn is skipped."""
     _note(turn_id, {LATER: messages, "answers": [message["id"] for message in messages]})
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from chat.models import Turn
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -18,7 +19,7 @@ MERGED: Final = "merged"
 GAP: Final = "\n\n"
 
 
-def merge_history(session_id: str, history: list[JSONObject]) -> list[JSONObject]:
+def merge_history(session_id: str, history: list[Message]) -> list[Message]:
     """Join what belongs together. Two queries where messages of people stand side by side, none elsewhere."""
     beside = _side_by_side(history)
     if not beside:
@@ -29,7 +30,7 @@ def merge_history(session_id: str, history: list[JSONObject]) -> list[JSONObject
     return join_merged(history, {message_id: ids for message_id, ids in into.items() if ids})
 
 
-def join_merged(history: Iterable[JSONObject], into: Mapping[str, frozenset[str]]) -> list[JSONObject]:
+def join_merged(history: Iterable[Message], into: Mapping[str, frozenset[str]]) -> list[JSONObject]:
     """Join each message with those directly before it that it names. It keeps its id and its metadata.
 
     Shape: `into` is a message's id to the ids of those that are one with it.
@@ -55,7 +56,7 @@ def _together(first: list[JSONObject], second: list[JSONObject]) -> list[JSONObj
     return [*first, *second]
 
 
-def _side_by_side(history: list[JSONObject]) -> list[str]:
+def _side_by_side(history: list[Message]) -> list[str]:
     """Ids of users' messages that have another one as their neighbour."""
     found: dict[str, None] = {}
     for first, second in pairwise(history):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sessions_app.core.messages.parts import is_tool, state_of
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.shortening import json_length, shorten, text_head, text_length
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, dump
@@ -42,7 +43,7 @@ Spill = Callable[[Cut], str | None]
 """Keeps an original and gives a URL for it, or nothing. Called before the message is cut."""
 
 
-def sanitise(message: JSONObject) -> JSONObject:
+def sanitise(message: Message) -> JSONObject:
     """Drop what providers leave in parts and what nobody can use again; the same object when there is none of it.
 
     OpenAI's item ids and encrypted reasoning go, other provider metadata stays. Blank reasoning goes unless metadata
@@ -56,7 +57,7 @@ def sanitise(message: JSONObject) -> JSONObject:
     return {**message, "parts": parts}
 
 
-def _without_scraps(part: JSONObject) -> JSONObject:
+def _without_scraps(part: Part) -> JSONObject:
     for field in _PROVIDER_FIELDS:
         metadata = part.get(field)
         if not isinstance(metadata, dict):
@@ -73,7 +74,7 @@ def _without_scraps(part: JSONObject) -> JSONObject:
     return part
 
 
-def _is_blank_reasoning(part: JSONObject) -> bool:
+def _is_blank_reasoning(part: Part) -> bool:
     return (
         part.get("type") == "reasoning"
         and not str(part.get("text") or "").strip()
@@ -81,7 +82,7 @@ def _is_blank_reasoning(part: JSONObject) -> bool:
     )
 
 
-def fit_row(message: JSONObject, *, max_bytes: int = ROW_MAX_BYTES, spill: Spill | None = None) -> JSONObject:
+def fit_row(message: Message, *, max_bytes: int = ROW_MAX_BYTES, spill: Spill | None = None) -> JSONObject:
     """Give a message of at most so many bytes; the same object when it fits.
 
     In this order, each only while needed: tool outputs of an assistant (all long ones, in their shape), texts (oldest
@@ -102,7 +103,7 @@ def fit_row(message: JSONObject, *, max_bytes: int = ROW_MAX_BYTES, spill: Spill
 class _Row:
     """One message on its way to fitting. Holds copies; the original is never changed."""
 
-    def __init__(self, message: JSONObject, max_bytes: int, spill: Spill | None) -> None:
+    def __init__(self, message: Message, max_bytes: int, spill: Spill | None) -> None:
         self._base = message
         self._parts: list[JSONObject] = list(message["parts"])
         self._metadata: JSONObject = dict(message.get("metadata") or {})
@@ -223,7 +224,7 @@ def _cut_text(text: str) -> str:
     return f"[Text truncated for storage ({text_length(text)} chars). First {TEXT_HEAD_CHARS} chars: {head}...]"
 
 
-def _cut_value(part: JSONObject, field: str) -> JSONValue:
+def _cut_value(part: Part, field: str) -> JSONValue:
     value = part[field]
     if field == "url":
         return "about:blank"  # half a data URL is no image

@@ -16,6 +16,7 @@ from chat.instances.rows import key_of
 from chat.reads import transcripts
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
 from chat.turns.admission.intake import Continue, Edit, Intake, Regenerate, Submit
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 
 router = Router(tags=["turns"])
@@ -115,5 +116,5 @@ def _target(data: TurnIn) -> str:
 def _message(data: TurnIn) -> JSONObject:
     if data.message is None:
         raise InputInvalid(f"A turn of trigger {data.trigger!r} needs `message`.")
-    message: JSONObject = data.message.dict(exclude_none=True)
+    message: Message = data.message.dict(exclude_none=True)
     return {**message, "role": "user"}
