@@ -100,7 +100,7 @@ async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:
 def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
     turn = Turn.objects.select_related("instance").get(pk=payload["turn_id"])
     stored = selectors.get_message(turn.session_id, turn.assistant_id)
-    empty: JSONObject = {"id": turn.assistant_id, "role": "assistant", "parts": []}
+    empty: Message = {"id": turn.assistant_id, "role": "assistant", "parts": []}
     agent = make_agent(key_of(turn.instance))
     response = ChatResponse(
         message=empty if stored is None else stored.to_ui(),

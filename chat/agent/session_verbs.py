@@ -6,7 +6,6 @@ to it, sockets show it, and it is the same one after a restart. A class that kee
 
 from chat.agent.operations import ChatOperations, StoredSession
 from sessions_app.core.messages.shapes import Message
-from thinkproject.kernel.jsonvalue import JSONObject
 
 
 class SessionVerbs:
@@ -23,7 +22,7 @@ class SessionVerbs:
         """
         return await self._operations.create_session(name)
 
-    async def switch_session(self, session_id: str) -> list[JSONObject]:
+    async def switch_session(self, session_id: str) -> list[Message]:
         """Make another history current and read it; every client gets its list.
 
         What runs in the former one goes on, and nobody is told of it until it is current again.

@@ -18,7 +18,7 @@ from django.utils import timezone
 from chat.conf_access import AccessSettings
 from chat.errors import QuotaExceeded
 from chat.models import AgentInstance, MessageCount
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages.usage import stored_messages
 from thinkproject.kernel.jsonvalue import byte_size
 
@@ -58,7 +58,7 @@ def check_instance_quota(owner_id: int | None) -> None:
         raise QuotaExceeded(f"You can keep {limit} conversations; delete some first.", limit=limit)
 
 
-def recount_if_due(owner_id: int | None, messages: Sequence[Message] = ()) -> None:
+def recount_if_due(owner_id: int | None, messages: Sequence[NewMessage] = ()) -> None:
     """Bring the counter in step with the stored messages, where it is old or leaves no room for these. One query else.
 
     Not inside the transaction that counts: a refusal there would undo it, and every refusal would read them all again.
@@ -79,7 +79,7 @@ def recount_if_due(owner_id: int | None, messages: Sequence[Message] = ()) -> No
             MessageCount.objects.filter(pk=row.pk).update(message_count=stored.count, byte_count=stored.byte_count)
 
 
-def count_added(owner_id: int | None, messages: Sequence[Message]) -> None:
+def count_added(owner_id: int | None, messages: Sequence[NewMessage]) -> None:
     """Count messages as `count_messages` does."""
     if owner_id is not None and messages:
         count_messages(owner_id, len(messages), _size(messages))
@@ -148,5 +148,5 @@ def _has_room(row: MessageCount, count: int, byte_count: int) -> bool:
     return has_rows and (not most_bytes or row.byte_count + byte_count <= most_bytes)
 
 
-def _size(messages: Sequence[Message]) -> int:
+def _size(messages: Sequence[NewMessage]) -> int:
     return sum(byte_size(message) for message in messages)

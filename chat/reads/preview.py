@@ -25,7 +25,7 @@ from sessions_app.core.context.context_blocks import Block
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db, user_code
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 PREVIEW_CHARS = 300
 
@@ -229,7 +229,8 @@ def _tail(history: list[Message], sizes: _Sizes, found: _Places) -> Tail:
 
 
 def _text_of(message: Message) -> str:
-    parts = [part for part in message.get("parts") or [] if isinstance(part, dict)]
+    stored: Sequence[JSONValue] = message.get("parts") or []
+    parts = [part for part in stored if isinstance(part, dict)]
     texts = [str(part.get("text", "")) for part in parts if part.get("type") == "text"]
     return "\n\n".join(texts) or ", ".join(str(part["filename"]) for part in parts if part.get("filename"))
 

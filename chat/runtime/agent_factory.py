@@ -18,7 +18,7 @@ from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.user_code.call_hook import notify_hook
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.messages.messages import StoredMessage
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -39,7 +39,7 @@ class ChatDatabaseHost(DatabaseHost):
 
     async def run_turn(
         self,
-        words: list[JSONObject] | MessageFunction | None,
+        words: list[NewMessage] | MessageFunction | None,
         *,
         body: JSONObject | None = None,
         callback: Any = None,
@@ -48,7 +48,9 @@ class ChatDatabaseHost(DatabaseHost):
         """Run a turn and wait for its end."""
         return await turns.run_words(self.key, words, body=body, callback=callback, signal=signal)
 
-    async def add_messages(self, messages: list[Message], *, parent: str | Leaf | None, is_upsert: bool) -> list[str]:
+    async def add_messages(
+        self, messages: list[NewMessage], *, parent: str | Leaf | None, is_upsert: bool
+    ) -> list[str]:
         """Store messages without a turn."""
         return await db(add_messages, self.key, messages, parent=parent, is_upsert=is_upsert)
 
@@ -68,7 +70,7 @@ class ChatDatabaseHost(DatabaseHost):
         """Request a compaction."""
         return await db(turns.compact, self.key, instructions)
 
-    async def submit(self, messages: list[Message], *, key: str | None, metadata: JSONObject) -> Submission:
+    async def submit(self, messages: list[NewMessage], *, key: str | None, metadata: JSONObject) -> Submission:
         """Accept a submission."""
         return await db(submissions.submit, self.key, messages, idempotency_key=key, metadata=metadata)
 

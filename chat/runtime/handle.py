@@ -31,10 +31,10 @@ from chat.turns.state.parking import answer_wait
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL
 from fibers.selectors import find_by_key
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -85,7 +85,7 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
 
     async def chat(
         self,
-        message: str | JSONObject,
+        message: str | NewMessage,
         callback: Any = None,
         *,
         signal: asyncio.Event | None = None,

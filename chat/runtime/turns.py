@@ -20,7 +20,7 @@ from chat.turns.state import input_reservation
 from chat.turns.state.active import active_turns
 from chat.turns.state.compaction_queue import request_compaction
 from chat.turns.state.status import TurnStatus
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.ids import new_id
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 async def run_words(
     key: InstanceKey,
-    words: list[JSONObject] | MessageFunction | None,
+    words: list[NewMessage] | MessageFunction | None,
     *,
     body: JSONObject | None = None,
     callback: Any = None,
@@ -56,7 +56,7 @@ async def run_words(
 
 async def _request(
     key: InstanceKey,
-    words: list[JSONObject] | MessageFunction | None,
+    words: list[NewMessage] | MessageFunction | None,
     body: JSONObject | None,
     *,
     is_stopped: bool,

@@ -8,7 +8,7 @@ empty; the last message is never the assistant's. Nothing here changes what is s
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from chat.core.context.context_policy import READ_TIME, ContextPolicy, keep_ends, truncate, without_calls
 from chat.core.model.language_model import (
@@ -24,7 +24,7 @@ from chat.core.model.language_model import (
 from chat.core.wire.accumulator import to_input_object, tool_name
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
 """What the model is told when the history ends with its own words. Never stored."""
@@ -71,7 +71,7 @@ def to_model_messages(
     return made if policy is None else keep_ends(made, policy)
 
 
-def with_last_calls(history: Sequence[Message], policy: ContextPolicy) -> list[JSONObject]:
+def with_last_calls(history: Sequence[Message], policy: ContextPolicy) -> list[Message]:
     """A history without the tool calls that its policy does not send; those of the answer under way are none of it."""
     if policy.keep_calls_of is None:
         return list(history)
@@ -110,7 +110,8 @@ class _Builder:
     repeats: dict[str, int] = field(default_factory=dict)  # how often a call id was met
 
     def add(self, message: Message) -> None:
-        parts = [part for part in message.get("parts") or [] if isinstance(part, dict)]
+        stored: Sequence[JSONValue] = message.get("parts") or []
+        parts = cast("list[Part]", [part for part in stored if isinstance(part, dict)])
         if message.get("role") == "assistant":
             for part in parts:
                 self._add_assistant_part(part)

@@ -135,8 +135,8 @@ class StepRecord:
     finish_reason: str
     usage: Usage
     model_name: str
-    files: tuple[JSONObject, ...] = ()
-    sources: tuple[JSONObject, ...] = ()
+    files: tuple[Part, ...] = ()
+    sources: tuple[Part, ...] = ()
     warnings: tuple[str, ...] = ()
     request: JSONObject = field(default_factory=dict)
     response: JSONObject = field(default_factory=dict)

@@ -71,27 +71,26 @@ class TurnState:
             self.step_is_open = False
 
     @property
-    def message(self) -> JSONObject:
+    def message(self) -> Message:
         """The message so far."""
-        message: Message = self._accumulator.message
-        return message
+        return self._accumulator.message
 
     def new_part_id(self) -> str:
         """Id for the next text or reasoning part: the same after a replay of the same chunks."""
         return f"p{self._ids}"
 
-    def _step_parts(self, index: int = -1) -> list[JSONObject]:
+    def _step_parts(self, index: int = -1) -> list[Part]:
         """Parts of one step, the last one by default."""
-        parts: list[Part] = self.message["parts"]
+        parts = self.message["parts"]
         starts = [i for i, part in enumerate(parts) if part["type"] == "step-start"]
         if not starts:
             return parts
         begin = starts[index]
         return parts[begin + 1 : next((start for start in starts if start > begin), None)]
 
-    def message_before_step(self) -> JSONObject:
+    def message_before_step(self) -> Message:
         """The message as it was when the last step began."""
-        parts: list[Part] = self.message["parts"]
+        parts = self.message["parts"]
         begin = max((i for i, part in enumerate(parts) if part["type"] == "step-start"), default=0)
         return {**self.message, "parts": parts[:begin]}
 

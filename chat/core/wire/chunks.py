@@ -38,7 +38,11 @@ class Chunk(TypedDict, total=False):
     inputEncoding: str
     approvalId: str
     approved: bool
-    reason: str
+    reason: str  # of a decision, or of what asks for it
+    approvalDescriptor: JSONObject
+    inputSchemaInput: JSONValue
+    signature: str
+    isAutomatic: bool
     data: JSONValue
     transient: bool
     url: str

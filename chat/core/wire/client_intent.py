@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from chat.core.wire.accumulator import tool_name
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from thinkproject.kernel.jsonvalue import JSONValue, fingerprint
 
 REGENERATE: Final = "regenerate-message"
 
@@ -121,7 +121,7 @@ def _regenerate(messages: Sequence[Message], known: Mapping[str, Known]) -> Inte
     return Refuse("The message to answer again is not known.")
 
 
-def is_same_content(sent: JSONObject, stored: Message) -> bool:
+def is_same_content(sent: Message, stored: Message) -> bool:
     """Whether two user messages say the same: texts and files in order, whatever else storage added.
 
     A file that was sent as a data URL is stored under a URL of ours; then only its type and name are compared.
@@ -164,16 +164,16 @@ def call_answers(messages: Sequence[Message], known: Mapping[str, Known]) -> lis
     return list(answers.values())
 
 
-def _tool_parts(message: Message) -> Iterator[JSONObject]:
+def _tool_parts(message: Message) -> Iterator[Part]:
     for part in message.get("parts", []):
         if tool_name(part) and isinstance(part.get("toolCallId"), str):
             yield part
 
 
-def _answer(message_id: str, stored: Message, sent: JSONObject) -> CallAnswer | None:
+def _answer(message_id: str, stored: Part, sent: Part) -> CallAnswer | None:
     if tool_name(stored) != tool_name(sent) or fingerprint(stored.get("input")) != fingerprint(sent.get("input")):
         return None
-    call_id: str = stored["toolCallId"]
+    call_id = stored["toolCallId"]
     state = sent.get("state")
     if stored["state"] == ToolState.APPROVAL_REQUESTED:
         return (
@@ -188,7 +188,7 @@ def _answer(message_id: str, stored: Message, sent: JSONObject) -> CallAnswer | 
     return None
 
 
-def _decision(message_id: str, call_id: str, sent: JSONObject) -> CallAnswer | None:
+def _decision(message_id: str, call_id: str, sent: Part) -> CallAnswer | None:
     approval = sent.get("approval")
     approved = approval.get("approved") if isinstance(approval, dict) else None
     if not isinstance(approved, bool):

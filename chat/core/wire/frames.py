@@ -62,7 +62,7 @@ class ChatRequest(_Frame):
     """
 
     id: Id
-    messages: list[Message]
+    messages: list[JSONObject]
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
     body: JSONObject = Field(default_factory=dict)
     client_tools: tuple[ClientTool, ...] | None = None
@@ -242,7 +242,7 @@ def _parse_body(body: JSONValue, request_id: str | None, decode: Load = load) ->
     return _shallow(value, request_id)
 
 
-def _check_message(message: Message, request_id: str | None) -> None:
+def _check_message(message: JSONObject, request_id: str | None) -> None:
     message_id, parts = message.get("id"), message.get("parts")
     if not isinstance(message_id, str) or not 1 <= len(message_id) <= MAX_ID_CHARS or not message_id.isprintable():
         raise _invalid("Each message needs an id.", request_id)
@@ -330,7 +330,7 @@ def rpc_error(call_id: str, text: str) -> str:
     return dump({"type": _RPC, "id": call_id, "success": False, "error": text})
 
 
-def messages(items: Sequence[JSONObject], *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
+def messages(items: Sequence[Message], *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
     """Send the transcript; the client replaces its list by it. `version`: its session and the number of a change."""
     return messages_of(dump(list(items)), connect=connect, version=version)
 

@@ -11,8 +11,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import Field, ValidationError
 
 from chat.core.wire.extension_frames import AgentToolEvent, McpServers, SessionError, SessionPhase, WireShape
-from sessions_app.core.messages.shapes import Message
-from thinkproject.kernel.jsonvalue import load
+from thinkproject.kernel.jsonvalue import JSONObject, load
 
 
 class Identity(WireShape):
@@ -51,7 +50,7 @@ class Transcript(WireShape):
     `version`: the number of the last change of the session that is in it for certain; told to the product's pages.
     """
 
-    messages: list[Message]
+    messages: list[JSONObject]
     connect: bool = False
     session_id: str | None = Field(default=None, alias="sessionId")
     version: int | None = None
@@ -60,7 +59,7 @@ class Transcript(WireShape):
 class MessageUpdated(WireShape):
     """One stored message changed."""
 
-    message: Message
+    message: JSONObject
 
 
 class Cleared(WireShape):

@@ -14,17 +14,16 @@ from chat.errors import InputInvalid
 from chat.files.attachments import adopt_files
 from chat.models import TurnTrigger
 from sessions_app.core.messages.messages import StoredMessage
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submit:
     """Say something new: at the end of the shown path, or below an explicit parent."""
 
-    message: Message
+    message: NewMessage
     parent_id: str | None = None
     parent_is_explicit: bool = False
 
@@ -34,7 +33,7 @@ class Edit:
     """Say something else in the place of an earlier user message: a sibling of it, under its own id or one of ours."""
 
     message_id: str
-    message: Message
+    message: NewMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,7 @@ class Program:
     With `enters_at_start` nothing of it is in the conversation before its turn starts.
     """
 
-    messages: Sequence[Message]
+    messages: Sequence[NewMessage]
     enters_at_start: bool = False
 
 
@@ -77,7 +76,7 @@ class Placement:
 
     trigger: TurnTrigger
     new_messages: tuple[Message, ...] = ()
-    later_messages: tuple[JSONObject, ...] = ()  # kept with the turn until it starts
+    later_messages: tuple[Message, ...] = ()  # kept with the turn until it starts
     base_id: str | None = None
     base_is_explicit: bool = False
     answers: tuple[str, ...] = field(default=())  # ids of the user messages that the turn answers
@@ -95,8 +94,8 @@ def adopt_files_of(owner_id: int | None, intake: Intake) -> tuple[Intake, list[s
             message, ids = adopt_files(owner_id, intake.message)
             return replace(intake, message=message), ids
         case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
-            message, ids = adopt_files(owner_id, last)
-            return replace(intake, messages=[*earlier, message]), ids
+            newest, ids = adopt_files(owner_id, last)
+            return replace(intake, messages=[*earlier, newest]), ids
         case Program():
             adopted = [adopt_files(owner_id, message) for message in intake.messages]
             return replace(intake, messages=[message for message, _ in adopted]), [i for _, ids in adopted for i in ids]
@@ -143,7 +142,7 @@ def _program(intake: Program) -> Placement:
     )
 
 
-def _edit(session_id: str, target: StoredMessage, message: Message) -> Placement:
+def _edit(session_id: str, target: StoredMessage, message: NewMessage) -> Placement:
     if target.role != "user":
         raise InputInvalid(f"Only your own messages can be edited; {target.id!r} is the {target.role}'s.")
     if not target.placed:
@@ -214,7 +213,7 @@ def _known(session_id: str, message_id: str) -> StoredMessage:
     return stored
 
 
-def _user_message(message: Message) -> JSONObject:
+def _user_message(message: NewMessage) -> Message:
     if message.get("role", "user") != "user":
         raise InputInvalid(f"A client may only add messages of role 'user', not {message.get('role')!r}.")
     return {**message, "id": str(message.get("id") or new_id("msg")), "role": "user"}

@@ -92,7 +92,7 @@ def _is_left(turn: Turn) -> bool:
     return turn.parent_id is not None and selectors.leaf_id(turn.session_id) != turn.base_id
 
 
-def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
+def _place(turn: Turn) -> tuple[str | None, list[Message] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
     runs_approved = turn.trigger == TurnTrigger.CONTINUE
     statuses = ANSWERABLE if runs_approved else OPEN
@@ -106,7 +106,7 @@ def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     return leaf_id, None if leaf_id is None else _repaired(turn, leaf_id)
 
 
-def _repaired(turn: Turn, leaf_id: str) -> list[JSONObject] | None:
+def _repaired(turn: Turn, leaf_id: str) -> list[Message] | None:
     """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed.
 
     Clients that show the conversation are told, and so are those who read the log.
@@ -122,7 +122,7 @@ def _repaired(turn: Turn, leaf_id: str) -> list[JSONObject] | None:
     return None if broken else as_sent(history, turn.session_id)
 
 
-def _replace_by(repaired: Message, _stored: JSONObject) -> JSONObject:
+def _replace_by(repaired: Message, _stored: Message) -> Message:
     return repaired
 
 

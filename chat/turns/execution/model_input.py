@@ -32,7 +32,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
 from tools_app.session_tools import session_tools, skill_reader
 
-NOTHING_SAID: Final[JSONObject] = {"parts": []}
+NOTHING_SAID: Final[Message] = {"id": "", "role": "assistant", "parts": []}
 
 
 class Place(Protocol):
@@ -149,12 +149,12 @@ async def history_at(agent: Think, place: Place) -> list[Message]:
         history = await db(read_history, place.session_id, place.leaf_id)
     history = await _merged(place.session_id, history)
     if is_overridden(agent, "assemble_context"):
-        chosen: list[JSONObject] | None = await call_hook(agent, "assemble_context", history)
+        chosen: list[Message] | None = await call_hook(agent, "assemble_context", history)
         return history if chosen is None else list(chosen)
     return history
 
 
-async def _merged(session_id: str, history: list[Message]) -> list[JSONObject]:
+async def _merged(session_id: str, history: list[Message]) -> list[Message]:
     roles = [message["role"] for message in history]
     has_neighbours = any(pair == ("user", "user") for pair in pairwise(roles))
     return await db(merge_history, session_id, history) if has_neighbours else history

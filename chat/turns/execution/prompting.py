@@ -15,7 +15,6 @@ from chat.core.model.language_model import FileContent, LanguageModel, ModelMess
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
 from sessions_app.core.messages.shapes import Message
-from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.session_tools import ReadMessages
 
 CUT_OUTPUTS: Final = ContextPolicy(keep_messages=0, max_output_chars=2_000, max_text_chars=None)
@@ -37,7 +36,7 @@ class Prompt:
     override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
     _sends_media: bool = field(init=False, default=True)
     _cuts_outputs: bool = field(init=False, default=False)
-    _said: list[JSONObject] = field(init=False, default_factory=list)  # the answer as the last call had it
+    _said: list[Message] = field(init=False, default_factory=list)  # the answer as the last call had it
 
     @property
     def follows_history(self) -> bool:

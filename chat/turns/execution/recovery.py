@@ -9,7 +9,7 @@ from chat.streams.reader import read
 from fibers.context import FiberContext
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject, load
+from thinkproject.kernel.jsonvalue import load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def _settled_offset(context: FiberContext) -> int:
     return offset
 
 
-def without_partial(message: Message) -> JSONObject:
+def without_partial(message: Message) -> Message:
     """What is kept of an answer whose partial is unwanted: its settled tool calls, whose effects have happened."""
     settled = [
         part for part in message["parts"] if part.get("state") in {ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR}

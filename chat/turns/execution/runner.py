@@ -241,7 +241,7 @@ class TurnRun:
             self._keeps_partial, self._gave_up = decision.persist, True
             raise ThinkError("The assistant was interrupted.")
 
-    async def _asked_about(self, agent: Think) -> list[JSONObject]:
+    async def _asked_about(self, agent: Think) -> list[Message]:
         """The conversation that the turn answers, read for a hook that looks at it."""
         session_id, leaf_id = self._facts.session_id, self._facts.leaf_id
         if leaf_id is None or not is_overridden(agent, "on_chat_recovery"):

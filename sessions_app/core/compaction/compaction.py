@@ -7,7 +7,7 @@ messages, root first. Source: docs/design/compaction.md.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from sessions_app.core.compaction.file_lists import files_of, split_lists, with_lists
 from sessions_app.core.compaction.summary_form import SHOWN_CHARS, SummaryForm
@@ -24,7 +24,7 @@ from sessions_app.core.messages.plain_text import without_thoughts
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import CompactionFailed
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 PROTECT_HEAD: Final = 3
 TAIL_TOKENS: Final = 20_000
@@ -58,14 +58,14 @@ class CompactionResult:
     summary: str
 
 
-CompactFunction: TypeAlias = Callable[[Sequence[JSONObject]], Awaitable[CompactionResult | None]]
+CompactFunction: TypeAlias = Callable[[Sequence[Message]], Awaitable[CompactionResult | None]]
 """Gets the history as the model gets it. `None`: there is nothing to do. The ids may be those of former summaries."""
 
 
 # What is read
 
 
-def summary_message(overlay: Overlay) -> JSONObject:
+def summary_message(overlay: Overlay) -> Message:
     """The one message that is read instead of those that an overlay covers."""
     return {
         "id": f"{SYNTHETIC_PREFIX}{overlay.id}",
@@ -75,7 +75,7 @@ def summary_message(overlay: Overlay) -> JSONObject:
     }
 
 
-def beyond_reach(first_id: str, last_id: str) -> JSONObject:
+def beyond_reach(first_id: str, last_id: str) -> Message:
     """What stands before a history for messages that are too far up to be read. A new summary covers them as well.
 
     Else they would come into reach, and to the model, as soon as the summary made room.
@@ -119,7 +119,7 @@ class Plan:
 
     first_id: str
     last_id: str
-    middle: tuple[JSONObject, ...]
+    middle: tuple[Message, ...]
     previous: str
 
 
@@ -233,8 +233,9 @@ def _results(message: Message) -> set[str]:
     return {str(part.get("toolCallId")) for part in _parts(message) if is_settled(part)}
 
 
-def _parts(message: Message) -> list[JSONObject]:
-    return [part for part in message.get("parts") or [] if isinstance(part, dict)]
+def _parts(message: Message) -> list[Part]:
+    parts: Sequence[JSONValue] = message.get("parts") or []
+    return cast("list[Part]", [part for part in parts if isinstance(part, dict)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,9 +311,9 @@ def create_compact_function(
 
 def pieces(
     messages: Sequence[Message], max_tokens: int, counter: TokenCounter, shown_chars: int = SHOWN_CHARS
-) -> list[list[JSONObject]]:
+) -> list[list[Message]]:
     """Split messages so that each piece, as a request shows it, has at most so many tokens; one alone may have more."""
-    split: list[list[JSONObject]] = []
+    split: list[list[Message]] = []
     used = 0
     for message in messages:
         size = count_tokens(shown_message(message, shown_chars), counter)
@@ -385,18 +386,18 @@ def _cut(value: JSONValue, max_chars: int) -> str:
 # Calls and their results
 
 
-def sanitize_tool_pairs(messages: Sequence[Message]) -> list[JSONObject]:
+def sanitize_tool_pairs(messages: Sequence[Message]) -> list[Message]:
     """Give each call its one result: a result without a call goes, a call without a result gets a stub.
 
     A result that stands in a later message is moved to its call. Messages that are left empty are dropped.
     """
     called = {str(part.get("toolCallId")) for message in messages for part in _parts(message) if _is_call(part)}
-    later: dict[str, JSONObject] = {}
+    later: dict[str, Part] = {}
     for message in messages:
         for part in _parts(message):
             if is_tool(part) and not _is_call(part) and str(part.get("toolCallId")) in called:
                 later.setdefault(str(part["toolCallId"]), part)
-    sane: list[JSONObject] = []
+    sane: list[Message] = []
     for message in messages:
         parts = [_with_result(part, later) for part in _parts(message) if not is_tool(part) or _is_call(part)]
         if any(part.get("type") != "step-start" for part in parts):
@@ -409,10 +410,10 @@ def _is_call(part: Part) -> bool:
     return is_tool(part) and (not is_settled(part) or "input" in part or "rawInput" in part)
 
 
-def _with_result(part: Part, later: dict[str, JSONObject]) -> JSONObject:
+def _with_result(part: Part, later: dict[str, Part]) -> Part:
     if not is_pending(part):
         return part
     result = later.get(str(part.get("toolCallId")))
     if result is None:
         return {**part, "state": ToolState.OUTPUT_AVAILABLE.value, "output": STUB_TEXT}
-    return part | {key: result[key] for key in ("state", "output", "errorText") if key in result}
+    return cast("Part", part | {key: result[key] for key in ("state", "output", "errorText") if key in result})

@@ -89,7 +89,8 @@ def clean_path(path: str) -> str:
 
 def _successes(messages: Sequence[Message]) -> Iterator[JSONObject]:
     for message in messages:
-        for part in message.get("parts") or []:
+        parts: Sequence[JSONValue] = message.get("parts") or []
+        for part in parts:
             if isinstance(part, dict) and is_tool(part) and state_of(part) is ToolState.OUTPUT_AVAILABLE:
                 yield part
 

@@ -9,13 +9,13 @@ import hashlib
 import importlib
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from sessions_app.core.messages.parts import is_tool
-from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import text_length
 from sessions_app.errors import TokenCounterUnknown
 from thinkproject.kernel.jsonvalue import JSONValue, dump
@@ -56,12 +56,12 @@ def estimate_messages(
 
 def estimate_message(message: Message, counter: TokenCounter = estimate_text) -> int:
     """Count one UI message."""
-    parts = message.get("parts") or []
+    parts: Sequence[JSONValue] = message.get("parts") or []
     texts = (text for part in parts if isinstance(part, dict) for text in counted_texts(part))
     return TOKENS_PER_MESSAGE + sum(count_tokens(text, counter) for text in texts)
 
 
-def counted_texts(part: Part) -> Sequence[str]:
+def counted_texts(part: Mapping[str, object]) -> Sequence[str]:
     """The texts of a part that count: of a text, of reasoning, of a tool call's input and of its result."""
     if part.get("type") in {"text", "reasoning"}:
         return [_as_text(part.get("text"))]

@@ -8,7 +8,6 @@ from typing import Final
 
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject
 
 LOAD_TOOL: Final = "load_context"
 UNLOAD_TOOL: Final = "unload_context"
@@ -24,9 +23,7 @@ def unloaded_note(key: str) -> str:
     return f"[skill unloaded: {key}]"
 
 
-def without_unloaded(
-    history: Iterable[Message], said: Iterable[JSONObject], loaded: Collection[str]
-) -> list[JSONObject]:
+def without_unloaded(history: Iterable[Message], said: Iterable[Message], loaded: Collection[str]) -> list[Message]:
     """Give the messages, root first, with every document that is not loaded any more as a note.
 
     Shape: `loaded` is what the session had loaded when the turn began; `said` is what the turn added since.
@@ -37,7 +34,7 @@ def without_unloaded(
     return newest_first[::-1]
 
 
-def _noted(message: Message, gone: set[str], loaded: Collection[str] | None) -> JSONObject:
+def _noted(message: Message, gone: set[str], loaded: Collection[str] | None) -> Message:
     """The message as it is read; `gone` collects the documents that nothing above may show any more."""
     parts = list(message["parts"])
     is_changed = False

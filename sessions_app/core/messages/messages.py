@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from sessions_app.core.messages.parts import part_problem
-from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shapes import Content, Message, Part
 from sessions_app.errors import MessageInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
@@ -56,17 +56,18 @@ class StoredMessage:
         return to_ui(self.id, self.role, {"parts": list(self.parts), "metadata": self.metadata})
 
 
-def to_ui(message_id: str, role: str, content: JSONObject) -> Message:
+def to_ui(message_id: str, role: str, content: Content) -> Message:
     """Build a UI message from what a row holds."""
     message: Message = {"id": message_id, "role": role, "parts": content["parts"]}
-    if content.get("metadata") is not None:
-        message["metadata"] = content["metadata"]
+    metadata = content.get("metadata")
+    if metadata is not None:
+        message["metadata"] = metadata
     return message
 
 
-def to_content(message: Message) -> JSONObject:
+def to_content(message: Message) -> Content:
     """Take from a UI message what a row's content column holds."""
-    content: JSONObject = {"parts": message["parts"]}
+    content: Content = {"parts": message["parts"]}
     if message.get("metadata") is not None:
         content["metadata"] = message["metadata"]
     return content

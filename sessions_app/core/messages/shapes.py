@@ -1,6 +1,8 @@
 """The shapes of messages and their parts, as they are stored and as clients know them (UI messages of the AI SDK)."""
 
-from typing import Required, TypedDict
+from typing import Required, TypedDict, TypeVar
+
+from typing_extensions import ReadOnly
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -44,8 +46,11 @@ class Part(TypedDict, total=False):
     filename: str
     sourceId: str
     citations: list[JSONObject]
-    id: str  # of a data part
+    id: str  # of a data part or a steering message
     data: JSONValue
+    kind: str  # of a custom part
+    parts: list["Part"]  # of a steering message
+    pruned: bool  # the model is not sent the output any more; never stored
 
 
 class Message(TypedDict, total=False):
@@ -55,3 +60,23 @@ class Message(TypedDict, total=False):
     role: Required[str]
     parts: Required[list[Part]]
     metadata: JSONObject
+
+
+class NewMessage(TypedDict, total=False):
+    """A UI message that somebody gives: without an id it gets one, without a role it is a user's."""
+
+    id: ReadOnly[str]  # read-only, so that a `Message` is one as well
+    role: ReadOnly[str]
+    parts: Required[list[Part]]
+    metadata: JSONObject
+
+
+MessageT = TypeVar("MessageT", Message, NewMessage)
+"""Either of the two, whichever was given."""
+
+
+class Content(TypedDict, total=False):
+    """What the content column of a stored message holds."""
+
+    parts: Required[list[Part]]
+    metadata: JSONObject | None  # absent or nothing where the message has none
