@@ -8,7 +8,8 @@ from bench.rows import Row
 from chat.core.context.prompt import to_model_messages
 from chat.core.wire import chunks, frames
 from chat.core.wire.accumulator import Accumulator, fold
-from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+from sessions_app.core.messages.shapes import Message, Part
+from thinkproject.kernel.jsonvalue import dump, load
 
 ROUNDS = 5
 WORDS = 5_000
@@ -29,13 +30,20 @@ def make_stream(words: int) -> list[chunks.Chunk]:
     return [*head, *deltas, chunks.text_end("t"), chunks.finish_step(), chunks.finish("stop")]
 
 
-def make_history(turns: int) -> list[JSONObject]:
-    tool = {"type": "tool-add", "toolCallId": "c", "state": "output-available", "input": {"a": 1}, "output": "x" * 900}
-    answer: JSONObject = {
+def make_history(turns: int) -> list[Message]:
+    tool: Part = {
+        "type": "tool-add",
+        "toolCallId": "c",
+        "state": "output-available",
+        "input": {"a": 1},
+        "output": "x" * 900,
+    }
+    answer: Message = {
+        "id": "a",
         "role": "assistant",
         "parts": [{"type": "step-start"}, tool, {"type": "text", "text": "word " * 200}],
     }
-    return [{"role": "user", "parts": [{"type": "text", "text": "hello"}]}, answer] * turns
+    return [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "hello"}]}, answer] * turns
 
 
 def encode_all(bodies: list[str]) -> None:

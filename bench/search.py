@@ -31,6 +31,7 @@ from django.utils import timezone  # noqa: E402 - after the set-up
 from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row  # noqa: E402 - after the set-up
 from bench.sessions import database  # noqa: E402 - after the set-up
+from sessions_app.core.messages.messages import to_content  # noqa: E402 - after the set-up
 from sessions_app.core.search.search_query import parse_query  # noqa: E402 - after the set-up
 from sessions_app.messages import services  # noqa: E402 - after the set-up
 from sessions_app.models import Message, MessageWords, Session  # noqa: E402 - after the set-up
@@ -80,7 +81,7 @@ def add_sessions(owner_id: int, start: int, stop: int) -> int:
                     parent_id=last + first - start + number if number else None,
                     depth=number,
                     role=ui["role"],
-                    content={"parts": ui["parts"]},
+                    content=to_content(ui),
                     byte_size=byte_size(ui),
                     placed_at=timezone.now(),
                 )

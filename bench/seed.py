@@ -10,8 +10,10 @@ from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.instances.rows import ensure_instance
+from sessions_app.core.messages import shapes
+from sessions_app.core.messages.messages import to_content
 from sessions_app.models import Message, Session
-from thinkproject.kernel.jsonvalue import JSONObject, byte_size
+from thinkproject.kernel.jsonvalue import byte_size
 
 TEXT = "A sentence of an ordinary length, as people and models write them all day long. " * 4
 USER = "alice"
@@ -41,7 +43,7 @@ def make_conversation(count: int) -> dict[str, str]:
 
 def new_message(first: int, index: int, session_id: str) -> Message:
     """One row of the conversation."""
-    message: JSONObject = {
+    message: shapes.Message = {
         "id": f"{session_id}-{index}",
         "role": ("user", "assistant")[index % 2],
         "parts": [{"type": "text", "text": TEXT}],
@@ -53,7 +55,7 @@ def new_message(first: int, index: int, session_id: str) -> Message:
         parent_id=first + index - 1 if index else None,
         depth=index,
         role=message["role"],
-        content={"parts": message["parts"]},
+        content=to_content(message),
         byte_size=byte_size(message),
         placed_at=timezone.now(),
     )

@@ -29,18 +29,20 @@ from django.utils import timezone  # noqa: E402 - after the set-up
 from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row  # noqa: E402 - after the set-up
 from sessions_app.compactions.services import add_compaction  # noqa: E402 - after the set-up
+from sessions_app.core.messages import shapes  # noqa: E402 - after the set-up
+from sessions_app.core.messages.messages import to_content  # noqa: E402 - after the set-up
 from sessions_app.messages import selectors, services  # noqa: E402 - after the set-up
 from sessions_app.models import Message, Session  # noqa: E402 - after the set-up
 from thinkproject.config.paths import private_directory  # noqa: E402 - after the set-up
 from thinkproject.kernel.ids import new_id  # noqa: E402 - after the set-up
-from thinkproject.kernel.jsonvalue import JSONObject, byte_size  # noqa: E402 - after the set-up
+from thinkproject.kernel.jsonvalue import byte_size  # noqa: E402 - after the set-up
 
 SIZES = (1_000, 10_000, 100_000)
 ROUNDS = 41
 TEXT = "A sentence of an ordinary length, as people and models write them all day long. " * 4
 
 
-def message(role: str, message_id: str = "") -> JSONObject:
+def message(role: str, message_id: str = "") -> shapes.Message:
     return {"id": message_id or new_id("msg"), "role": role, "parts": [{"type": "text", "text": TEXT}]}
 
 
@@ -60,7 +62,7 @@ def long_session(count: int, name: str) -> str:
                 parent_id=last + index if index else None,
                 depth=index,
                 role=ui["role"],
-                content={"parts": ui["parts"]},
+                content=to_content(ui),
                 byte_size=byte_size(ui),
                 placed_at=timezone.now(),
             )
@@ -73,7 +75,7 @@ def long_session(count: int, name: str) -> str:
     return session.pk
 
 
-def answer_of(message_id: str) -> Callable[[JSONObject], JSONObject]:
+def answer_of(message_id: str) -> Callable[[shapes.Message], shapes.Message]:
     return lambda ui: {**ui, "parts": [{"type": "text", "text": f"{TEXT} {message_id} {time.perf_counter_ns()}"}]}
 
 

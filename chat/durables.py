@@ -47,6 +47,7 @@ from fibers.core.states import FiberStatus
 from fibers.errors import Failed
 from fibers.registry import durable
 from fibers.selectors import history
+from sessions_app.core.messages.shapes import Message
 from sessions_app.errors import CompactionFailed
 from sessions_app.messages import selectors
 from sessions_app.models import CompactionTrigger, Session
@@ -99,7 +100,7 @@ async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:
 def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
     turn = Turn.objects.select_related("instance").get(pk=payload["turn_id"])
     stored = selectors.get_message(turn.session_id, turn.assistant_id)
-    empty: JSONObject = {"id": turn.assistant_id, "role": "assistant", "parts": []}
+    empty: Message = {"id": turn.assistant_id, "role": "assistant", "parts": []}
     agent = make_agent(key_of(turn.instance))
     response = ChatResponse(
         message=empty if stored is None else stored.to_ui(),
@@ -186,7 +187,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
     return None
 
 
-async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONObject) -> str:
+async def _sealed_error(context: FiberContext, facts: TurnFacts, message: Message) -> str:
     """The error text of an abandoned turn; empty for a stopped one."""
     if context.payload["status"] == FiberStatus.CANCELLED:
         return ""
@@ -202,7 +203,7 @@ async def _sealed_error(context: FiberContext, facts: TurnFacts, message: JSONOb
 class _Sealed:
     """What is kept of a turn that was given up."""
 
-    message: JSONObject
+    message: Message
     original_ids: list[str]
     error_text: str
     totals: TurnTotals

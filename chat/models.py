@@ -4,13 +4,16 @@ Columns, constraints and derived properties only. Who may do what is decided in 
 """
 
 from datetime import UTC, datetime
+from typing import TypedDict
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -92,6 +95,16 @@ class TurnTrigger(models.TextChoices):
     PROGRAM = "program"
 
 
+class TurnOptions(TypedDict, total=False):
+    """What the entry path of a turn asked for, besides its columns."""
+
+    answers: list[str]  # ids of the user messages that the turn answers
+    later: list[Message]  # what enters the conversation when the turn starts; gone once it is there
+    merged: list[str]  # ids of messages before its own that are one with them for the model, in order
+    called: bool  # the caller of a turn that waits for its input is there and calls its function
+    metadata: JSONObject  # of a submission: the caller's own
+
+
 class Turn(models.Model):
     """One request, one fiber, one stream, one answer. Its status is its fiber's; there is no column for it here."""
 
@@ -110,7 +123,7 @@ class Turn(models.Model):
     base_is_explicit = models.BooleanField(default=False)  # False: the active leaf when the turn starts
     assistant_id = models.CharField(max_length=128)  # stamped on `start`, kept by the stored message
     body = JSONText(default=dict)  # custom body fields of the request
-    options = JSONText(default=dict)  # what else the entry path asked for
+    options: "models.TextField[TurnOptions, TurnOptions]" = JSONText(default=dict)  # what else the entry path asked for
     model_name = models.CharField(max_length=200, blank=True, default="")
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)

@@ -26,8 +26,8 @@ from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.runtime.handle import AgentHandle, ChatResult
 from fibers.testing import worker
+from sessions_app.core.messages.shapes import Message, NewMessage, Part
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 __all__ = ["AgentClient", "Reply", "agent_client", "think_test_settings", "worker"]
 
@@ -53,12 +53,12 @@ class Reply:
         return "".join(part["text"] for part in self.parts if part["type"] == "text")
 
     @property
-    def parts(self) -> list[JSONObject]:
+    def parts(self) -> list[Part]:
         """The parts of the stored message; none when the answer is empty."""
         return [] if self.result.message is None else list(self.result.message["parts"])
 
     @property
-    def tool_calls(self) -> list[JSONObject]:
+    def tool_calls(self) -> list[Part]:
         """The tool parts, in order."""
         return [part for part in self.parts if "toolCallId" in part]
 
@@ -86,13 +86,13 @@ class AgentClient:
         self.model: Any = model  # the caller's own, or a `ScriptedModel`
         self.handle = AgentHandle(key)
 
-    async def chat(self, message: str | JSONObject, *, signal: asyncio.Event | None = None) -> Reply:
+    async def chat(self, message: str | NewMessage, *, signal: asyncio.Event | None = None) -> Reply:
         """Say something and wait for the answer; an error is in `reply.result.error`."""
         recorder = _Recorder()
         result = await self.handle.chat(message, recorder, signal=signal)
         return Reply(result, tuple(recorder.chunks))
 
-    async def messages(self) -> list[JSONObject]:
+    async def messages(self) -> list[Message]:
         """Read the conversation."""
         return await self.handle.messages()
 

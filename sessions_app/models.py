@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q, QuerySet
 
 from sessions_app.core.compaction.compaction import Overlay
+from sessions_app.core.messages.shapes import Content
 from sessions_app.queries import (
     ACTIVE_LEAF,
     CLIMB,
@@ -198,7 +199,7 @@ class Message(models.Model):
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
     depth = models.PositiveIntegerField(default=0)  # 0 at a root
     role = models.CharField(max_length=16)  # user, assistant, system
-    content = JSONText()  # {"parts": [...], "metadata": {...}?}
+    content: "models.TextField[Content, Content]" = JSONText()  # {"parts": [...], "metadata": {...}?}
     byte_size = models.PositiveIntegerField(default=0)  # of the whole UI message's JSON
     turn_id = models.CharField(max_length=64, blank=True, default="")  # opaque: who wrote it
     change_seq = models.PositiveBigIntegerField(default=0)  # of the session, when last changed

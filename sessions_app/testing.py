@@ -3,23 +3,23 @@
 from typing import Final
 
 from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors, services
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject
 
 _ROLES: Final = {"u": Role.USER, "a": Role.ASSISTANT, "s": Role.SYSTEM}
 
 
-def text_message(role: str, text: str, message_id: str = "") -> JSONObject:
+def text_message(role: str, text: str, message_id: str = "") -> Message:
     """Make a UI message of one text."""
     return {"id": message_id or new_id("msg"), "role": str(role), "parts": [{"type": "text", "text": text}]}
 
 
-def history_of(*lines: str) -> list[JSONObject]:
+def history_of(*lines: str) -> list[Message]:
     """Make UI messages from lines like `"u: hi"`, `"a: hello"`, `"s: be brief"`; their ids are `u1`, `a2`, `s3`."""
-    messages = []
+    messages: list[Message] = []
     for number, line in enumerate(lines, 1):
         speaker, found, text = line.partition(":")
         if not found or speaker not in _ROLES:
@@ -44,7 +44,7 @@ def make_message(
     role: str = Role.USER,
     after: str | Leaf | None = Leaf.ACTIVE,
     message_id: str = "",
-    parts: list[JSONObject] | None = None,
+    parts: list[Part] | None = None,
 ) -> StoredMessage:
     """Store one message in the tree and read it back."""
     message = text_message(role, text, message_id)

@@ -14,6 +14,7 @@ from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from sessions_app.core.context.context_blocks import Declaration, SearchableHistory
 from sessions_app.core.context.loaded_skills import LOAD_TOOL, NOT_FOUND, UNLOAD_TOOL, without_unloaded
+from sessions_app.core.messages.shapes import Message
 from sessions_app.errors import SessionError
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.schema import json_schema
@@ -93,7 +94,7 @@ def session_tools(context: SessionContext, state: ContextState) -> list[Tool]:
 class ReadMessages(Protocol):
     """Gives messages as a model reads them: the history, and the running turn's answer so far."""
 
-    def __call__(self, history: list[JSONObject], added: Sequence[JSONObject] = ()) -> list[JSONObject]:
+    def __call__(self, history: list[Message], said: Sequence[Message] = ()) -> list[Message]:
         """Give them in one list, root first."""
         ...
 
@@ -104,8 +105,8 @@ def skill_reader(context: SessionContext, state: ContextState) -> ReadMessages:
     has_skills = any(block.kind.is_skill for block in blocks)
     loaded = state.rows.loaded
 
-    def read(history: list[JSONObject], added: Sequence[JSONObject] = ()) -> list[JSONObject]:
-        return without_unloaded(history, added, loaded) if has_skills else [*history, *added]
+    def read(history: list[Message], said: Sequence[Message] = ()) -> list[Message]:
+        return without_unloaded(history, said, loaded) if has_skills else [*history, *said]
 
     return read
 

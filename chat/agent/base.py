@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 from chat.agent import declared
 from chat.agent.connection import ClientConnection
 from chat.agent.operations import ChatOperations
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.jsonvalue import JSONValue
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -68,7 +69,7 @@ class Host(Protocol):
         """Check the configuration against its class and store it, as a whole. Errors: `ConfigInvalid`."""
         ...
 
-    async def messages(self) -> list[JSONObject]:
+    async def messages(self) -> list[Message]:
         """Read the shown path of the current session, oldest first."""
         ...
 

@@ -11,13 +11,14 @@ from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
 
-MessageInput: TypeAlias = str | JSONObject | Sequence[str | JSONObject]
+MessageInput: TypeAlias = str | NewMessage | Sequence[str | NewMessage]
 """A text, a UI message, or several of them."""
 
-MessageFunction: TypeAlias = Callable[[list[JSONObject]], MessageInput | Awaitable[MessageInput]]
+MessageFunction: TypeAlias = Callable[[list[Message]], MessageInput | Awaitable[MessageInput]]
 """Takes the current messages, oldest first; returns the messages to send. Sync or async."""
 
 
@@ -84,7 +85,7 @@ class ChatOperations(Protocol):
 
     async def run_turn(
         self,
-        words: list[JSONObject] | MessageFunction | None,
+        words: list[NewMessage] | MessageFunction | None,
         *,
         body: JSONObject | None = None,
         callback: Any = None,
@@ -94,7 +95,7 @@ class ChatOperations(Protocol):
         ...
 
     async def add_messages(
-        self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool
+        self, messages: list[NewMessage], *, parent: str | Leaf | None, is_upsert: bool
     ) -> list[str]:
         """Store messages without a turn."""
         ...
@@ -115,7 +116,7 @@ class ChatOperations(Protocol):
         """Request a compaction, behind the turns that wait."""
         ...
 
-    async def submit(self, messages: list[JSONObject], *, key: str | None, metadata: JSONObject) -> Submission:
+    async def submit(self, messages: list[NewMessage], *, key: str | None, metadata: JSONObject) -> Submission:
         """Accept a submission, or find the one that was accepted under this key."""
         ...
 

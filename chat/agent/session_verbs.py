@@ -5,7 +5,7 @@ to it, sockets show it, and it is the same one after a restart. A class that kee
 """
 
 from chat.agent.operations import ChatOperations, StoredSession
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import Message
 
 
 class SessionVerbs:
@@ -22,7 +22,7 @@ class SessionVerbs:
         """
         return await self._operations.create_session(name)
 
-    async def switch_session(self, session_id: str) -> list[JSONObject]:
+    async def switch_session(self, session_id: str) -> list[Message]:
         """Make another history current and read it; every client gets its list.
 
         Turns of the former one continue; clients receive nothing of them until it is current again.
@@ -59,7 +59,7 @@ class SessionVerbs:
         """Stop the turns of the current history and forget its messages. Inside a turn this stops it."""
         await self._operations.clear_messages()
 
-    async def get_history(self, leaf_id: str | None = None) -> list[JSONObject]:
+    async def get_history(self, leaf_id: str | None = None) -> list[Message]:
         """Read the path to a message of the current history, or the shown one, root first; its newest stretch."""
         return [message.to_ui() for message in await self._operations.read_history(leaf_id)]
 

@@ -25,7 +25,8 @@ from chat.core.loop.hooks import (
     TurnContext,
 )
 from chat.errors import ModelNotConfigured
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.jsonvalue import JSONValue
 
 USE_LOOP = object()
 """What `on_chat_message` returns to have the agentic loop answer."""
@@ -152,7 +153,7 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
         """
         return session
 
-    def assemble_context(self, messages: list[JSONObject]) -> Any:  # noqa: ARG002 - the shape that overriders copy
+    def assemble_context(self, messages: list[Message]) -> Any:  # noqa: ARG002 - the shape that overriders copy
         """Choose which stored messages the model sees (oldest first). Runs once an attempt; `None` keeps them all."""
         return None
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from chat.agent.operations import SKIPPED, ChatOperations, MessageFunction, MessageInput, SavedTurn, Submission
 from chat.errors import InputInvalid
+from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -156,13 +157,13 @@ class SubmissionVerbs:
         return await self._operations.cancel_submission(submission_id)
 
 
-def to_messages(words: MessageInput) -> list[JSONObject]:
+def to_messages(words: MessageInput) -> list[NewMessage]:
     """UI messages of whatever the caller gave; a text is a user's message."""
     if isinstance(words, str | dict):
         words = [words]
     return [to_message(word) for word in words]
 
 
-def to_message(word: str | JSONObject) -> JSONObject:
+def to_message(word: str | NewMessage) -> NewMessage:
     """A UI message of a text."""
     return {"role": "user", "parts": [{"type": "text", "text": word}]} if isinstance(word, str) else word

@@ -8,13 +8,14 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, cast
 
 from chat.client.client_tools import ClientTools
 from chat.client.errors import ClientError, RequestRefused
 from chat.client.requests import RequestChannel
 from chat.client.turn import Turn
 from chat.core.wire.frames import ChatRequest, ToolApproval, ToolResult
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ class Answering:
 
     async def ask(
         self,
-        messages: list[JSONObject],
+        messages: list[Message],
         body: JSONObject,
         *,
         trigger: Literal["submit-message", "regenerate-message"] = "submit-message",
@@ -38,7 +39,7 @@ class Answering:
         """Ask for a turn; it is accepted when this returns. Errors: `RequestRefused`, `Refused`."""
         request = ChatRequest(
             id=secrets.token_hex(8),
-            messages=messages,
+            messages=cast("list[JSONObject]", messages),
             trigger=trigger,
             body=body,
             client_tools=self._tools.declared,

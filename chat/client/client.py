@@ -31,7 +31,8 @@ from chat.client.requests import RequestChannel
 from chat.client.turn import Turn
 from chat.core.wire.client_intent import REGENERATE
 from chat.core.wire.frames import Cancel, Clear, StateUpdate, ToolApproval
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from sessions_app.core.messages.shapes import Message, Part
+from thinkproject.kernel.jsonvalue import JSONValue
 
 
 class ChatClient:
@@ -96,7 +97,7 @@ class ChatClient:
     # What the client knows
 
     @property
-    def messages(self) -> list[JSONObject]:
+    def messages(self) -> list[Message]:
         """The messages as last received: the active path, then pending ones; without the running answer."""
         return list(self._conversation.messages)
 
@@ -115,13 +116,13 @@ class ChatClient:
         """Whether there is a connection now."""
         return self._channel.connection.is_ready
 
-    async def get_messages(self) -> list[JSONObject]:
+    async def get_messages(self) -> list[Message]:
         """Read the messages over HTTP, as they are stored now. Errors: `ConnectionFailed`, `Refused`."""
         return await self._http_api.messages()
 
     # Turns
 
-    async def send(self, content: str | Sequence[JSONObject], *, message_id: str = "", **body: JSONValue) -> Turn:
+    async def send(self, content: str | Sequence[Part], *, message_id: str = "", **body: JSONValue) -> Turn:
         """Say something. When this returns the message is stored, and its answer comes whatever happens to this client.
 
         `content`: a text, or parts of a message. `body`: custom fields of this request. A connection that is lost on
@@ -134,7 +135,7 @@ class ChatClient:
             self._conversation.messages = [*self._conversation.messages, message]
         return turn
 
-    async def edit(self, message_id: str, content: str | Sequence[JSONObject], **body: JSONValue) -> Turn:
+    async def edit(self, message_id: str, content: str | Sequence[Part], **body: JSONValue) -> Turn:
         """Say something else in the place of an earlier message of yours; both versions are kept. As `send`."""
         return await self._answering.ask([user_message(content, message_id)], self._options.body | body)
 
@@ -218,9 +219,9 @@ class ChatClient:
                 yield answer
 
 
-def user_message(content: str | Sequence[JSONObject], message_id: str = "") -> JSONObject:
+def user_message(content: str | Sequence[Part], message_id: str = "") -> Message:
     """A person's message: a text or parts, under a new id unless one is given."""
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    parts: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     return {"id": message_id or secrets.token_hex(8), "role": "user", "parts": parts}
 
 

@@ -8,6 +8,7 @@ new ones by
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from typing import cast
 
 from chat.client.bounded_queue import Backpressure
 from chat.client.turn import FAILED, Turn
@@ -17,7 +18,8 @@ from chat.core.wire.chunks import validate
 from chat.core.wire.extension_frames import McpServers, McpState
 from chat.core.wire.frames import ClientFrame, ResumeAck
 from chat.errors import ChunkInvalid
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.jsonvalue import JSONValue, load
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ class ConversationState:
     def __init__(
         self, backpressure: Backpressure, *, fetch_rest: Callable[[Turn, str], None], on_ended: Callable[[Turn], None]
     ) -> None:
-        self.messages: list[JSONObject] = []
+        self.messages: list[Message] = []
         self.state: JSONValue = None
         self.identity: tuple[str, str] | None = None
         self.recovering: str | None = None
@@ -101,9 +103,9 @@ class ConversationState:
     def _learn(self, frame: sf.ServerFrame) -> None:
         match frame:
             case sf.Transcript(messages=messages):
-                self.messages = messages
+                self.messages = cast("list[Message]", messages)
             case sf.MessageUpdated(message=message):
-                self._updated(message)
+                self._updated(cast("Message", message))
             case sf.Cleared():
                 self.messages = []
             case sf.State(state=state):
@@ -131,7 +133,7 @@ class ConversationState:
         self._acked.add(frame.id)
         return [ResumeAck(id=frame.id)]
 
-    def _updated(self, message: JSONObject) -> None:
+    def _updated(self, message: Message) -> None:
         self.messages = [message if known.get("id") == message.get("id") else known for known in self.messages]
 
     def _response(self, frame: sf.Response) -> list[ClientFrame]:

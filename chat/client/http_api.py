@@ -6,7 +6,8 @@ import httpx
 
 from chat.client.errors import ClientError, ConnectionFailed, refusal_of
 from chat.llm.adapters.sse import SSEDecoder
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.jsonvalue import JSONValue, load
 
 API: Final = "/api/v1"
 RECENT_TURNS: Final = 200
@@ -26,9 +27,9 @@ class HttpApi:
         """Close the connections."""
         await self._http.aclose()
 
-    async def messages(self) -> list[JSONObject]:
+    async def messages(self) -> list[Message]:
         """The transcript as stored: the window of the shown path, queued messages last."""
-        found: list[JSONObject] = await self._json("GET", f"{self._path}/get-messages")
+        found: list[Message] = await self._json("GET", f"{self._path}/get-messages")
         return found
 
     async def rest(self, request_id: str, offset: int) -> tuple[list[str], str]:

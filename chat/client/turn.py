@@ -9,6 +9,7 @@ from chat.client.bounded_queue import Backpressure, BoundedQueue
 from chat.client.errors import TurnFailed
 from chat.core.wire.accumulator import Accumulator, tool_name
 from chat.core.wire.chunks import Chunk, merge
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -46,7 +47,7 @@ class Turn:
         self._fold = Accumulator()
         self._queue: BoundedQueue[Chunk] = BoundedQueue(backpressure, merge=merge)
         self._queue.is_optional = not is_own
-        self._stored: JSONObject | None = None
+        self._stored: Message | None = None
         self._lost: Exception | None = None
         self._over = asyncio.Event()
 
@@ -63,7 +64,7 @@ class Turn:
         return self._fold.message_id
 
     @property
-    def answer(self) -> JSONObject:
+    def answer(self) -> Message:
         """The answer so far: as stored when that is known, else the fold of the chunks."""
         return self._stored if self._stored is not None else self._fold.message
 
@@ -93,7 +94,7 @@ class Turn:
             if chunk["type"] == "text-delta":
                 yield chunk["delta"]
 
-    async def message(self) -> JSONObject:
+    async def message(self) -> Message:
         """Wait for the end and return the answer, JSON-ready; a stopped or empty turn gives what there was.
 
         Errors: `TurnFailed` with the words for people; what there was is in `answer`. `Refused` and `ClientClosed` when
@@ -108,7 +109,7 @@ class Turn:
             raise TurnFailed(self.error_text, request_id=self.request_id)
         return self.answer
 
-    async def final(self) -> JSONObject:
+    async def final(self) -> Message:
         """Wait for the answer and for those that continue it after tools of this client; returns the last one.
 
         It does not wait for people: while `approvals` are open the answer that asks for them is the last. Errors: as
@@ -142,7 +143,7 @@ class Turn:
         """The chunks may never be read: drop them instead of applying backpressure."""
         self._queue.is_optional = True
 
-    def take_stored(self, message: JSONObject) -> None:
+    def take_stored(self, message: Message) -> None:
         """This is how the answer is stored."""
         self._stored = message
 

@@ -27,7 +27,8 @@ from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
 from chat.files.media_types import sniff
 from chat.instances.quota import lock_owner
 from chat.models import AgentInstance, Attachment, new_attachment_id
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import MessageT, Part
+from thinkproject.kernel.jsonvalue import JSONValue
 
 FOLDER = "think/attachments"
 API_NAMESPACE = "think-api"
@@ -116,14 +117,14 @@ def store_data_url(owner_id: int, url: str, *, name: str) -> Attachment:
     return store_bytes(owner_id, data, name=name)
 
 
-def adopt_files(owner_id: int, message: JSONObject) -> tuple[JSONObject, list[str]]:
+def adopt_files(owner_id: int, message: MessageT) -> tuple[MessageT, list[str]]:
     """Make a message's file parts references: data URLs go to storage, other people's and foreign URLs are refused.
 
     Call it before the transaction that admits the message, then `claim` the returned ids inside it.
     Shape: the message with `…/files/…` URLs of the API and true media types; ids of its attachments in order.
     Errors: `AttachmentInvalid`, `QuotaExceeded`.
     """
-    parts = message.get("parts")
+    parts: JSONValue = message.get("parts")
     files = [part for part in parts if _is_file(part)] if isinstance(parts, list) else []
     if not isinstance(parts, list) or not files:
         return message, []
@@ -131,7 +132,7 @@ def adopt_files(owner_id: int, message: JSONObject) -> tuple[JSONObject, list[st
         raise AttachmentInvalid(f"A message has at most {_conf.files_per_message} files.")
     known = {row.id: row for row in _owned(owner_id, [attachment_id(part.get("url")) for part in files])}
     ids: list[str] = []
-    adopted: list[object] = []
+    adopted: list[JSONValue] = []
     for part in parts:
         if not _is_file(part):
             adopted.append(part)
@@ -288,7 +289,7 @@ def _delete_objects(names: Sequence[str]) -> None:
     transaction.on_commit(remove, robust=True)
 
 
-def _adopt(owner_id: int, part: JSONObject, known: dict[str, Attachment]) -> Attachment:
+def _adopt(owner_id: int, part: Part, known: dict[str, Attachment]) -> Attachment:
     url = part.get("url")
     found = attachment_id(url)
     if found is not None and found in known:

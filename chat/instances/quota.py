@@ -18,8 +18,9 @@ from django.utils import timezone
 from chat.conf import AccessSettings
 from chat.errors import QuotaExceeded
 from chat.models import AgentInstance, MessageCount
+from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages.usage import stored_messages
-from thinkproject.kernel.jsonvalue import JSONObject, byte_size
+from thinkproject.kernel.jsonvalue import byte_size
 
 RECOUNT: Final = timedelta(hours=1)
 """How long the total of a counter is believed: it does not learn of what turns store and of what is deleted."""
@@ -57,7 +58,7 @@ def check_instance_quota(owner_id: int | None) -> None:
         raise QuotaExceeded(f"You can keep {limit} conversations; delete some first.", limit=limit)
 
 
-def recount_if_due(owner_id: int | None, messages: Sequence[JSONObject] = ()) -> None:
+def recount_if_due(owner_id: int | None, messages: Sequence[NewMessage] = ()) -> None:
     """Bring the counter in step with the stored messages, where it is old or leaves no room for these. One query else.
 
     Not inside the transaction that counts: a refusal there would undo it, and every refusal would read them all again.
@@ -79,7 +80,7 @@ def recount_if_due(owner_id: int | None, messages: Sequence[JSONObject] = ()) ->
             MessageCount.objects.filter(pk=row.pk).update(message_count=stored.count, byte_count=stored.byte_count)
 
 
-def count_added(owner_id: int | None, messages: Sequence[JSONObject]) -> None:
+def count_added(owner_id: int | None, messages: Sequence[NewMessage]) -> None:
     """Count messages as `count_messages` does."""
     if owner_id is not None and messages:
         count_messages(owner_id, len(messages), _size(messages))
@@ -148,5 +149,5 @@ def _has_room(row: MessageCount, count: int, byte_count: int) -> bool:
     return has_rows and (not most_bytes or row.byte_count + byte_count <= most_bytes)
 
 
-def _size(messages: Sequence[JSONObject]) -> int:
+def _size(messages: Sequence[NewMessage]) -> int:
     return sum(byte_size(message) for message in messages)

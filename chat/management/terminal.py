@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from chat.core.wire.chunks import STATUS
+from chat.core.wire.chunks import STATUS, Chunk
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 
 LINE_CHARACTERS = 100
@@ -38,7 +38,7 @@ class Screen:
     def on_event(self, text: str) -> None:
         """Print one chunk."""
         self.has_begun = True
-        chunk: JSONObject = load(text)
+        chunk: Chunk = load(text)
         kind = str(chunk["type"])
         if kind in {"text-delta", "reasoning-delta"}:
             self._write(kind.removesuffix("-delta"), str(chunk["delta"]))
@@ -106,7 +106,7 @@ class Screen:
         stream.write(clean(text) if self.is_terminal else text)
         stream.flush()
 
-    def _tool(self, chunk: JSONObject, outcome: str) -> None:
+    def _tool(self, chunk: Chunk, outcome: str) -> None:
         name, arguments = self._calls.get(chunk["toolCallId"], ("tool", {}))
         self.note(_cut(f"⚙ {name} {_brief(arguments)} → {outcome}"))
 

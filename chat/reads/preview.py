@@ -22,9 +22,10 @@ from chat.user_code.call_hook import user_code_boundary
 from sessions_app.core.compaction.compaction import covered_range
 from sessions_app.core.compaction.tokens import TokenCounter, count_tokens
 from sessions_app.core.context.context_blocks import Block
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db, user_code
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 PREVIEW_CHARS = 300
 
@@ -103,7 +104,7 @@ class NextPlace:
     session_id: str
     leaf_id: str | None
     client_tools: tuple[JSONObject, ...] = ()
-    history: list[JSONObject] | None = field(default=None)
+    history: list[Message] | None = field(default=None)
 
 
 async def preview(
@@ -190,7 +191,7 @@ class _Places:
     queued_count: int
 
 
-def _places(session_id: str, history: list[JSONObject]) -> _Places:
+def _places(session_id: str, history: list[Message]) -> _Places:
     wanted = [message_id for message in history for message_id in covered_range(message) or ()]
     if history and not covered_range(history[0]):
         wanted.append(str(history[0].get("id", "")))
@@ -199,7 +200,7 @@ def _places(session_id: str, history: list[JSONObject]) -> _Places:
     return _Places(depths, len(selectors.queued(session_id)))
 
 
-def _summaries(history: list[JSONObject], sizes: _Sizes, found: _Places) -> list[SummarySize]:
+def _summaries(history: list[Message], sizes: _Sizes, found: _Places) -> list[SummarySize]:
     covering = [(message, ends) for message in history if (ends := covered_range(message))]
     return [
         SummarySize(
@@ -213,7 +214,7 @@ def _summaries(history: list[JSONObject], sizes: _Sizes, found: _Places) -> list
     ]
 
 
-def _tail(history: list[JSONObject], sizes: _Sizes, found: _Places) -> Tail:
+def _tail(history: list[Message], sizes: _Sizes, found: _Places) -> Tail:
     sent = [message for message in history if not covered_range(message)]
     first_id = str(sent[0].get("id", "")) if sent else None
     above = (covered_range(history[0]) or (str(history[0].get("id", "")),))[0] if history else ""
@@ -227,8 +228,9 @@ def _tail(history: list[JSONObject], sizes: _Sizes, found: _Places) -> Tail:
     )
 
 
-def _text_of(message: JSONObject) -> str:
-    parts = [part for part in message.get("parts") or [] if isinstance(part, dict)]
+def _text_of(message: Message) -> str:
+    stored: Sequence[JSONValue] = message.get("parts") or []
+    parts = [part for part in stored if isinstance(part, dict)]
     texts = [str(part.get("text", "")) for part in parts if part.get("type") == "text"]
     return "\n\n".join(texts) or ", ".join(str(part["filename"]) for part in parts if part.get("filename"))
 

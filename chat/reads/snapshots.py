@@ -16,8 +16,9 @@ from fibers.core.states import RECOVERED, TERMINAL, FiberStatus
 from fibers.selectors import is_being_sealed
 from fibers.waits import RESUMED
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,14 +150,14 @@ def turns_after(key: InstanceKey, position: int) -> list[TurnRef]:
     return [turn_ref(turn) for turn in rows.filter(position__gt=position).select_related("fiber").order_by("position")]
 
 
-def answer_of(turn_id: str) -> JSONObject | None:
+def answer_of(turn_id: str) -> Message | None:
     """Read the stored answer of a turn; `None` when it is empty or the turn is gone."""
     turn = Turn.objects.filter(pk=turn_id).first()
     stored = selectors.get_message(turn.session_id, turn.assistant_id) if turn else None
     return None if stored is None else stored.to_ui()
 
 
-def shown_message(key: InstanceKey, session_id: str, message_id: str) -> tuple[int, JSONObject] | None:
+def shown_message(key: InstanceKey, session_id: str, message_id: str) -> tuple[int, Message] | None:
     """Read one stored message of the instance's current session, after the number of its last change.
 
     Nothing for messages of other sessions.
@@ -187,7 +188,7 @@ def mark_seen(turn_id: str, user_id: int) -> None:
     TurnSeen.objects.bulk_create([TurnSeen(turn_id=turn_id, user_id=user_id)], ignore_conflicts=True)
 
 
-def transcript(session_id: str | None) -> list[JSONObject]:
+def transcript(session_id: str | None) -> list[Message]:
     """The window of the shown path, then the queued user messages, marked; also those that wait for nothing any more.
 
     A message whose turn was stopped before it began gets its place with the next turn.
@@ -198,7 +199,7 @@ def transcript(session_id: str | None) -> list[JSONObject]:
     return marked(found, stopped_turns([message.turn_id for message in found if not message.placed]))
 
 
-def current_transcript(key: InstanceKey) -> list[JSONObject]:
+def current_transcript(key: InstanceKey) -> list[Message]:
     """The transcript of an instance's current session; empty for one that does not exist yet."""
     version = version_of(key)
     return [] if version is None else transcript(version[0])
@@ -225,7 +226,7 @@ def stopped_turns(turn_ids: Sequence[str]) -> set[str]:
     return set(ended.values_list("pk", flat=True)) if turn_ids else set()
 
 
-def marked(messages: Sequence[StoredMessage], stopped: Set[str]) -> list[JSONObject]:
+def marked(messages: Sequence[StoredMessage], stopped: Set[str]) -> list[Message]:
     """Messages as clients get them: those without a place are `queued`, and `stopped` where their turn was."""
     return [
         message.to_ui() if message.placed else _queued(message.to_ui(), is_stopped=message.turn_id in stopped)
@@ -233,7 +234,7 @@ def marked(messages: Sequence[StoredMessage], stopped: Set[str]) -> list[JSONObj
     ]
 
 
-def _queued(message: JSONObject, *, is_stopped: bool) -> JSONObject:
+def _queued(message: Message, *, is_stopped: bool) -> Message:
     marks = {"queued": True, "stopped": True} if is_stopped else {"queued": True}
     return {**message, "metadata": {**(message.get("metadata") or {}), **marks}}
 

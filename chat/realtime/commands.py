@@ -5,6 +5,7 @@ Each command calls one service and sends its outcome. How turns are sent is the 
 
 import logging
 from dataclasses import replace
+from typing import cast
 
 from django.db import DatabaseError
 
@@ -23,6 +24,7 @@ from chat.turns.admission.intake import ClientArray
 from chat.turns.admission.tool_answers import has_pending_interaction, reply_of, tools_of
 from chat.turns.state.status import TurnStatus
 from chat.user_code.call_hook import is_overridden, notify_hook, user_facing_error
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
@@ -74,7 +76,9 @@ class ClientCommands:
         """Admit a request, or end it with an error."""
         connection = self._connection
         request = TurnRequest(
-            intake=ClientArray(messages=frame.messages, is_regenerate=frame.trigger == REGENERATE),
+            intake=ClientArray(
+                messages=cast("list[Message]", frame.messages), is_regenerate=frame.trigger == REGENERATE
+            ),
             request_id=frame.id,
             body=frame.body,
             origin=connection.client.id,

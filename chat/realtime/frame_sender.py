@@ -20,8 +20,8 @@ from chat.streams.logs.database_log import next_cold_offset
 from chat.streams.reader import read
 from chat.streams.records import Record
 from chat.turns.state.status import TurnStatus
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 _shared_frames = FrameCache()
 
@@ -105,7 +105,7 @@ class FrameSender:
         await self._send(frames.replay_complete(turn.request_id))
         await self.recovery.replay_completed(turn.request_id)
 
-    async def transcript(self, *, connect: bool = False, unless_known: bool = False) -> list[JSONObject]:
+    async def transcript(self, *, connect: bool = False, unless_known: bool = False) -> list[Message]:
         """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
 
         No transcript follows one that was asked for later: it might lack what the client has sent in between.
@@ -230,7 +230,7 @@ class FrameSender:
         return await db(snapshots.find_turn, self._key, turn_id=turn_id)
 
 
-def _is_followed(messages: list[JSONObject], assistant_id: str) -> bool:
+def _is_followed(messages: list[Message], assistant_id: str) -> bool:
     """Whether messages come after an answer, or wait in its place: those of the next turns, which may have begun.
 
     Clients keep the answer that they receive at the end of their list until its `done` frame, and put the next one

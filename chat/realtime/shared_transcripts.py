@@ -14,8 +14,9 @@ from chat.conf import chat_settings
 from chat.core.wire import frames
 from chat.reads import snapshots
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.jsonvalue import dump
 
 KEPT_CHARS: Final = 32 * 1024 * 1024
 """Encoded text of all versions that are kept; the one used longest ago goes first."""
@@ -29,7 +30,7 @@ class Transcript:
     """The messages of a conversation, and their JSON text. Shared and immutable. `version` as in `snapshots`."""
 
     version: Version | None
-    messages: list[JSONObject] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     text: str = "[]"
 
     def frame(self, *, connect: bool = False, with_version: bool = False) -> str:

@@ -16,16 +16,16 @@ from chat.instances.rows import ensure_instance, ensure_session, hold_instance, 
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.oversized import fit_message
 from chat.turns.state.active import active_turns
+from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from sessions_app.messages.services import append_messages, update_message
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject
 
 
 def add_messages(
     key: InstanceKey,
-    messages: Sequence[JSONObject],
+    messages: Sequence[NewMessage],
     *,
     parent: str | Leaf | None = Leaf.ACTIVE,
     is_upsert: bool = False,
@@ -60,7 +60,7 @@ def add_messages(
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 
-def edit_answer(key: InstanceKey, message_id: str, message: JSONObject, *, shows: bool) -> tuple[str, str | None]:
+def edit_answer(key: InstanceKey, message_id: str, message: NewMessage, *, shows: bool) -> tuple[str, str | None]:
     """Put another answer beside one, as its sibling; returns its id and the end of the path that is shown now.
 
     With `shows` the path goes on from it; else what is shown stays, unless the old answer ended the path. Nothing that
@@ -87,9 +87,9 @@ def edit_answer(key: InstanceKey, message_id: str, message: JSONObject, *, shows
         return taken["id"], selectors.leaf_id(session_id)
 
 
-def _take(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
+def _take(owner_id: int | None, message: NewMessage) -> tuple[Message, list[str]]:
     """The message with an id, its files in storage, small enough for a row; and the ids of its attachments."""
-    named = {**message, "id": message.get("id") or new_id("msg"), "role": message.get("role", "user")}
+    named: Message = {**message, "id": message.get("id") or new_id("msg"), "role": message.get("role", "user")}
     if owner_id is None or not isinstance(named.get("parts"), list):
         return named, []  # the session says what is wrong with it
     adopted, file_ids = attachments.adopt_files(owner_id, named) if named["role"] == "user" else (named, [])
@@ -97,7 +97,7 @@ def _take(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[s
     return fitted, [*file_ids, *original_ids]
 
 
-def _with_content(message: JSONObject) -> Any:
+def _with_content(message: Message) -> Any:
     return lambda _stored: message
 
 

@@ -20,6 +20,7 @@ from chat.user_code.session_setup import configured_session
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.compaction.tokens import counter_named
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -40,7 +41,7 @@ class ChatDatabaseHost(DatabaseHost):
 
     async def run_turn(
         self,
-        words: list[JSONObject] | MessageFunction | None,
+        words: list[NewMessage] | MessageFunction | None,
         *,
         body: JSONObject | None = None,
         callback: Any = None,
@@ -50,7 +51,7 @@ class ChatDatabaseHost(DatabaseHost):
         return await turns.run_words(self.key, words, body=body, callback=callback, signal=signal)
 
     async def add_messages(
-        self, messages: list[JSONObject], *, parent: str | Leaf | None, is_upsert: bool
+        self, messages: list[NewMessage], *, parent: str | Leaf | None, is_upsert: bool
     ) -> list[str]:
         """Store messages without a turn."""
         return await db(add_messages, self.key, messages, parent=parent, is_upsert=is_upsert)
@@ -71,7 +72,7 @@ class ChatDatabaseHost(DatabaseHost):
         """Request a compaction."""
         return await db(turns.compact, self.key, instructions)
 
-    async def submit(self, messages: list[JSONObject], *, key: str | None, metadata: JSONObject) -> Submission:
+    async def submit(self, messages: list[NewMessage], *, key: str | None, metadata: JSONObject) -> Submission:
         """Accept a submission."""
         return await db(submissions.submit, self.key, messages, idempotency_key=key, metadata=metadata)
 

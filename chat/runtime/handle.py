@@ -31,9 +31,10 @@ from chat.turns.state.parking import answer_wait
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL
 from fibers.selectors import find_by_key
+from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -53,7 +54,7 @@ class ChatResult:
     request_id: str
     turn_id: str
     status: TurnStatus
-    message: JSONObject | None
+    message: Message | None
     error: str | None = None
 
 
@@ -84,7 +85,7 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
 
     async def chat(
         self,
-        message: str | JSONObject,
+        message: str | NewMessage,
         callback: Any = None,
         *,
         signal: asyncio.Event | None = None,
@@ -141,7 +142,7 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
         """Read the instance's private configuration, as its own `get_config` does. Errors: `ConfigInvalid`."""
         return await db(load_config, self.key)
 
-    async def messages(self) -> list[JSONObject]:
+    async def messages(self) -> list[Message]:
         """Read the shown path, queued messages last."""
         return await db(snapshots.current_transcript, self.key)
 

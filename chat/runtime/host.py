@@ -7,9 +7,10 @@ from chat.conf import chat_settings
 from chat.instances.config import load_config, save_config
 from chat.instances.rows import find_instance
 from chat.runtime.state import change_state
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 
 class DatabaseHost:
@@ -34,7 +35,7 @@ class DatabaseHost:
         """Check and store the configuration."""
         await db(save_config, self.key, value)
 
-    async def messages(self) -> list[JSONObject]:
+    async def messages(self) -> list[Message]:
         """Read the shown path of the current session."""
         return await db(_messages, self.key)
 
@@ -44,7 +45,7 @@ def _load_state(key: InstanceKey, default: JSONValue) -> JSONValue:
     return default if instance is None or instance.state_version == 0 else instance.state
 
 
-def _messages(key: InstanceKey) -> list[JSONObject]:
+def _messages(key: InstanceKey) -> list[Message]:
     instance = find_instance(key)
     if instance is None or instance.session_id is None:
         return []

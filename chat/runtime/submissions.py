@@ -16,6 +16,7 @@ from chat.models import Turn, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
 from chat.turns.admission.intake import Program
 from chat.turns.state.status import turn_status
+from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size
 
@@ -25,7 +26,7 @@ MAX_LIST: Final = 200
 
 
 def submit(
-    key: InstanceKey, messages: list[JSONObject], *, idempotency_key: str | None = None, metadata: JSONObject
+    key: InstanceKey, messages: list[NewMessage], *, idempotency_key: str | None = None, metadata: JSONObject
 ) -> Submission:
     """Accept messages for an answer, or find what was accepted under this key. Never waits for a turn.
 
@@ -45,7 +46,7 @@ def submit(
     return to_submission(turn, accepted=admission.is_new)
 
 
-def _check(messages: list[JSONObject], idempotency_key: str | None, metadata: JSONObject) -> None:
+def _check(messages: list[NewMessage], idempotency_key: str | None, metadata: JSONObject) -> None:
     if not messages:
         raise InputInvalid("A submission needs at least one message.")
     if idempotency_key is not None and (

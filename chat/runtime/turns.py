@@ -20,6 +20,7 @@ from chat.turns.state import input_reservation
 from chat.turns.state.active import active_turns
 from chat.turns.state.compaction_queue import request_compaction
 from chat.turns.state.status import TurnStatus
+from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.ids import new_id
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 async def run_words(
     key: InstanceKey,
-    words: list[JSONObject] | MessageFunction | None,
+    words: list[NewMessage] | MessageFunction | None,
     *,
     body: JSONObject | None = None,
     callback: Any = None,
@@ -55,7 +56,7 @@ async def run_words(
 
 async def _request(
     key: InstanceKey,
-    words: list[JSONObject] | MessageFunction | None,
+    words: list[NewMessage] | MessageFunction | None,
     body: JSONObject | None,
     *,
     is_stopped: bool,
@@ -114,7 +115,7 @@ def compact(key: InstanceKey, instructions: str) -> str:
     return request_compaction(ensure_instance(key), instructions=instructions)
 
 
-def _messages(session_id: str) -> list[JSONObject]:
+def _messages(session_id: str) -> list[Message]:
     return [message.to_ui() for message in selectors.model_history(session_id)]
 
 

@@ -12,13 +12,14 @@ from typing import Final
 
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.parts import is_tool, tool_name
+from sessions_app.core.messages.shapes import Content, Part
 from sessions_app.core.messages.shortening import shorten
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.core.search.words import text_of
 from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
 from sessions_app.models import Compaction, Message, Session
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 PAGE_MESSAGES: Final = 50
 BLOCK_CHARS: Final = 20_000
@@ -197,7 +198,7 @@ def _previews(session_id: str, ids: Sequence[str]) -> dict[str, tuple[str, datet
     return {message_id: (_beginning(content), created_at) for message_id, content, created_at in found}
 
 
-def _beginning(content: JSONObject) -> str:
+def _beginning(content: Content) -> str:
     text = " ".join(_text(text_of(content["parts"])).split())
     return text if len(text) <= PREVIEW_CHARS else f"{text[: PREVIEW_CHARS - 1]}…"
 
@@ -237,7 +238,7 @@ def _pruned(session_id: str, ids: Sequence[str]) -> dict[str, int]:
     return {message_id: len(calls) for message_id, calls in rows.values_list("message_id", "pruned_calls")}
 
 
-def part_view(part: JSONObject) -> PartView:
+def part_view(part: Part) -> PartView:
     """Say what a part is and what unfolds; a part of any shape gives something readable."""
     kind = str(part.get("type", ""))
     if kind == "text":
@@ -245,7 +246,7 @@ def part_view(part: JSONObject) -> PartView:
     if kind == "reasoning":
         return PartView(kind="reasoning", title="Reasoning", blocks=(Block(label="", text=_text(part.get("text"))),))
     if is_tool(part):
-        blocks = tuple(Block(label=label, text=_text(part[key])) for key, label in _SHOWN_OF_TOOL if key in part)
+        blocks = tuple(Block(label=label, text=_text(part.get(key))) for key, label in _SHOWN_OF_TOOL if key in part)
         state = _text(str(part.get("state", "")))
         return PartView(kind="tool", title=_text(tool_name(part)), state=state, blocks=blocks)
     title = str(part.get("filename") or part.get("title") or part.get("mediaType") or "")

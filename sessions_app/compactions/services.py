@@ -20,6 +20,7 @@ from sessions_app.core.compaction.compaction import (
     summary_message,
 )
 from sessions_app.core.compaction.tokens import TokenCounter, estimate_messages, estimate_text
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.plain_text import storable
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import CompactionFailed, CompactionInvalid, CompactionNotFound, MessageNotFound
@@ -28,7 +29,6 @@ from sessions_app.messages.selectors import compacted_tail, is_on_path
 from sessions_app.messages.writer import writing
 from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, Session
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 MAX_SUMMARY_CHARS: Final = 200_000
 HISTORY_MESSAGES: Final = 2000
@@ -212,12 +212,12 @@ class CompactOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    history: list[JSONObject]
+    history: list[shapes.Message]
     covered: Range
     summary: str
 
 
-def _history(session_id: str, leaf: str | Leaf, options: CompactOptions) -> list[JSONObject]:
+def _history(session_id: str, leaf: str | Leaf, options: CompactOptions) -> list[shapes.Message]:
     read, is_cut = compacted_tail(session_id, leaf, max_messages=options.max_messages, max_bytes=options.max_bytes)
     history = [message.to_ui() for message in read]
     last_id = read[0].parent_id if is_cut else None

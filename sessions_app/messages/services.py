@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from django.db import transaction
 
 from sessions_app.core.compaction.pruning import merge_calls
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.limits import Spill
 from sessions_app.core.messages.messages import Role, to_ui
 from sessions_app.core.messages.parts import pending_calls
@@ -24,7 +25,7 @@ from sessions_app.messages.forks import take_along
 from sessions_app.messages.selectors import count_path
 from sessions_app.messages.writer import After, Writer, prepare, writing
 from sessions_app.models import Message, Session
-from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+from thinkproject.kernel.jsonvalue import dump, load
 
 __all__ = [
     "Leaf",
@@ -90,7 +91,7 @@ def set_auto_compaction(session_id: str, is_on: bool | None) -> None:
 
 
 def queue_messages(
-    session_id: str, messages: Sequence[JSONObject], *, turn_id: str = "", spill: Spill | None = None
+    session_id: str, messages: Sequence[shapes.Message], *, turn_id: str = "", spill: Spill | None = None
 ) -> list[str]:
     """Accept messages without placing them; `place_messages` does that when their turn starts. Safe to repeat.
 
@@ -136,7 +137,7 @@ def place_messages(session_id: str, ids: Sequence[str], *, after: After) -> str 
 
 def append_messages(
     session_id: str,
-    messages: Sequence[JSONObject],
+    messages: Sequence[shapes.Message],
     *,
     after: After = Leaf.ACTIVE,
     turn_id: str = "",
@@ -170,7 +171,7 @@ def append_messages(
 
 
 def put_assistant(
-    session_id: str, message: JSONObject, *, after: After, turn_id: str = "", spill: Spill | None = None
+    session_id: str, message: shapes.Message, *, after: After, turn_id: str = "", spill: Spill | None = None
 ) -> bool:
     """Store an assistant's message, new or again; a new one hangs below `after` and ends the shown path.
 
@@ -193,10 +194,10 @@ def put_assistant(
 def update_message(
     session_id: str,
     message_id: str,
-    change: Callable[[JSONObject], JSONObject | None],
+    change: Callable[[shapes.Message], shapes.Message | None],
     *,
     spill: Spill | None = None,
-) -> JSONObject | None:
+) -> shapes.Message | None:
     """Read, change and write one message under a lock. Returns what was stored, `None` if nothing changed.
 
     `change` gets the UI message (a copy) and gives the new one, or `None`; id and role stay whatever it gives. In a
@@ -380,7 +381,7 @@ def _show(writer: Writer, after: After) -> str | None:
     return None if row is None else row.message_id
 
 
-def _rewrite(writer: Writer, row: Message, message: JSONObject) -> bool:
+def _rewrite(writer: Writer, row: Message, message: shapes.Message) -> bool:
     if row.role != message["role"]:
         raise MessageInvalid(f"Message {row.message_id!r} is a message of role {row.role!r}.")
     return bool(message["parts"]) and writer.rewrite(row, message)

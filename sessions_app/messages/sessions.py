@@ -16,6 +16,7 @@ from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.shapes import Part
 from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.messages.services import append_messages, create_session, delete_session
 from sessions_app.models import Message, Session
@@ -197,7 +198,7 @@ def split_session(session_id: str, summary: str, *, name: str = "") -> Session:
         source=old.source,
         model_name=old.model_name,
     )
-    parts = [{"type": "text", "text": SPLIT_TEXT + summary}]
+    parts: list[Part] = [{"type": "text", "text": SPLIT_TEXT + summary}]
     append_messages(new.pk, [{"id": new_id("msg"), "role": Role.ASSISTANT.value, "parts": parts}])
     new.refresh_from_db()
     return new

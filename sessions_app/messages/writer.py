@@ -12,13 +12,14 @@ from django.db import transaction
 from django.db.models import Case, F, PositiveIntegerField, Value, When
 from django.utils import timezone
 
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.limits import Spill, fit_row, sanitise
 from sessions_app.core.messages.messages import Role, is_message_id, message_ids, to_content
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, MessageShared, SessionNotFound
 from sessions_app.models import Message, Session
 from sessions_app.search.indexing import index_messages, message_tags
-from thinkproject.kernel.jsonvalue import JSONObject, byte_size, dump
+from thinkproject.kernel.jsonvalue import byte_size, dump
 
 After: TypeAlias = str | Leaf | None
 
@@ -27,7 +28,7 @@ _NOTHING: Final = Value(0, output_field=PositiveIntegerField())
 _PLACE: Final = ("message_id", "role", "parent_id", "depth", "placed_at", "session_id")
 
 
-def prepare(message: JSONObject, spill: Spill | None = None) -> JSONObject:
+def prepare(message: shapes.Message, spill: Spill | None = None) -> shapes.Message:
     """Give a message as it is stored: known keys, provider scraps gone, small enough for a row.
 
     **Errors:** `MessageInvalid` for what cannot be stored.
@@ -36,7 +37,7 @@ def prepare(message: JSONObject, spill: Spill | None = None) -> JSONObject:
         raise MessageInvalid(f"A message needs a usable id, not {message.get('id')!r:.80}.")
     if message.get("role") not in set(Role) or not isinstance(message.get("parts"), list):
         raise MessageInvalid(f"Message {message['id']!r} needs a role and a list of parts.")
-    known: JSONObject = {key: message[key] for key in ("id", "role", "parts")}
+    known: shapes.Message = {"id": message["id"], "role": message["role"], "parts": message["parts"]}
     if message.get("metadata") is not None:
         known["metadata"] = message["metadata"]
     try:
@@ -97,16 +98,16 @@ class Writer:
             return Message.objects.filter(pk__in=leaf).only(*_PLACE).first()
         return None if after is None else self.placed(after)
 
-    def insert_queued(self, message: JSONObject, turn_id: str) -> Message:
+    def insert_queued(self, message: shapes.Message, turn_id: str) -> Message:
         """Store a message without a place."""
         return self._insert(message, turn_id, queued_position=self.change_seq)
 
-    def insert(self, message: JSONObject, parent: Message | None, turn_id: str) -> Message:
+    def insert(self, message: shapes.Message, parent: Message | None, turn_id: str) -> Message:
         """Store a message below another, or as a root."""
         depth = 0 if parent is None else parent.depth + 1
         return self._insert(message, turn_id, parent=parent, depth=depth, placed_at=self.now)
 
-    def _insert(self, message: JSONObject, turn_id: str, **place: object) -> Message:
+    def _insert(self, message: shapes.Message, turn_id: str, **place: object) -> Message:
         self.changed = True
         row = Message.objects.create(
             session_id=self.session_id,
@@ -145,7 +146,7 @@ class Writer:
         )
         self.changed = self.changed or bool(moved)
 
-    def rewrite(self, row: Message, message: JSONObject) -> bool:
+    def rewrite(self, row: Message, message: shapes.Message) -> bool:
         """Replace a message's content; false when it is the same already. A shared row becomes the session's own."""
         content = to_content(message)
         if dump(content) == dump(row.content):

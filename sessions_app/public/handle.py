@@ -10,7 +10,7 @@ process else writes. Synchronous: from async code call it through a thread.
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from sessions_app.compactions import services as compactions_services
 from sessions_app.compactions import summaries
@@ -18,6 +18,7 @@ from sessions_app.compactions.services import CompactionView
 from sessions_app.compactions.summaries import SummaryView
 from sessions_app.context.diffs import SessionDiff, session_diff
 from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.messages import selectors, sessions, usage
@@ -26,7 +27,6 @@ from sessions_app.messages.selectors import Page
 from sessions_app.messages.sessions import SessionInfo
 from sessions_app.messages.usage import SessionUsage
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject
 
 __all__ = ["SessionHandle", "SessionReader"]
 
@@ -34,7 +34,7 @@ MAX_HISTORY: Final = 10_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
 MAX_CONTEXT_MESSAGES: Final = 100
 
-MessageInput: TypeAlias = str | JSONObject
+MessageInput: TypeAlias = str | NewMessage
 """A user's text, or a UI message."""
 
 
@@ -114,13 +114,13 @@ class SessionHandle(SessionReader):
         ids = messages_services.append_messages(self.id, [_message(message) for message in messages], after=parent)
         return ids[-1] if ids else ""
 
-    def upsert(self, message: JSONObject, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
+    def upsert(self, message: NewMessage, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
         """Add a message, or replace the content of the one with its id, whatever its role; it is never moved."""
         given = _message(message)
         if selectors.get_message(self.id, given["id"]) is None:
             return self.append(given, parent=parent)
         messages_services.update_message(self.id, given["id"], lambda _stored: given)
-        return str(given["id"])
+        return given["id"]
 
     def delete_messages(self, ids: Sequence[str]) -> None:
         """Delete messages, all or none; what hangs below one moves up to its parent."""
@@ -166,7 +166,7 @@ class SessionHandle(SessionReader):
             raise SessionNotFound(f"There is no session {self.id!r}.")
 
 
-def _message(message: MessageInput) -> JSONObject:
+def _message(message: MessageInput) -> Message:
     if isinstance(message, str):
         return {"id": new_id("msg"), "role": Role.USER.value, "parts": [{"type": "text", "text": message}]}
-    return {**message, "id": message.get("id") or new_id("msg")}
+    return cast("Message", {**message, "id": message.get("id") or new_id("msg")})

@@ -10,17 +10,18 @@ from typing import TypeAlias
 
 from django.db import transaction
 
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.messages import to_content
 from sessions_app.errors import MessageInvalid
 from sessions_app.models import Message
 from sessions_app.search.indexing import index_messages
-from thinkproject.kernel.jsonvalue import JSONObject, byte_size
+from thinkproject.kernel.jsonvalue import byte_size
 
 Placed: TypeAlias = tuple[Message, str | None]
 """A row and the id of the message that it hangs below; a root has none."""
 
 
-def row_of(session_id: str, message: JSONObject, *, created_at: datetime, placed_at: datetime) -> Message:
+def row_of(session_id: str, message: shapes.Message, *, created_at: datetime, placed_at: datetime) -> Message:
     """A row of a prepared message, without its place."""
     return Message(
         session_id=session_id,

@@ -8,12 +8,13 @@ from django.db.models import Model
 
 from bench.seed import reset_sequence
 from chat.models import AgentInstance
+from sessions_app.core.messages import shapes
 from sessions_app.core.search.words import indexed_words
 from sessions_app.messages.services import append_messages, create_session
 from sessions_app.models import Message, MessageWords, Session
 
 
-def branch(instance_id: str, parent_id: str, messages: list[dict[str, Any]]) -> None:
+def branch(instance_id: str, parent_id: str, messages: list[shapes.Message]) -> None:
     """Store another path below a message; what is shown stays."""
     session = AgentInstance.objects.get(pk=instance_id).session
     assert session is not None
@@ -65,7 +66,7 @@ PLAIN = "A message of an ordinary kind, like many others in a conversation that 
 RARE = "A message that tells of marmalade, as one in a hundred does."
 
 
-def text_message(message_id: str, role: str, text: str) -> dict[str, Any]:
+def text_message(message_id: str, role: str, text: str) -> shapes.Message:
     """A message of one text."""
     return {"id": message_id, "role": role, "parts": [{"type": "text", "text": text}]}
 

@@ -23,6 +23,7 @@ from fibers import testing
 from fibers.execution.inline import first_claimable
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
+from sessions_app.core.messages.shapes import Message
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.inprocess.quiet_loop import QuietLoop
 from thinkproject.kernel.aio import db
@@ -127,7 +128,7 @@ class Stage:
                 self._runs[fiber_id] = self.loop.create_task(run_fiber(fiber_id))
         raise AssertionError(f"fibers kept coming for {ROUNDS} rounds")
 
-    async def transcript(self) -> list[JSONObject]:
+    async def transcript(self) -> list[Message]:
         """What is stored."""
         return await db(current_transcript, self.key)
 

@@ -1,10 +1,13 @@
 """Chunks and messages as hypothesis makes them: valid ones in any order, with few ids so that they meet."""
 
+from typing import cast
+
 from hypothesis import strategies as st
 
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.jsonvalue import JSONValue
 
 texts = st.text(alphabet=st.characters(codec=None), max_size=6)
 json_values: st.SearchStrategy[JSONValue] = st.recursive(
@@ -131,7 +134,7 @@ message_parts: st.SearchStrategy[JSONValue] = st.one_of(
     odd_part,
     json_values,
 )
-ui_messages: st.SearchStrategy[list[JSONObject]] = st.lists(
+any_messages: st.SearchStrategy[JSONValue] = st.lists(
     st.fixed_dictionaries(
         {
             "role": st.sampled_from(["user", "assistant", "assistant", "system"]),
@@ -140,3 +143,4 @@ ui_messages: st.SearchStrategy[list[JSONObject]] = st.lists(
     ),
     max_size=6,
 )
+ui_messages = cast("st.SearchStrategy[list[Message]]", any_messages)

@@ -23,6 +23,7 @@ from sessions_app.core.compaction.compaction import (
     stored_range,
     summary_message,
 )
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.parts import is_pending, is_settled, is_tool
 from sessions_app.core.messages.tree import path_to
 from sessions_app.errors import SessionError
@@ -49,8 +50,8 @@ texts = st.builds(lambda text: {"type": "text", "text": text}, st.text(max_size=
 parts_lists = st.lists(st.one_of(texts, calls, results), min_size=1, max_size=4)
 
 
-def _history(raw: Sequence[list[Any] | None]) -> list[dict[str, Any]]:
-    history = []
+def _history(raw: Sequence[list[Any] | None]) -> list[shapes.Message]:
+    history: list[shapes.Message] = []
     for number, parts in enumerate(raw):
         if parts is None:
             overlay = Overlay(id=f"o{number}", first_id=f"f{number}", last_id=f"l{number}", summary="former")
@@ -75,11 +76,11 @@ async def _summary(_prompt: str) -> str:
     return "summary"
 
 
-def _open(messages: Sequence[dict[str, Any]]) -> set[str]:
+def _open(messages: Sequence[shapes.Message]) -> set[str]:
     return {part["toolCallId"] for message in messages for part in message["parts"] if is_pending(part)}
 
 
-def _settled(messages: Sequence[dict[str, Any]]) -> set[str]:
+def _settled(messages: Sequence[shapes.Message]) -> set[str]:
     return {part["toolCallId"] for message in messages for part in message["parts"] if is_settled(part)}
 
 

@@ -17,8 +17,9 @@ from chat.core.model.language_model import (
 )
 from chat.core.wire.accumulator import fold
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.shapes import Message
 from tests.properties.chunk_strategies import streams, ui_messages
-from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.jsonvalue import dump
 
 files = st.sampled_from(
     [None, FileContent(media_type="image/png", data=b"\x89"), FileContent(media_type="text/plain", data=b"\xff")]
@@ -67,7 +68,7 @@ def check_content(message: UserMessage | AssistantMessage) -> None:
 
 @given(ui_messages, st.booleans(), files)
 def test_any_history_makes_a_valid_request(
-    history: list[JSONObject], accepts_images: bool, loaded: FileContent | None
+    history: list[Message], accepts_images: bool, loaded: FileContent | None
 ) -> None:
     before = dump(history)
     check_is_valid(to_model_messages(history, accepts_images=accepts_images, load_file=lambda _url: loaded))
@@ -76,22 +77,20 @@ def test_any_history_makes_a_valid_request(
 
 @given(st.lists(streams, max_size=3))
 def test_any_streams_cut_anywhere_make_a_valid_request(turns: list[list[Chunk]]) -> None:
-    history: list[JSONObject] = []
+    history: list[Message] = []
     for stream in turns:
-        history += [{"role": "user", "parts": [{"type": "text", "text": "go"}]}, fold(stream)]
+        history += [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "go"}]}, fold(stream)]
     check_is_valid(to_model_messages(history))
 
 
 @given(ui_messages)
-def test_truncation_loses_no_message_and_no_part(history: list[JSONObject]) -> None:
+def test_truncation_loses_no_message_and_no_part(history: list[Message]) -> None:
     cut = truncate(history)
     assert [len(message["parts"]) for message in cut] == [len(message["parts"]) for message in history]
 
 
 @given(ui_messages, st.sampled_from([*PRESETS.values(), ContextPolicy(max_messages=3, kept_messages=2)]))
-def test_every_policy_makes_a_valid_request_and_changes_nothing(
-    history: list[JSONObject], policy: ContextPolicy
-) -> None:
+def test_every_policy_makes_a_valid_request_and_changes_nothing(history: list[Message], policy: ContextPolicy) -> None:
     before = dump(history)
     check_is_valid(to_model_messages(with_last_calls(history, policy), policy=policy))
     assert dump(history) == before

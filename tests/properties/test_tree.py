@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.limits import fit_row, sanitise
 from sessions_app.core.messages.messages import parse_message, to_content, to_ui
 from sessions_app.core.messages.parts import Approval, Result, apply_approval, apply_result, pending_calls
@@ -186,7 +187,7 @@ messages = st.fixed_dictionaries(
 
 
 @given(messages)
-def test_sanitise_is_idempotent(message: dict[str, Any]) -> None:
+def test_sanitise_is_idempotent(message: shapes.Message) -> None:
     before = dump(message)
     clean = sanitise(message)
     assert sanitise(clean) is clean
@@ -196,7 +197,7 @@ def test_sanitise_is_idempotent(message: dict[str, Any]) -> None:
 
 @given(messages, st.integers(min_value=6_000, max_value=20_000))
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_the_guards_result_always_fits_and_is_idempotent(message: dict[str, Any], max_bytes: int) -> None:
+def test_the_guards_result_always_fits_and_is_idempotent(message: shapes.Message, max_bytes: int) -> None:
     before = dump(message)
     stored = fit_row(message, max_bytes=max_bytes)
     assert byte_size(stored) <= max_bytes
@@ -226,7 +227,7 @@ def test_a_head_is_the_longest_that_fits(text: str, length: int) -> None:
 
 
 @given(messages)
-def test_a_message_survives_storage(message: dict[str, Any]) -> None:
+def test_a_message_survives_storage(message: shapes.Message) -> None:
     content = load(dump(to_content(message)))
     assert to_ui(message["id"], message["role"], content) == message
 
@@ -262,7 +263,7 @@ moves = st.one_of(
 
 @given(messages, st.lists(moves, max_size=6))
 def test_any_sequence_of_answers_stays_within_the_table(
-    message: dict[str, Any], steps: list[Callable[[dict[str, Any]], dict[str, Any]]]
+    message: shapes.Message, steps: list[Callable[[shapes.Message], shapes.Message]]
 ) -> None:
     for step in steps:
         after = step(message)
@@ -275,8 +276,8 @@ def test_any_sequence_of_answers_stays_within_the_table(
 
 @given(st.lists(messages, max_size=3))
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_a_repaired_transcript_has_a_result_for_every_call_but_the_last_messages(history: list[dict[str, Any]]) -> None:
-    named = [{**message, "id": f"m{index}"} for index, message in enumerate(history)]
+def test_a_repaired_transcript_has_a_result_for_every_call_but_the_last_messages(history: list[shapes.Message]) -> None:
+    named: list[shapes.Message] = [{**message, "id": f"m{index}"} for index, message in enumerate(history)]
     changed = {message["id"]: message for message in repair_messages(named)}
     repaired = [changed.get(message["id"], message) for message in named]
     assert repair_messages(repaired) == []

@@ -4,7 +4,7 @@ It works on what was read, for one request; nothing that is stored is ever chang
 memory: at the end of a turn it notes which outputs are not sent any more, beside the messages.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from chat.core.model.language_model import ModelMessage, ToolMessage, UserMessag
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.compaction.pruning import Prune
 from sessions_app.core.messages.parts import is_tool
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import shorten
 from sessions_app.core.messages.tool_states import SETTLED
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -78,13 +79,13 @@ def cut_text(text: str, max_chars: int) -> str:
     return text if len(text) <= max_chars else f"{text[:max_chars]}... [truncated {len(text)} chars]"
 
 
-def truncate(messages: Sequence[JSONObject], policy: ContextPolicy = READ_TIME) -> list[JSONObject]:
+def truncate(messages: Sequence[Message], policy: ContextPolicy = READ_TIME) -> list[Message]:
     """Shorten what is old, for the model only. Returns new messages where something changed; never fewer messages."""
     border = max(0, len(messages) - policy.keep_messages)
     return [_cut_message(message, policy) for message in messages[:border]] + list(messages[border:])
 
 
-def _cut_message(message: JSONObject, policy: ContextPolicy) -> JSONObject:
+def _cut_message(message: Message, policy: ContextPolicy) -> Message:
     return {**message, "parts": [_cut_part(part, policy) for part in message.get("parts", [])]}
 
 
@@ -98,7 +99,7 @@ def _cut_part(part: JSONValue, policy: ContextPolicy) -> JSONValue:
     return part
 
 
-def _cut_result(part: JSONObject, max_chars: int) -> JSONObject:
+def _cut_result(part: Mapping[str, object], max_chars: int) -> JSONObject:
     if "errorText" in part:
         return {"errorText": cut_text(str(part["errorText"]), max_chars)}
     output = part.get("output")
@@ -107,11 +108,12 @@ def _cut_result(part: JSONObject, max_chars: int) -> JSONObject:
     return {"output": shorten(output, max_chars)}
 
 
-def without_calls(messages: Sequence[JSONObject], kept_ids: Collection[str]) -> list[JSONObject]:
+def without_calls(messages: Sequence[Message], kept_ids: Collection[str]) -> list[Message]:
     """Take out every tool call, with its result, that is not among these; and what is empty then."""
-    made = []
+    made: list[Message] = []
     for message in messages:
-        parts = [p for p in message.get("parts") or [] if not _is_other_call(p, kept_ids)]
+        stored: Sequence[JSONValue] = message.get("parts") or []
+        parts = [p for p in stored if not _is_other_call(p, kept_ids)]
         if any(isinstance(part, dict) and part.get("type") != "step-start" for part in parts):
             made.append(message if len(parts) == len(message["parts"]) else {**message, "parts": parts})
     return made

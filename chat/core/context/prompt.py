@@ -8,7 +8,7 @@ empty; the last message is never the assistant's. Nothing here changes what is s
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from chat.core.context.context_policy import READ_TIME, ContextPolicy, keep_ends, truncate, without_calls
 from chat.core.model.language_model import (
@@ -22,8 +22,9 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.core.wire.accumulator import to_input_object, tool_name
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
 """The instruction to continue, for a history that ends with the model's own message. Never stored."""
@@ -42,7 +43,7 @@ AssistantContent: TypeAlias = TextContent | ReasoningContent | ToolCallContent
 
 
 def to_model_messages(
-    messages: Sequence[JSONObject],
+    messages: Sequence[Message],
     *,
     accepts_images: bool = False,
     accepts_documents: bool = False,
@@ -70,7 +71,7 @@ def to_model_messages(
     return made if policy is None else keep_ends(made, policy)
 
 
-def with_last_calls(history: Sequence[JSONObject], policy: ContextPolicy) -> list[JSONObject]:
+def with_last_calls(history: Sequence[Message], policy: ContextPolicy) -> list[Message]:
     """A history without the tool calls that its policy does not send; those of the answer under way are none of it."""
     if policy.keep_calls_of is None:
         return list(history)
@@ -108,8 +109,9 @@ class _Builder:
     call_ids: set[str] = field(default_factory=set)
     repeats: dict[str, int] = field(default_factory=dict)  # how often a call id was met
 
-    def add(self, message: JSONObject) -> None:
-        parts = [part for part in message.get("parts") or [] if isinstance(part, dict)]
+    def add(self, message: Message) -> None:
+        stored: Sequence[JSONValue] = message.get("parts") or []
+        parts = cast("list[Part]", [part for part in stored if isinstance(part, dict)])
         if message.get("role") == "assistant":
             for part in parts:
                 self._add_assistant_part(part)
@@ -136,13 +138,13 @@ class _Builder:
             content = [*last.content, *content]
         self.made.append(UserMessage(content=tuple(content)))
 
-    def _user_content(self, part: JSONObject) -> Iterable[UserContent]:
+    def _user_content(self, part: Part) -> Iterable[UserContent]:
         if part.get("type") == "text":
             yield from _texts(part)
         elif part.get("type") == "file":
             yield self._file(part)
 
-    def _file(self, part: JSONObject) -> UserContent:
+    def _file(self, part: Part) -> UserContent:
         loaded = self.load_file(str(part.get("url") or ""))
         media_type = (loaded.media_type if loaded else "") or str(part.get("mediaType") or "unknown type")
         name = (loaded.filename if loaded else "") or str(part.get("filename") or "a file")
@@ -160,7 +162,7 @@ class _Builder:
 
     # The assistant's side
 
-    def _add_assistant_part(self, part: JSONObject) -> None:
+    def _add_assistant_part(self, part: Part) -> None:
         kind = part.get("type")
         if kind == "step-start":
             self._end_step()
@@ -174,7 +176,7 @@ class _Builder:
         elif tool_name(part) and isinstance(part.get("toolCallId"), str) and isinstance(part.get("state"), str):
             self._add_call(part)
 
-    def _add_call(self, part: JSONObject) -> None:
+    def _add_call(self, part: Part) -> None:
         call_id = self._unused_id(part["toolCallId"])
         name = _safe_name(tool_name(part))
         given = part["input"] if part.get("input") is not None else part.get("rawInput")
@@ -213,20 +215,20 @@ def clean_text(text: str) -> str:
     return text
 
 
-def _texts(part: JSONObject) -> Iterable[TextContent]:
+def _texts(part: Part) -> Iterable[TextContent]:
     text = part.get("text")
     if isinstance(text, str) and text.strip():
         yield TextContent(text=clean_text(text))
 
 
-def _reasoning(part: JSONObject) -> Iterable[ReasoningContent]:
+def _reasoning(part: Part) -> Iterable[ReasoningContent]:
     """Give back what a provider signed; reasoning that was cut has no valid signature and stays out."""
     metadata = part.get("providerMetadata")
     if isinstance(metadata, dict) and metadata and part.get("state") != "streaming":
         yield ReasoningContent(text=clean_text(str(part.get("text") or "")), provider_metadata=metadata)
 
 
-def _result(part: JSONObject) -> tuple[JSONValue, bool]:
+def _result(part: Part) -> tuple[JSONValue, bool]:
     approval = part.get("approval")
     is_denied = isinstance(approval, dict) and approval.get("approved") is False
     match part["state"]:

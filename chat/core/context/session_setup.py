@@ -6,9 +6,9 @@ from typing import Any, Self, TypeAlias
 
 from sessions_app.core.compaction.tokens import TokenCounter
 from sessions_app.core.context.context_setup import ContextSetup
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import Message
 
-CompactionHook: TypeAlias = Callable[[list[JSONObject]], Any]
+CompactionHook: TypeAlias = Callable[[list[Message]], Any]
 """Gets the history as the model gets it; gives a `CompactionResult`, or `None` for nothing to do. Sync or async."""
 
 ErrorHandler: TypeAlias = Callable[[Exception], Any]

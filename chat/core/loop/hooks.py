@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings, Usage
 from chat.core.model.output_schema import Output
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool
 
@@ -135,8 +136,8 @@ class StepRecord:
     finish_reason: str
     usage: Usage
     model_name: str
-    files: tuple[JSONObject, ...] = ()
-    sources: tuple[JSONObject, ...] = ()
+    files: tuple[Part, ...] = ()
+    sources: tuple[Part, ...] = ()
     warnings: tuple[str, ...] = ()
     request: JSONObject = field(default_factory=dict)
     response: JSONObject = field(default_factory=dict)
@@ -249,7 +250,7 @@ class ChatResponse:
     `output` is the structured answer of a turn that asked for one, as JSON.
     """
 
-    message: JSONObject
+    message: Message
     request_id: str
     continuation: bool
     status: ResponseStatus
@@ -283,12 +284,12 @@ class RecoveryContext:
     turn_id: str
     kind: Literal["retry", "continue"]
     partial_text: str
-    partial_parts: tuple[JSONObject, ...]
+    partial_parts: tuple[Part, ...]
     created_at: str
     attempt: int
     body: JSONObject = field(default_factory=dict)
     recovery_data: JSONValue = None
-    messages: tuple[JSONObject, ...] = ()
+    messages: tuple[Message, ...] = ()
     client_tools: tuple[JSONObject, ...] = ()
 
 

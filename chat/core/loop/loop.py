@@ -36,6 +36,7 @@ from chat.core.wire.chunks import Chunk
 from chat.errors import ContextOverflow, ModelError, NetworkLost
 from fibers.errors import Parked
 from fibers.waits import Wait
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
@@ -111,7 +112,7 @@ class TurnPlan:
     model: LanguageModel
     resolve_model: Callable[[ModelChoice], LanguageModel]
     system: str
-    prompt: Callable[[JSONObject], tuple[ModelMessage, ...]]
+    prompt: Callable[[Message], tuple[ModelMessage, ...]]
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: str = "auto"
     settings: ModelSettings = field(default_factory=ModelSettings)

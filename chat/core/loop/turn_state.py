@@ -22,6 +22,7 @@ from chat.core.model.language_model import (
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.execution import CheckedCall
@@ -70,27 +71,26 @@ class TurnState:
             self.step_is_open = False
 
     @property
-    def message(self) -> JSONObject:
+    def message(self) -> Message:
         """The message so far."""
-        message: JSONObject = self._accumulator.message
-        return message
+        return self._accumulator.message
 
     def new_part_id(self) -> str:
         """Id for the next text or reasoning part: the same after a replay of the same chunks."""
         return f"p{self._ids}"
 
-    def _step_parts(self, index: int = -1) -> list[JSONObject]:
+    def _step_parts(self, index: int = -1) -> list[Part]:
         """Parts of one step, the last one by default."""
-        parts: list[JSONObject] = self.message["parts"]
+        parts = self.message["parts"]
         starts = [i for i, part in enumerate(parts) if part["type"] == "step-start"]
         if not starts:
             return parts
         begin = starts[index]
         return parts[begin + 1 : next((start for start in starts if start > begin), None)]
 
-    def message_before_step(self) -> JSONObject:
+    def message_before_step(self) -> Message:
         """The message as it was when the last step began."""
-        parts: list[JSONObject] = self.message["parts"]
+        parts = self.message["parts"]
         begin = max((i for i, part in enumerate(parts) if part["type"] == "step-start"), default=0)
         return {**self.message, "parts": parts[:begin]}
 
@@ -170,7 +170,7 @@ class TurnState:
         )
 
 
-def _tool_name(part: JSONObject) -> str:
+def _tool_name(part: Part) -> str:
     return str(part.get("toolName") or part["type"].removeprefix("tool-"))
 
 

@@ -7,14 +7,16 @@ never raises on a chunk that makes no sense where it stands; it ignores it, as c
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, Literal, TypeAlias, cast
 
 from chat.core.wire.chunks import DATA_PREFIX, Chunk, is_shown
+from sessions_app.core.messages.shapes import Approval, Message, Part
 from sessions_app.core.messages.tool_states import SETTLED, ToolState, states_before
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 _STEP_START: Final = "step-start"
 _TEXTS: Final = ("text", "reasoning")
+_ProviderMetadata: TypeAlias = Literal["providerMetadata", "callProviderMetadata", "resultProviderMetadata"]
 _APPROVAL_FIELDS: Final[Mapping[str, str]] = {
     "approvalDescriptor": "descriptor",
     "inputSchemaInput": "inputSchemaInput",
@@ -24,7 +26,7 @@ _APPROVAL_FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-def fold(chunks: Iterable[Chunk], message: JSONObject | None = None) -> JSONObject:
+def fold(chunks: Iterable[Chunk], message: Message | None = None) -> Message:
     """Fold chunks into a message, on top of `message` when one is given. Neither argument is changed."""
     accumulator = Accumulator(message)
     for chunk in chunks:
@@ -32,7 +34,7 @@ def fold(chunks: Iterable[Chunk], message: JSONObject | None = None) -> JSONObje
     return accumulator.message
 
 
-def tool_name(part: JSONObject) -> str:
+def tool_name(part: Mapping[str, object]) -> str:
     """Name of the tool that a tool part calls, or `""` when the part is not of a tool."""
     kind = part.get("type")
     if not isinstance(kind, str):
@@ -59,15 +61,15 @@ class Accumulator:
     Durability: `message` after any prefix of the chunks can seed another one that goes on with the rest.
     """
 
-    def __init__(self, message: JSONObject | None = None) -> None:
-        self._draft = _Draft(message or {})
+    def __init__(self, message: Message | None = None) -> None:
+        self._draft = _Draft(message)
         self.last_chunk_type: str | None = None
 
     @property
-    def message(self) -> JSONObject:
+    def message(self) -> Message:
         """The message so far, JSON-ready; later chunks do not change what was returned."""
         self._draft.join()
-        return {**self._draft.head, "parts": [dict(part) for part in self._draft.parts]}
+        return cast("Message", {**self._draft.head, "parts": [part.copy() for part in self._draft.parts]})
 
     @property
     def message_id(self) -> str:
@@ -142,10 +144,12 @@ class Accumulator:
 class _Draft:
     """What the handlers below work on: the parts, and where to find them without looking through all."""
 
-    def __init__(self, seed: JSONObject) -> None:
+    def __init__(self, seed: Message | None) -> None:
         self.head: JSONObject = {"id": "", "role": "assistant"}
-        self.head.update((key, value) for key, value in seed.items() if key != "parts")
-        self.parts: list[JSONObject] = [dict(part) for part in seed.get("parts", [])]
+        self.parts: list[Part] = []
+        if seed:
+            self.head.update((key, value) for key, value in seed.items() if key != "parts")
+            self.parts = [part.copy() for part in seed.get("parts", [])]
         self.pieces: dict[int, list[str]] = {}  # index of a part -> deltas not yet joined into it
         self.open_ids: dict[str, str | None] = dict.fromkeys(_TEXTS)
         self.finish_reason: str | None = None
@@ -161,8 +165,8 @@ class _Draft:
         for index, part in enumerate(self.parts):
             self.index_part(index, part)
 
-    def index_part(self, index: int, part: JSONObject) -> None:
-        kind = part.get("type")
+    def index_part(self, index: int, part: Part) -> None:
+        kind: JSONValue = part.get("type")
         if kind == _STEP_START:
             self.step_count += 1
         elif kind in _TEXTS:
@@ -172,7 +176,7 @@ class _Draft:
         elif isinstance(kind, str) and kind.startswith(DATA_PREFIX):
             self.data_parts[kind, str(part.get("id", ""))] = index
 
-    def append(self, part: JSONObject) -> JSONObject:
+    def append(self, part: Part) -> Part:
         self.parts.append(part)
         self.index_part(len(self.parts) - 1, part)
         return part
@@ -180,15 +184,15 @@ class _Draft:
     def join(self) -> None:
         for index, pieces in self.pieces.items():
             part = self.parts[index]
-            key = "text" if part["type"] in _TEXTS else "rawInput"
+            key: Literal["text", "rawInput"] = "text" if part["type"] in _TEXTS else "rawInput"
             part[key] = "".join([part.get(key) or "", *pieces])
         self.pieces.clear()
 
-    def call(self, chunk: Chunk) -> JSONObject | None:
+    def call(self, chunk: Chunk) -> Part | None:
         index = self.calls.get(chunk.get("toolCallId", ""))
         return None if index is None else self.parts[index]
 
-    def open_call(self, chunk: Chunk) -> JSONObject:
+    def open_call(self, chunk: Chunk) -> Part:
         part = self.call(chunk)
         if part is None:
             name = chunk["toolName"]
@@ -201,10 +205,10 @@ class _Draft:
             part["providerExecuted"] = True
         return part
 
-    def settle_input(self, part: JSONObject) -> None:
+    def settle_input(self, part: Part) -> None:
         """Give the part its final input and forget the raw text it was written in."""
         pieces = self.pieces.pop(self.calls[part["toolCallId"]], [])
-        raw = "".join([part.pop("rawInput", None) or "", *pieces])
+        raw = "".join([part.pop("rawInput", "") or "", *pieces])
         if "input" not in part:
             part["input"] = to_input_object(raw)
 
@@ -272,7 +276,7 @@ def _text_end(draft: _Draft, chunk: Chunk) -> None:
 
 
 def _copy(draft: _Draft, chunk: Chunk) -> None:
-    draft.append(dict(chunk))
+    draft.append(cast("Part", chunk.copy()))
 
 
 def _data(draft: _Draft, chunk: Chunk) -> None:
@@ -282,7 +286,7 @@ def _data(draft: _Draft, chunk: Chunk) -> None:
     if "id" in chunk and key in draft.data_parts:
         draft.parts[draft.data_parts[key]]["data"] = chunk["data"]
     else:
-        draft.append({name: value for name, value in chunk.items() if name != "transient"})
+        draft.append(cast("Part", {name: value for name, value in chunk.items() if name != "transient"}))
 
 
 def _input_start(draft: _Draft, chunk: Chunk) -> None:
@@ -318,9 +322,10 @@ def _approval_request(draft: _Draft, chunk: Chunk) -> None:
     if part is not None:
         draft.settle_input(part)
         part["state"] = ToolState.APPROVAL_REQUESTED.value
-        part["approval"] = {"id": chunk["approvalId"]}
+        approval: JSONObject = {"id": chunk["approvalId"]}
         given: Mapping[str, object] = chunk
-        part["approval"].update((to, given[key]) for key, to in _APPROVAL_FIELDS.items() if key in given)
+        approval.update((to, given[key]) for key, to in _APPROVAL_FIELDS.items() if key in given)
+        part["approval"] = cast("Approval", approval)
 
 
 def _approval_response(draft: _Draft, chunk: Chunk) -> None:
@@ -330,7 +335,8 @@ def _approval_response(draft: _Draft, chunk: Chunk) -> None:
         if part.get("state") == ToolState.APPROVAL_REQUESTED and approval and approval.get("id") == chunk["approvalId"]:
             part["state"] = ToolState.APPROVAL_RESPONDED.value
             part["approval"] = {**approval, "approved": chunk["approved"]}
-            _take(part["approval"], chunk, "reason")
+            if "reason" in chunk:
+                part["approval"]["reason"] = chunk["reason"]
 
 
 def _output(draft: _Draft, chunk: Chunk) -> None:
@@ -338,8 +344,9 @@ def _output(draft: _Draft, chunk: Chunk) -> None:
     if part is None:
         return
     draft.settle_input(part)
-    for key in ("output", "errorText", "preliminary"):
-        part.pop(key, None)
+    part.pop("output", None)
+    part.pop("errorText", "")
+    part.pop("preliminary", False)
     if chunk["type"] == "tool-output-available":
         part["state"] = ToolState.OUTPUT_AVAILABLE.value
         part["output"] = chunk["output"]
@@ -359,10 +366,11 @@ def _denied(draft: _Draft, chunk: Chunk) -> None:
     if part is not None:
         draft.settle_input(part)
         part["state"] = ToolState.OUTPUT_DENIED.value
-        part["approval"] = {"id": part["toolCallId"], **(part.get("approval") or {}), "approved": False}
+        known: Approval = part.get("approval") or {"id": part["toolCallId"]}
+        part["approval"] = {"id": part["toolCallId"], **known, "approved": False}
 
 
-def _merge_metadata(part: JSONObject, key: str, chunk: Chunk) -> None:
+def _merge_metadata(part: Part, key: _ProviderMetadata, chunk: Chunk) -> None:
     added = chunk.get("providerMetadata")
     if isinstance(added, dict):
         part[key] = _merged(part.get(key), added)
@@ -372,10 +380,10 @@ def _merged(known: JSONValue, added: JSONObject) -> JSONObject:
     return {**known, **added} if isinstance(known, dict) else dict(added)
 
 
-def _take(target: JSONObject, chunk: Mapping[str, object], *keys: str) -> None:
+def _take(part: Part, chunk: Mapping[str, object], *keys: str) -> None:
     for key in keys:
         if key in chunk:
-            target[key] = chunk[key]
+            part[key] = chunk[key]  # type: ignore[literal-required]  # fields that both have, of one type
 
 
 _ACCEPTED_IN: Final[Mapping[str, frozenset[ToolState]]] = {

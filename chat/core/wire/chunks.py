@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Required, TypedDict, cast
 
 from chat.errors import ChunkInvalid
+from sessions_app.core.messages.shapes import Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
@@ -37,7 +38,11 @@ class Chunk(TypedDict, total=False):
     inputEncoding: str
     approvalId: str
     approved: bool
-    reason: str
+    reason: str  # of a decision, or of what asks for it
+    approvalDescriptor: JSONObject
+    inputSchemaInput: JSONValue
+    signature: str
+    isAutomatic: bool
     data: JSONValue
     transient: bool
     url: str
@@ -46,7 +51,7 @@ class Chunk(TypedDict, total=False):
     sourceId: str
     citations: list[JSONObject]
     kind: str
-    parts: list[JSONObject]
+    parts: list[Part]
 
 
 DATA_PREFIX: Final = "data-"

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from chat.core.wire.accumulator import tool_name
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from thinkproject.kernel.jsonvalue import JSONValue, fingerprint
 
 REGENERATE: Final = "regenerate-message"
 
@@ -23,7 +24,7 @@ class Known:
     session of the instance.
     """
 
-    message: JSONObject
+    message: Message
     is_answered: bool = False
     is_elsewhere: bool = False
 
@@ -32,7 +33,7 @@ class Known:
 class Append:
     """A new user message at the active leaf."""
 
-    message: JSONObject
+    message: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Edit:
     """A known user message with new content: a sibling of it, under an id of ours."""
 
     message_id: str
-    message: JSONObject
+    message: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class CallAnswer:
     is_approved: bool | None = None  # None: it is a result, not a decision
 
 
-def decide_intent(messages: Sequence[JSONObject], trigger: str, known: Mapping[str, Known]) -> Intent:
+def decide_intent(messages: Sequence[Message], trigger: str, known: Mapping[str, Known]) -> Intent:
     """Decide what a request asks for, by the last message of its array. `known`: stored messages by id."""
     if not messages:
         return Answer(None)
@@ -106,7 +107,7 @@ def decide_intent(messages: Sequence[JSONObject], trigger: str, known: Mapping[s
     return AnswerAgain(last["id"]) if stored.is_answered else Answer(last["id"])
 
 
-def _regenerate(messages: Sequence[JSONObject], known: Mapping[str, Known]) -> Intent:
+def _regenerate(messages: Sequence[Message], known: Mapping[str, Known]) -> Intent:
     """Find the last message that is stored; what a person wrote and was never stored is not passed over."""
     for message in reversed(messages):
         stored = known.get(message["id"])
@@ -120,7 +121,7 @@ def _regenerate(messages: Sequence[JSONObject], known: Mapping[str, Known]) -> I
     return Refuse("The message to answer again is not known.")
 
 
-def is_same_content(sent: JSONObject, stored: JSONObject) -> bool:
+def is_same_content(sent: Message, stored: Message) -> bool:
     """Whether two user messages say the same: texts and files in order, whatever else storage added.
 
     A file that was sent as a data URL is stored under a URL of ours; then only its type and name are compared.
@@ -129,7 +130,7 @@ def is_same_content(sent: JSONObject, stored: JSONObject) -> bool:
     return len(ours) == len(theirs) and all(_is_same(one, other) for one, other in zip(ours, theirs, strict=True))
 
 
-def _content(message: JSONObject) -> Iterator[tuple[str, ...]]:
+def _content(message: Message) -> Iterator[tuple[str, ...]]:
     for part in message.get("parts", []):
         if part.get("type") == "text" and part.get("text"):
             yield ("text", str(part["text"]))
@@ -141,7 +142,7 @@ def _is_same(stored: tuple[str, ...], sent: tuple[str, ...]) -> bool:
     return stored == sent or (sent[0] == "file" and stored[:-1] == sent[:-1] and sent[-1].startswith("data:"))
 
 
-def call_answers(messages: Sequence[JSONObject], known: Mapping[str, Known]) -> list[CallAnswer]:
+def call_answers(messages: Sequence[Message], known: Mapping[str, Known]) -> list[CallAnswer]:
     """Find the answers in the array to calls that are still pending in what is stored.
 
     Only a call with the same name and the same arguments is answered; settled ones never are.
@@ -163,16 +164,16 @@ def call_answers(messages: Sequence[JSONObject], known: Mapping[str, Known]) -> 
     return list(answers.values())
 
 
-def _tool_parts(message: JSONObject) -> Iterator[JSONObject]:
+def _tool_parts(message: Message) -> Iterator[Part]:
     for part in message.get("parts", []):
         if tool_name(part) and isinstance(part.get("toolCallId"), str):
             yield part
 
 
-def _answer(message_id: str, stored: JSONObject, sent: JSONObject) -> CallAnswer | None:
+def _answer(message_id: str, stored: Part, sent: Part) -> CallAnswer | None:
     if tool_name(stored) != tool_name(sent) or fingerprint(stored.get("input")) != fingerprint(sent.get("input")):
         return None
-    call_id: str = stored["toolCallId"]
+    call_id = stored["toolCallId"]
     state = sent.get("state")
     if stored["state"] == ToolState.APPROVAL_REQUESTED:
         return (
@@ -187,7 +188,7 @@ def _answer(message_id: str, stored: JSONObject, sent: JSONObject) -> CallAnswer
     return None
 
 
-def _decision(message_id: str, call_id: str, sent: JSONObject) -> CallAnswer | None:
+def _decision(message_id: str, call_id: str, sent: Part) -> CallAnswer | None:
     approval = sent.get("approval")
     approved = approval.get("approved") if isinstance(approval, dict) else None
     if not isinstance(approved, bool):

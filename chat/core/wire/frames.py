@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from chat.errors import FrameInvalid
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.json_pieces import JSONTooComplex
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, is_nested_deeper, load
 
@@ -329,7 +330,7 @@ def rpc_error(call_id: str, text: str) -> str:
     return dump({"type": _RPC, "id": call_id, "success": False, "error": text})
 
 
-def messages(items: Sequence[JSONObject], *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
+def messages(items: Sequence[Message], *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
     """Send the transcript; the client replaces its list by it. `version`: its session and the number of a change."""
     return messages_of(dump(list(items)), connect=connect, version=version)
 
@@ -341,7 +342,7 @@ def messages_of(text: str, *, connect: bool = False, version: tuple[str, int] | 
     return f'{{"type":"cf_agent_chat_messages","messages":{text}{"," if len(rest) > 1 else ""}{rest}'
 
 
-def message_updated(message: JSONObject) -> str:
+def message_updated(message: Message) -> str:
     """Send one changed message; the client finds it by id or by a shared tool call."""
     return _frame("cf_agent_message_updated", message=message)
 

@@ -10,20 +10,21 @@ from typing import Final, cast
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import tool_name
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.jsonvalue import dump
 
 _KEPT_AS_THEY_ARE: Final = frozenset({"file", "reasoning-file", "source-url", "source-document", "custom"})
 
 
-def rebuild(message: JSONObject) -> Iterator[Chunk]:
+def rebuild(message: Message) -> Iterator[Chunk]:
     """Chunks that fold to this message, `start` first; what no chunk can say is left out."""
     yield chunks.start(message["id"], metadata=message.get("metadata"))
     for number, part in enumerate(message["parts"]):
         yield from _part(part, f"r{number}")
 
 
-def settlement(part: JSONObject) -> Chunk | None:
+def settlement(part: Part) -> Chunk | None:
     """The chunk that settles this tool part where it is pending; nothing when the part is pending itself."""
     call_id, dynamic = part["toolCallId"], part["type"] == "dynamic-tool"
     match part.get("state"):
@@ -37,7 +38,7 @@ def settlement(part: JSONObject) -> Chunk | None:
     return None
 
 
-def _part(part: JSONObject, part_id: str) -> Iterator[Chunk]:
+def _part(part: Part, part_id: str) -> Iterator[Chunk]:
     kind, metadata = part["type"], part.get("providerMetadata")
     if kind == "text":
         yield chunks.text_start(part_id, provider_metadata=metadata)
@@ -55,7 +56,7 @@ def _part(part: JSONObject, part_id: str) -> Iterator[Chunk]:
         yield cast("Chunk", dict(part))
 
 
-def _call(part: JSONObject) -> Iterator[Chunk]:
+def _call(part: Part) -> Iterator[Chunk]:
     call_id, name, dynamic = part["toolCallId"], tool_name(part), part["type"] == "dynamic-tool"
     tool_input, approval = part.get("input"), part.get("approval")
     if part.get("state") == ToolState.INPUT_AVAILABLE and not approval:

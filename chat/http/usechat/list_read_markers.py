@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from chat.models import AgentInstance, Turn
 from chat.reads.snapshots import transcript
 from chat.turns.state.active import turns_here
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import Message
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ AGAIN_SECONDS: Final = 2
 """For how long after the first question: React asks twice in development, and a cut line may ask again."""
 
 
-def list_for_page(instance: AgentInstance, user_id: int) -> list[JSONObject]:
+def list_for_page(instance: AgentInstance, user_id: int) -> list[Message]:
     """The transcript as a page loads it; the answers of turns under way are not in it yet."""
     waiting = turns_here(instance)  # first: what ends while the list is read is in the list
     messages = transcript(instance.session_id)

@@ -23,9 +23,10 @@ from chat.reads.snapshots import TurnRef
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, End, Record, Reset
 from chat.turns.state.status import TurnStatus
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+from thinkproject.kernel.jsonvalue import dump, load
 
 DONE = b"data: [DONE]\n\n"
 LOST = "The connection to the answer was lost. Please load the page again."
@@ -51,7 +52,7 @@ class Playback:
 
     turn: TurnRef
     extends: Extended | None = None
-    before: tuple[JSONObject, ...] = ()
+    before: tuple[Message, ...] = ()
 
 
 async def play(playbacks: Sequence[Playback], *, key: InstanceKey) -> AsyncGenerator[bytes, None]:

@@ -6,8 +6,9 @@ shows an answer together with its continuations as one message. The SDK sends no
 asked: a user message is answered once however often it is posted, anything else once at a time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from chat.agent.base import InstanceKey
 from chat.core.wire import frames
@@ -22,6 +23,7 @@ from chat.turns.admission.intake import ClientArray, Intake, Regenerate
 from chat.turns.admission.tool_answers import tools_of
 from chat.turns.state.active import turns_here
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tool_states import SETTLED
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
@@ -34,14 +36,14 @@ PATH_MESSAGES = 200
 class ChatPost:
     """A checked body. `message_id`: the message to edit, to answer again or to continue, if the page names one."""
 
-    messages: Sequence[JSONObject]
+    messages: Sequence[Message]
     is_regenerate: bool
     message_id: str | None
     body: JSONObject
     client_tools: list[JSONObject] | None = None
 
     @property
-    def last(self) -> JSONObject | None:
+    def last(self) -> Message | None:
         """The message that says what is asked for."""
         return self.messages[-1] if self.messages else None
 
@@ -54,7 +56,7 @@ def read_post(text: str) -> ChatPost:
     message_id = named if isinstance(named, str) and named else None
     is_regenerate = request.trigger == REGENERATE
     return ChatPost(
-        messages=_cut(request.messages, message_id, is_regenerate=is_regenerate),
+        messages=_cut(cast("list[Message]", request.messages), message_id, is_regenerate=is_regenerate),
         is_regenerate=is_regenerate,
         message_id=message_id,
         body=body,
@@ -98,7 +100,7 @@ def stop_turns(instance: AgentInstance | None) -> int:
     return 0 if instance is None else len(cancel_all(instance, session_id=instance.session_id))
 
 
-def _cut(messages: list[JSONObject], message_id: str | None, *, is_regenerate: bool) -> list[JSONObject]:
+def _cut(messages: list[Message], message_id: str | None, *, is_regenerate: bool) -> list[Message]:
     """End the list where `message_id` says, as the SDK does by itself; lists of other makers may go on beyond it."""
     index = next((i for i, message in enumerate(messages) if message["id"] == message_id), None)
     if index is None:
@@ -118,7 +120,7 @@ def _intake(instance: AgentInstance | None, post: ChatPost) -> Intake:
 
 
 def _request_id(instance: AgentInstance | None, post: ChatPost) -> str:
-    last = post.last or {}
+    last: Mapping[str, object] = post.last or {}
     asked = fingerprint([post.is_regenerate, post.message_id, last.get("id"), last.get("role"), last.get("parts")])
     if last.get("role") == "user" and post.message_id is None and not post.is_regenerate:
         return f"post-{asked}"
@@ -130,7 +132,7 @@ def _request_id(instance: AgentInstance | None, post: ChatPost) -> str:
     return same or f"post-{asked}-{count}"
 
 
-def _as_stored(session_id: str, message: JSONObject, *, is_regenerate: bool) -> list[JSONObject]:
+def _as_stored(session_id: str, message: Message, *, is_regenerate: bool) -> list[Message]:
     stored = selectors.get_message(session_id, message["id"])
     if stored is None or stored.role != message["role"]:
         return [message]
@@ -139,7 +141,7 @@ def _as_stored(session_id: str, message: JSONObject, *, is_regenerate: bool) -> 
     return [message] if is_regenerate else _taken_apart(session_id, message)
 
 
-def _under_its_own_id(session_id: str, message: JSONObject, stored: StoredMessage) -> JSONObject:
+def _under_its_own_id(session_id: str, message: Message, stored: StoredMessage) -> Message:
     """A message that was edited before: the page says its first id, and the shown path has it under another."""
     if is_same_content(message, stored.to_ui()):
         return message
@@ -149,7 +151,7 @@ def _under_its_own_id(session_id: str, message: JSONObject, stored: StoredMessag
     return message if same is None else {**message, "id": same.id}
 
 
-def _taken_apart(session_id: str, message: JSONObject) -> list[JSONObject]:
+def _taken_apart(session_id: str, message: Message) -> list[Message]:
     """An answer and its continuations, one message on the page: the stored ones with what it says of their calls."""
     answers = _answers_at_the_end(session_id)
     begin = next((i for i, stored in enumerate(answers) if stored.id == message["id"]), None)
@@ -158,7 +160,7 @@ def _taken_apart(session_id: str, message: JSONObject) -> list[JSONObject]:
     return [_part_of(message, stored) for stored in answers[begin:]]
 
 
-def _part_of(message: JSONObject, stored: StoredMessage) -> JSONObject:
+def _part_of(message: Message, stored: StoredMessage) -> Message:
     calls = {part["toolCallId"] for part in stored.parts if "toolCallId" in part}
     parts = [part for part in message["parts"] if part.get("toolCallId") in calls]
     return {"id": stored.id, "role": "assistant", "parts": parts}
@@ -186,12 +188,12 @@ def _extended(session_id: str, post: ChatPost, intake: Intake) -> Extended | Non
     )
 
 
-def _pending_calls(message: JSONObject) -> list[str]:
+def _pending_calls(message: Message) -> list[str]:
     calls = [part for part in message["parts"] if tool_name(part) and part.get("state") not in SETTLED]
     return [part["toolCallId"] for part in calls if isinstance(part.get("toolCallId"), str)]
 
 
-def _goes_on_from(session_id: str, turn: snapshots.TurnRef) -> tuple[JSONObject, ...]:
+def _goes_on_from(session_id: str, turn: snapshots.TurnRef) -> tuple[Message, ...]:
     if turn.trigger is not TurnTrigger.CONTINUE:
         return ()
     return tuple(stored.to_ui() for stored in _answers_at_the_end(session_id) if stored.id != turn.assistant_id)

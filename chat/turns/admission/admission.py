@@ -21,7 +21,7 @@ from chat.files import attachments
 from chat.instances.notifications import ChatCleared, group_of, notify_on_commit, notify_waiters
 from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import ensure_instance, ensure_session, key_of, lock_instance
-from chat.models import AgentInstance, Turn, new_turn_id
+from chat.models import AgentInstance, Turn, TurnOptions, new_turn_id
 from chat.turns.admission.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
 from chat.turns.admission.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
 from chat.turns.admission.oversized import fit_intake
@@ -35,6 +35,7 @@ from chat.turns.state.merging import MERGED
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import current_fiber
 from fibers.services import cancel_fiber, hold_fiber, start_fiber
+from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages import selectors
 from sessions_app.messages.services import clear_session, queue_messages
 from thinkproject.kernel.ids import new_id
@@ -61,7 +62,7 @@ class TurnRequest:
     request_id: str = ""
     idempotency_key: str | None = None
     body: JSONObject = field(default_factory=dict)
-    options: JSONObject = field(default_factory=dict)
+    options: TurnOptions = field(default_factory=TurnOptions)
     origin: str = ""
     via: str = "server"
     client_tools: Sequence[JSONObject] | None = None
@@ -217,8 +218,8 @@ def _share_of(instance: AgentInstance) -> str | None:
     return f"user:{instance.owner_id}"
 
 
-def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> JSONObject:
-    options: JSONObject = {**request.options, "answers": list(placement.answers)}
+def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> TurnOptions:
+    options: TurnOptions = {**request.options, "answers": list(placement.answers)}
     if placement.later_messages:
         options[LATER] = list(placement.later_messages)
     if overlap.merged_ids:
@@ -226,7 +227,7 @@ def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> JS
     return options
 
 
-def give_input(key: InstanceKey, turn: Turn, messages: Sequence[JSONObject]) -> None:
+def give_input(key: InstanceKey, turn: Turn, messages: Sequence[NewMessage]) -> None:
     """Give a turn that waits for it what it says; messages that the conversation has already are left out.
 
     Durability: what is given when this returns is answered. Errors: `InputInvalid`, `AttachmentInvalid`,

@@ -14,16 +14,16 @@ from chat.errors import InputInvalid
 from chat.files.attachments import adopt_files
 from chat.models import TurnTrigger
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submit:
     """Say something new: at the end of the shown path, or below an explicit parent."""
 
-    message: JSONObject
+    message: NewMessage
     parent_id: str | None = None
     parent_is_explicit: bool = False
 
@@ -33,7 +33,7 @@ class Edit:
     """Say something else in the place of an earlier user message: a sibling of it, under its own id or one of ours."""
 
     message_id: str
-    message: JSONObject
+    message: NewMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Continue:
 class ClientArray:
     """What the published clients send: their whole visible list."""
 
-    messages: Sequence[JSONObject]
+    messages: Sequence[Message]
     is_regenerate: bool = False
 
 
@@ -63,7 +63,7 @@ class Program:
     With `enters_at_start` nothing of it is in the conversation before its turn starts.
     """
 
-    messages: Sequence[JSONObject]
+    messages: Sequence[NewMessage]
     enters_at_start: bool = False
 
 
@@ -75,8 +75,8 @@ class Placement:
     """What the turn will place and where. `base_id` None with `base_is_explicit` is a new root."""
 
     trigger: TurnTrigger
-    new_messages: tuple[JSONObject, ...] = ()
-    later_messages: tuple[JSONObject, ...] = ()  # kept with the turn until it starts
+    new_messages: tuple[Message, ...] = ()
+    later_messages: tuple[Message, ...] = ()  # kept with the turn until it starts
     base_id: str | None = None
     base_is_explicit: bool = False
     answers: tuple[str, ...] = field(default=())  # ids of the user messages that the turn answers
@@ -94,8 +94,8 @@ def adopt_files_of(owner_id: int | None, intake: Intake) -> tuple[Intake, list[s
             message, ids = adopt_files(owner_id, intake.message)
             return replace(intake, message=message), ids
         case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
-            message, ids = adopt_files(owner_id, last)
-            return replace(intake, messages=[*earlier, message]), ids
+            newest, ids = adopt_files(owner_id, last)
+            return replace(intake, messages=[*earlier, newest]), ids
         case Program():
             adopted = [adopt_files(owner_id, message) for message in intake.messages]
             return replace(intake, messages=[message for message, _ in adopted]), [i for _, ids in adopted for i in ids]
@@ -142,7 +142,7 @@ def _program(intake: Program) -> Placement:
     )
 
 
-def _edit(session_id: str, target: StoredMessage, message: JSONObject) -> Placement:
+def _edit(session_id: str, target: StoredMessage, message: NewMessage) -> Placement:
     if target.role != "user":
         raise InputInvalid(f"Only your own messages can be edited; {target.id!r} is the {target.role}'s.")
     if not target.placed:
@@ -193,7 +193,7 @@ def _client_array(session_id: str, intake: ClientArray) -> Placement:
     raise InputInvalid("The request's messages do not say what to do.")
 
 
-def _known_of(session_id: str, messages: Sequence[JSONObject]) -> dict[str, client_intent.Known]:
+def _known_of(session_id: str, messages: Sequence[Message]) -> dict[str, client_intent.Known]:
     ids = [str(message.get("id", "")) for message in messages]
     here = selectors.find_messages(session_id, ids)
     answered = selectors.answered(session_id, [key for key, stored in here.items() if stored.role == "user"])
@@ -213,7 +213,7 @@ def _known(session_id: str, message_id: str) -> StoredMessage:
     return stored
 
 
-def _user_message(message: JSONObject) -> JSONObject:
+def _user_message(message: NewMessage) -> Message:
     if message.get("role", "user") != "user":
         raise InputInvalid(f"A client may only add messages of role 'user', not {message.get('role')!r}.")
     return {**message, "id": str(message.get("id") or new_id("msg")), "role": "user"}

@@ -13,7 +13,8 @@ from chat.errors import ChatError
 from chat.files import attachments
 from chat.turns.admission.intake import ClientArray, Edit, Intake, Program, Submit
 from sessions_app.core.messages.limits import Cut, fit_row, sanitise
-from thinkproject.kernel.jsonvalue import JSONObject, dump
+from sessions_app.core.messages.shapes import Message, MessageT
+from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 class _Original:
     """Keeps a whole message once, when the first of its pieces is cut."""
 
-    def __init__(self, owner_id: int, message: JSONObject, *, is_vital: bool) -> None:
+    def __init__(self, owner_id: int, message: Message, *, is_vital: bool) -> None:
         self.ids: list[str] = []
         self._owner_id = owner_id
         self._message = message
@@ -47,7 +48,7 @@ class _Original:
             self._url = attachments.url_of(row.id)
 
 
-def fit_message(owner_id: int | None, message: JSONObject, *, is_vital: bool) -> tuple[JSONObject, list[str]]:
+def fit_message(owner_id: int | None, message: Message, *, is_vital: bool) -> tuple[Message, list[str]]:
     """Give the message as it fits a row, and the attachments that hold what was cut. Not inside a transaction.
 
     Shape: `metadata.spilled` names the URL of the original. Errors: with `is_vital` what storage raises; else none.
@@ -59,7 +60,7 @@ def fit_message(owner_id: int | None, message: JSONObject, *, is_vital: bool) ->
     return fitting, [found for found in original.ids if found]
 
 
-def fit_answer(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
+def fit_answer(owner_id: int | None, message: Message) -> tuple[Message, list[str]]:
     """Do so for a model's answer: it is stored in any case, and cut where its original could not be kept."""
     return fit_message(owner_id, message, is_vital=False)
 
@@ -74,18 +75,18 @@ def fit_intake(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]
             message, ids = _fit_message(owner_id, intake.message)
             return replace(intake, message=message), ids
         case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
-            message, ids = _fit_message(owner_id, last)
-            return replace(intake, messages=[*earlier, message]), ids
+            newest, ids = _fit_message(owner_id, last)
+            return replace(intake, messages=[*earlier, newest]), ids
         case Program():
             fitted = [_fit_message(owner_id, message) for message in intake.messages]
             return replace(intake, messages=[message for message, _ in fitted]), [i for _, ids in fitted for i in ids]
     return intake, []
 
 
-def _fit_message(owner_id: int | None, message: JSONObject) -> tuple[JSONObject, list[str]]:
-    parts = message.get("parts")
+def _fit_message(owner_id: int | None, message: MessageT) -> tuple[MessageT, list[str]]:
+    parts: JSONValue = message.get("parts")
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         return message, []  # admission says what is wrong with it
-    whole = {"id": "", "role": "user", **message}
+    whole: Message = {"id": "", "role": "user", **message}
     fitting, ids = fit_message(owner_id, whole, is_vital=True)
     return (message if not ids else {**fitting, "id": message.get("id", "")}), ids

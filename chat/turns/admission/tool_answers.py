@@ -25,6 +25,7 @@ from chat.turns.state.active import active_turns
 from fibers.core.states import FiberStatus
 from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
@@ -136,14 +137,14 @@ def show_answers(instance: AgentInstance, turn: Turn, rows: Iterable[ToolCallRec
         notify_message_changed(key_of(instance), turn.session_id, turn.assistant_id)
 
 
-def with_answers(rows: Iterable[ToolCallRecord]) -> Callable[[JSONObject], JSONObject]:
+def with_answers(rows: Iterable[ToolCallRecord]) -> Callable[[Message], Message]:
     """Give the function that writes these rows' answers into a message; open rows change nothing."""
     ids = [row.pk for row in rows]
     fresh = list(ToolCallRecord.objects.filter(pk__in=ids).order_by("pk"))
     return lambda message: reduce(_apply, fresh, message)
 
 
-def _apply(message: JSONObject, row: ToolCallRecord) -> JSONObject:
+def _apply(message: Message, row: ToolCallRecord) -> Message:
     match CallStatus(row.status):
         case CallStatus.SUCCEEDED:
             return apply_result(message, row.call_id, Result(output=row.output))
@@ -172,7 +173,7 @@ def is_ready(turn: Turn) -> bool:
     return selectors.leaf_id(turn.session_id) == turn.assistant_id
 
 
-def answered_meanwhile(turn_id: str) -> Callable[[JSONObject], JSONObject]:
+def answered_meanwhile(turn_id: str) -> Callable[[Message], Message]:
     """Give the function that writes into a turn's message what was answered while it ran. In its last transaction."""
     return with_answers(calls_of(turn_id))
 
@@ -217,7 +218,7 @@ def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> 
 
 def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:
     """The open calls as the array is compared with them: name, arguments, and what is owed."""
-    parts = [
+    parts: list[Part] = [
         {
             "type": f"tool-{row.tool_name}",
             "toolCallId": row.call_id,
@@ -226,7 +227,7 @@ def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:
         }
         for row in rows
     ]
-    return {"": Known(message={"parts": parts})}
+    return {"": Known(message={"id": "", "role": "assistant", "parts": parts})}
 
 
 def _passed_text(row: ToolCallRecord) -> str:

@@ -40,6 +40,7 @@ from sessions_app.compactions.services import Author, CompactionDone, CompactOpt
 from sessions_app.core.compaction.compaction import Bounds, CompactionResult, create_compact_function
 from sessions_app.core.compaction.summary_form import SummaryForm, as_sections
 from sessions_app.core.compaction.tokens import TokenCounter, counter_named, estimate_messages
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import CompactionFailed
 from sessions_app.messages.usage import add_usage
@@ -111,7 +112,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     return done
 
 
-def context_usage(setup: SessionSetup, system: str, messages: Sequence[JSONObject]) -> ContextUsage | None:
+def context_usage(setup: SessionSetup, system: str, messages: Sequence[Message]) -> ContextUsage | None:
     """How full a session with this history is; `None` where it has no threshold."""
     threshold = setup.compact_after_tokens
     if threshold is None:
@@ -188,7 +189,7 @@ class CompactionJob:
             model = resolve_model(await call_hook(self.agent, "get_model") if chosen is None else chosen)
             return guarded(model, gap_seconds=self.agent.stall_timeout_seconds)
 
-    async def when_full(self, history: Sequence[JSONObject]) -> CompactionResult | None:
+    async def when_full(self, history: Sequence[Message]) -> CompactionResult | None:
         """Compact what has outgrown the threshold; another compaction may have come before this one."""
         with _failing():
             context = await self.agent.host.open_context(self.agent, self.session_id)
@@ -198,7 +199,7 @@ class CompactionJob:
                 found = await user_code(context_usage, self.setup, system, history)
         return await self.compact(history) if found is not None and found.is_over else None
 
-    async def compact(self, history: Sequence[JSONObject]) -> CompactionResult | None:
+    async def compact(self, history: Sequence[Message]) -> CompactionResult | None:
         """Have the summary made. Errors: `CompactionFailed`."""
         with _failing():
             with user_code_boundary("token_counter"):
@@ -217,7 +218,7 @@ class CompactionJob:
                     f"The summary took longer than {chat_settings.compaction_seconds:g} s."
                 ) from error
 
-    async def _made(self, history: Sequence[JSONObject]) -> CompactionResult | None:
+    async def _made(self, history: Sequence[Message]) -> CompactionResult | None:
         if self.setup.compaction is not None:
             return _checked(await _developers("on_compaction", self.setup.compaction, list(history)))
         policy = self.policy

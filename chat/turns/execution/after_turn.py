@@ -21,8 +21,9 @@ from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.state.compaction_queue import start_compaction
 from chat.user_code.call_hook import is_overridden
 from fibers.services import start_fiber
+from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class TurnEnd:
     """How a turn ended. `message`: the answer so far, with no parts when there is none."""
 
     outcome: str  # completed, aborted, error
-    message: JSONObject
+    message: Message
     totals: TurnTotals
     agent: Think | None  # none where the turn failed before it had one
     error_text: str = ""

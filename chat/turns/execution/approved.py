@@ -13,15 +13,15 @@ from chat.turns.admission.tool_answers import show_answers, with_answers
 from chat.turns.execution.tools import TurnTools
 from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.models import ToolCallRecord
 from tools_app.selectors import approved_calls
 from tools_app.services import settle_call
 
 
-async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools, history: list[JSONObject]) -> None:
+async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools, history: list[Message]) -> None:
     """Run what was approved in the answer that this turn continues, side by side; write the results into `history`.
 
     Durability: a call that a crash cut runs again under the same idempotency key. Errors: a lost lease.

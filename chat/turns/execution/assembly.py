@@ -25,8 +25,8 @@ from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.user_code.call_hook import call_hook, call_hook_typed, notify_hook
 from sessions_app.core.compaction.compaction import Bounds
+from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
-from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
@@ -41,7 +41,7 @@ class Assembled:
     toolset: Toolset
     options: ChatOptions
     prompt: Prompt  # the plan's
-    history: list[JSONObject]  # what the prompt begins with; results of approved calls are written into it
+    history: list[Message]  # what the prompt begins with; results of approved calls are written into it
     setup: SessionSetup
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 

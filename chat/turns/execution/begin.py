@@ -24,6 +24,7 @@ from fibers.errors import Cancelled
 from sessions_app.core.compaction.pruning import as_sent
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.repair import repair_messages
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from sessions_app.messages.services import place_messages, update_message
@@ -72,7 +73,7 @@ def mark_never_started(payload: JSONObject) -> None:
     end_not_started(payload["turn_id"])
 
 
-def read_history(session_id: str, leaf_id: str) -> list[JSONObject]:
+def read_history(session_id: str, leaf_id: str) -> list[Message]:
     """The path to a message as the model gets it: root first, its newest stretch, without what was pruned."""
     return as_sent(_stored_history(session_id, leaf_id), session_id)
 
@@ -91,7 +92,7 @@ def _is_left(turn: Turn) -> bool:
     return turn.parent_id is not None and selectors.leaf_id(turn.session_id) != turn.base_id
 
 
-def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
+def _place(turn: Turn) -> tuple[str | None, list[Message] | None]:
     """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
     runs_approved = turn.trigger == TurnTrigger.CONTINUE
     statuses = ANSWERABLE if runs_approved else OPEN
@@ -105,7 +106,7 @@ def _place(turn: Turn) -> tuple[str | None, list[JSONObject] | None]:
     return leaf_id, None if leaf_id is None else _repaired(turn, leaf_id)
 
 
-def _repaired(turn: Turn, leaf_id: str) -> list[JSONObject] | None:
+def _repaired(turn: Turn, leaf_id: str) -> list[Message] | None:
     """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed.
 
     Clients that show the conversation are notified, and the log has a warning.
@@ -121,7 +122,7 @@ def _repaired(turn: Turn, leaf_id: str) -> list[JSONObject] | None:
     return None if broken else as_sent(history, turn.session_id)
 
 
-def _replace_by(repaired: JSONObject, _stored: JSONObject) -> JSONObject:
+def _replace_by(repaired: Message, _stored: Message) -> Message:
     return repaired
 
 

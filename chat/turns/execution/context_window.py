@@ -16,10 +16,10 @@ from chat.core.model.overflow import Count, counted, estimate_request
 from chat.llm.registry import limits_of
 from chat.turns.execution.prompting import Prompt
 from sessions_app.core.compaction.compaction import Bounds
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ Compact: TypeAlias = Callable[[Bounds | None], Awaitable[bool]]
 False when there is nothing to summarise. Errors: `ThinkError`.
 """
 
-ReadAgain: TypeAlias = Callable[[], Awaitable[list[JSONObject]]]
+ReadAgain: TypeAlias = Callable[[], Awaitable[list[Message]]]
 """Read the turn's history again."""
 
 

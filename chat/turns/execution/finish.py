@@ -14,6 +14,7 @@ from chat.turns.background.costs import write_costs
 from chat.turns.execution.after_turn import EndedTurn, TurnEnd, run_after_turn
 from chat.turns.execution.turn_facts import TurnFacts, has_content, holds_generation
 from fibers.context import FiberContext
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from sessions_app.messages.services import archive_beyond, prune_outputs, put_assistant
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -40,7 +41,7 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})
 
 
-def store_answer(facts: TurnFacts, message: JSONObject, original_ids: Sequence[str]) -> bool:
+def store_answer(facts: TurnFacts, message: Message, original_ids: Sequence[str]) -> bool:
     """Store the answer, fitted to its row; false when it is empty or the conversation was cleared since.
 
     `original_ids` names the attachments that hold what the message lost. Safe to call twice.

@@ -26,12 +26,13 @@ from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundar
 from chat.user_code.session_setup import policy_of
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
 from tools_app.session_tools import session_tools, skill_reader
 
-NOTHING_SAID: Final[JSONObject] = {"parts": []}
+NOTHING_SAID: Final[Message] = {"id": "", "role": "assistant", "parts": []}
 
 
 class ConversationPoint(Protocol):
@@ -48,7 +49,7 @@ class ConversationPoint(Protocol):
         ...
 
     @property
-    def history(self) -> list[JSONObject] | None:
+    def history(self) -> list[Message] | None:
         """The path to it, root first."""
         ...
 
@@ -64,7 +65,7 @@ class ModelInput:
 
     choice: ModelChoice
     model: LanguageModel
-    history: list[JSONObject]
+    history: list[Message]
     files: dict[str, FileContent]
     policy: ContextPolicy
     compaction: CompactionPolicy
@@ -82,7 +83,7 @@ class ModelInput:
 
     def prompt(
         self,
-        history: list[JSONObject] | None = None,
+        history: list[Message] | None = None,
         *,
         model: LanguageModel | None = None,
         override: Sequence[ModelMessage] | None = None,
@@ -139,7 +140,7 @@ def guarded_model(agent: Think, choice: ModelChoice, stall_timeout_seconds: floa
     return guarded(resolve_model(choice), gap_seconds=seconds)
 
 
-async def history_at(agent: Think, place: ConversationPoint) -> list[JSONObject]:
+async def history_at(agent: Think, place: ConversationPoint) -> list[Message]:
     """The path to a place as the model gets it, or what the agent makes of it."""
     if place.leaf_id is None:
         return []
@@ -148,23 +149,23 @@ async def history_at(agent: Think, place: ConversationPoint) -> list[JSONObject]
         history = await db(read_history, place.session_id, place.leaf_id)
     history = await _merged(place.session_id, history)
     if is_overridden(agent, "assemble_context"):
-        chosen: list[JSONObject] | None = await call_hook(agent, "assemble_context", history)
+        chosen: list[Message] | None = await call_hook(agent, "assemble_context", history)
         return history if chosen is None else list(chosen)
     return history
 
 
-async def _merged(session_id: str, history: list[JSONObject]) -> list[JSONObject]:
+async def _merged(session_id: str, history: list[Message]) -> list[Message]:
     roles = [message["role"] for message in history]
     has_neighbours = any(pair == ("user", "user") for pair in pairwise(roles))
     return await db(merge_history, session_id, history) if has_neighbours else history
 
 
-async def _files(history: list[JSONObject], owner_id: int | None) -> dict[str, FileContent]:
+async def _files(history: list[Message], owner_id: int | None) -> dict[str, FileContent]:
     urls = _file_urls(history)
     return await db(_load_files, urls, owner_id) if urls else {}
 
 
-def _file_urls(history: list[JSONObject]) -> set[str]:
+def _file_urls(history: list[Message]) -> set[str]:
     return {
         str(part.get("url", ""))
         for message in history

@@ -14,7 +14,7 @@ from chat.core.context.prompt import PDF, to_model_messages, with_last_calls
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import Message
 from tools_app.session_tools import ReadMessages
 
 CUT_OUTPUTS: Final = ContextPolicy(keep_messages=0, max_output_chars=2_000, max_text_chars=None)
@@ -28,7 +28,7 @@ class Prompt:
     An override, a hook's own messages, stands in the place of the history and never of the answer.
     """
 
-    history: list[JSONObject]
+    history: list[Message]
     model: LanguageModel
     files: dict[str, FileContent] = field(kw_only=True)
     policy: ContextPolicy = field(kw_only=True)
@@ -36,14 +36,14 @@ class Prompt:
     override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
     _sends_media: bool = field(init=False, default=True)
     _cuts_outputs: bool = field(init=False, default=False)
-    _answer: list[JSONObject] = field(init=False, default_factory=list)  # the answer as the last call had it
+    _answer: list[Message] = field(init=False, default_factory=list)  # the answer as the last call had it
 
     @property
     def follows_history(self) -> bool:
         """Whether a change of the history changes what is sent."""
         return self.override is None
 
-    def __call__(self, message: JSONObject) -> tuple[ModelMessage, ...]:
+    def __call__(self, message: Message) -> tuple[ModelMessage, ...]:
         """Give the whole list to send."""
         answer = self._answer = [message] if has_content(message) else []
         if self.override is None:
@@ -75,7 +75,7 @@ class Prompt:
         protected = prune.protected_tools | frozenset(chat_settings.unpruned_tools)
         return find_prunable(self.history, replace(prune, protected_tools=protected))
 
-    def _convert(self, messages: list[JSONObject]) -> tuple[ModelMessage, ...]:
+    def _convert(self, messages: list[Message]) -> tuple[ModelMessage, ...]:
         return to_model_messages(
             truncate(messages, CUT_OUTPUTS) if self._cuts_outputs else messages,
             accepts_images=self.model.accepts_images,

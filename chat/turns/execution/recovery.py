@@ -7,8 +7,9 @@ from chat.core.loop.turn_state import TurnState
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.streams.reader import read
 from fibers.context import FiberContext
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject, load
+from thinkproject.kernel.jsonvalue import load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class ResumePoint:
 
     fold: TurnState
     partial_output_shown: bool = False  # content after the last recorded step: it is sealed, not repeated
-    partial_parts: tuple[JSONObject, ...] = ()
+    partial_parts: tuple[Part, ...] = ()
 
 
 async def load_resume_point(context: FiberContext, turn_id: str, assistant_id: str) -> ResumePoint:
@@ -45,7 +46,7 @@ def _settled_offset(context: FiberContext) -> int:
     return offset
 
 
-def without_partial(message: JSONObject) -> JSONObject:
+def without_partial(message: Message) -> Message:
     """What is kept of an answer whose partial is unwanted: its settled tool calls, whose effects have happened."""
     settled = [
         part for part in message["parts"] if part.get("state") in {ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR}
@@ -53,6 +54,6 @@ def without_partial(message: JSONObject) -> JSONObject:
     return {**message, "parts": settled}
 
 
-def partial_text(parts: tuple[JSONObject, ...]) -> str:
+def partial_text(parts: tuple[Part, ...]) -> str:
     """The text of a partial answer."""
     return "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")

@@ -60,6 +60,7 @@ from chat.user_code.call_hook import (
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError, Parked
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
@@ -240,7 +241,7 @@ class TurnRun:
             self._keeps_partial, self._gave_up = decision.persist, True
             raise ThinkError("The assistant was interrupted.")
 
-    async def _asked_about(self, agent: Think) -> list[JSONObject]:
+    async def _asked_about(self, agent: Think) -> list[Message]:
         """The conversation that the turn answers, read for a hook that looks at it."""
         session_id, leaf_id = self._facts.session_id, self._facts.leaf_id
         if leaf_id is None or not is_overridden(agent, "on_chat_recovery"):
@@ -279,7 +280,7 @@ class TurnRun:
         """Outputs that models are not sent any more once this turn has ended well."""
         return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
 
-    async def _fullness(self, message: JSONObject) -> ContextUsage | None:
+    async def _fullness(self, message: Message) -> ContextUsage | None:
         """How full the session is with this answer. A counter that fails has no opinion."""
         assembled = self._assembled
         if assembled is None or assembled.setup.compact_after_tokens is None:

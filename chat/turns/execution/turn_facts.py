@@ -9,6 +9,7 @@ from chat.agent.base import InstanceKey
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.background.titles import needs_title
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -26,7 +27,7 @@ class TurnFacts:
     leaf_id: str | None  # the message that the answer hangs below
     body: JSONObject
     accepted_at: datetime
-    history: list[JSONObject] | None = None  # the path to the leaf, where the begin has just read it
+    history: list[Message] | None = None  # the path to the leaf, where the begin has just read it
     is_untitled: bool = False  # its conversation has no title but its first words
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
 
@@ -36,7 +37,7 @@ class TurnFacts:
         return self.trigger is TurnTrigger.CONTINUE
 
 
-def facts_of(turn: Turn, leaf_id: str | None, history: list[JSONObject] | None = None) -> TurnFacts:
+def facts_of(turn: Turn, leaf_id: str | None, history: list[Message] | None = None) -> TurnFacts:
     """What there is to know of a turn whose answer hangs below this message. Needs its instance loaded."""
     return TurnFacts(
         turn_id=turn.pk,
@@ -66,6 +67,6 @@ def holds_generation(instance_id: str, turn_id: str) -> bool:
     return rows.update(generation=F("generation")) == 1
 
 
-def has_content(message: JSONObject) -> bool:
+def has_content(message: Message) -> bool:
     """Whether there is anything to store: a part that is more than the beginning of a step."""
     return any(part.get("type") != "step-start" for part in message["parts"])

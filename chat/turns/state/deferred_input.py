@@ -4,14 +4,13 @@ Until then they are kept with the turn. A turn that is stopped before it starts 
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from django.db import transaction
 from django.utils import timezone
 
-from chat.models import Turn
+from chat.models import Turn, TurnOptions
 from sessions_app.messages.services import queue_messages
-from thinkproject.kernel.jsonvalue import JSONObject
 
 LATER: Final = "later"
 """Name of the messages in a turn's options."""
@@ -34,7 +33,7 @@ def end_not_started(turn_id: str) -> None:
 
 
 @transaction.atomic
-def change_options(turn_id: str, change: Callable[[JSONObject], JSONObject]) -> bool:
+def change_options(turn_id: str, change: Callable[[TurnOptions], TurnOptions]) -> bool:
     """Change the options of a turn that has neither begun nor ended, under a lock; false when it has, or is gone."""
     rows = Turn.objects.select_for_update().filter(pk=turn_id, started_at=None, finished_at=None)
     turn = rows.only("options").first()
@@ -46,5 +45,5 @@ def change_options(turn_id: str, change: Callable[[JSONObject], JSONObject]) -> 
     return True
 
 
-def _without_later(options: JSONObject) -> JSONObject:
-    return {key: value for key, value in options.items() if key != LATER}
+def _without_later(options: TurnOptions) -> TurnOptions:
+    return cast("TurnOptions", {key: value for key, value in options.items() if key != LATER})

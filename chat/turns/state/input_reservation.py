@@ -12,14 +12,14 @@ from typing import Final
 
 from chat.instances.notifications import notify_waiters, turn_group
 from chat.instances.waiting import wait_until
-from chat.models import Turn
+from chat.models import Turn, TurnOptions
 from chat.turns.state.deferred_input import LATER, change_options, end_not_started
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL, FiberStatus, Interrupt
 from fibers.errors import Cancelled
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +52,9 @@ async def wait_for_input(context: FiberContext, turn_id: str) -> None:
         raise Cancelled(reason=SKIPPED_REASON)
 
 
-async def _input_of(turn_id: str) -> list[JSONObject]:
+async def _input_of(turn_id: str) -> list[Message]:
     """What was given; nothing when the caller is gone, or wants to say nothing."""
-    options: JSONObject = {}
+    options: TurnOptions = {}
 
     async def has(*names: str) -> bool:
         options.update(await db(_options, turn_id))
@@ -67,12 +67,11 @@ async def _input_of(turn_id: str) -> list[JSONObject]:
         await wait_until(lambda: has(LATER), group=group, timeout_seconds=FUNCTION_SECONDS + CALLER_SECONDS)
     if LATER not in options:
         logger.warning("caller of a turn is gone", extra={"action": "turn_caller_gone", "turn_id": turn_id})
-    given: list[JSONObject] = options.get(LATER, [])
-    return given
+    return options.get(LATER, [])
 
 
-def _options(turn_id: str) -> JSONObject:
-    options: JSONObject = Turn.objects.filter(pk=turn_id).values_list("options", flat=True).first() or {LATER: []}
+def _options(turn_id: str) -> TurnOptions:
+    options: TurnOptions = Turn.objects.filter(pk=turn_id).values_list("options", flat=True).first() or {LATER: []}
     return options
 
 
@@ -102,12 +101,12 @@ def announce(turn_id: str) -> None:
     _note(turn_id, {CALLED: True})
 
 
-def give(turn_id: str, messages: list[JSONObject]) -> None:
+def give(turn_id: str, messages: list[Message]) -> None:
     """Give what the turn says; durable from here on. Without messages the turn is skipped."""
     _note(turn_id, {LATER: messages, "answers": [message["id"] for message in messages]})
 
 
-def _note(turn_id: str, options: JSONObject) -> None:
+def _note(turn_id: str, options: TurnOptions) -> None:
     """Write into the options of a turn that has not begun. One that has begun or ended meanwhile is left alone."""
     if change_options(turn_id, lambda present: {**present, **options}):
         notify_waiters(turn_id)

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Final
 
 from chat.models import Turn
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages import selectors
-from thinkproject.kernel.jsonvalue import JSONObject
 
 MERGED: Final = "merged"
 """Name in a turn's options: ids of the messages that are joined with the turn's own, in order."""
@@ -18,7 +18,7 @@ MERGED: Final = "merged"
 GAP: Final = "\n\n"
 
 
-def merge_history(session_id: str, history: list[JSONObject]) -> list[JSONObject]:
+def merge_history(session_id: str, history: list[Message]) -> list[Message]:
     """Join what belongs together. Two queries where messages of people stand side by side, none elsewhere."""
     beside = _side_by_side(history)
     if not beside:
@@ -29,12 +29,12 @@ def merge_history(session_id: str, history: list[JSONObject]) -> list[JSONObject
     return join_merged(history, {message_id: ids for message_id, ids in into.items() if ids})
 
 
-def join_merged(history: Iterable[JSONObject], into: Mapping[str, frozenset[str]]) -> list[JSONObject]:
+def join_merged(history: Iterable[Message], into: Mapping[str, frozenset[str]]) -> list[Message]:
     """Join each message with those directly before it that it names. It keeps its id and its metadata.
 
     Shape: `into` is a message's id to the ids of those that are one with it.
     """
-    joined: list[JSONObject] = []
+    joined: list[Message] = []
     beginnings: list[set[str]] = []  # for each of `joined`: the ids that are in it
     for message in history:
         ids = {message["id"]}
@@ -47,7 +47,7 @@ def join_merged(history: Iterable[JSONObject], into: Mapping[str, frozenset[str]
     return joined
 
 
-def _together(first: list[JSONObject], second: list[JSONObject]) -> list[JSONObject]:
+def _together(first: list[Part], second: list[Part]) -> list[Part]:
     """All parts in order; where two texts meet they are one, with a blank line between them."""
     if first and second and first[-1].get("type") == second[0].get("type") == "text":
         text = GAP.join((str(first[-1].get("text", "")), str(second[0].get("text", ""))))
@@ -55,7 +55,7 @@ def _together(first: list[JSONObject], second: list[JSONObject]) -> list[JSONObj
     return [*first, *second]
 
 
-def _side_by_side(history: list[JSONObject]) -> list[str]:
+def _side_by_side(history: list[Message]) -> list[str]:
     """Ids of users' messages that have another one as their neighbour."""
     found: dict[str, None] = {}
     for first, second in pairwise(history):

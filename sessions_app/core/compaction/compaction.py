@@ -7,7 +7,7 @@ messages, root first. Source: docs/design/compaction.md.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from sessions_app.core.compaction.file_lists import files_of, split_lists, with_lists
 from sessions_app.core.compaction.summary_form import SHOWN_CHARS, SummaryForm
@@ -21,9 +21,10 @@ from sessions_app.core.compaction.tokens import (
 from sessions_app.core.messages.messages import Role
 from sessions_app.core.messages.parts import is_pending, is_settled, is_tool, tool_name
 from sessions_app.core.messages.plain_text import without_thoughts
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import CompactionFailed
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 PROTECT_HEAD: Final = 3
 TAIL_TOKENS: Final = 20_000
@@ -57,14 +58,14 @@ class CompactionResult:
     summary: str
 
 
-CompactFunction: TypeAlias = Callable[[Sequence[JSONObject]], Awaitable[CompactionResult | None]]
+CompactFunction: TypeAlias = Callable[[Sequence[Message]], Awaitable[CompactionResult | None]]
 """Gets the history as the model gets it. `None`: there is nothing to do. The ids may be those of former summaries."""
 
 
 # What is read
 
 
-def summary_message(overlay: Overlay) -> JSONObject:
+def summary_message(overlay: Overlay) -> Message:
     """The one message that is read instead of those that an overlay covers."""
     return {
         "id": f"{SYNTHETIC_PREFIX}{overlay.id}",
@@ -74,7 +75,7 @@ def summary_message(overlay: Overlay) -> JSONObject:
     }
 
 
-def beyond_reach(first_id: str, last_id: str) -> JSONObject:
+def beyond_reach(first_id: str, last_id: str) -> Message:
     """What stands before a history for messages that are too far up to be read. A new summary covers them as well.
 
     Else they would come into reach, and to the model, as soon as the summary made room.
@@ -82,7 +83,7 @@ def beyond_reach(first_id: str, last_id: str) -> JSONObject:
     return summary_message(Overlay(id="", first_id=first_id, last_id=last_id))
 
 
-def covered_range(message: JSONObject) -> tuple[str, str] | None:
+def covered_range(message: Message) -> tuple[str, str] | None:
     """Ids of the first and the last message that a synthetic one stands for; nothing for any other message."""
     metadata = message.get("metadata")
     covered = metadata.get("compaction") if isinstance(metadata, dict) else None
@@ -118,7 +119,7 @@ class Plan:
 
     first_id: str
     last_id: str
-    middle: tuple[JSONObject, ...]
+    middle: tuple[Message, ...]
     previous: str
 
 
@@ -138,7 +139,7 @@ class Bounds:
 
 
 def plan_compaction(
-    history: Sequence[JSONObject], bounds: Bounds | None = None, counter: TokenCounter = estimate_text
+    history: Sequence[Message], bounds: Bounds | None = None, counter: TokenCounter = estimate_text
 ) -> Plan | None:
     """Find the stretch to summarise, so that no call is parted from its result; `None` when there is none.
 
@@ -164,7 +165,7 @@ def plan_compaction(
     )
 
 
-def _is_enough_new(history: Sequence[JSONObject], bounds: Bounds) -> bool:
+def _is_enough_new(history: Sequence[Message], bounds: Bounds) -> bool:
     """Whether so much came after the last summary that another is wanted. Where there is none, always."""
     # What stands for messages beyond reach has no text, and is no summary.
     summaries = (index for index in range(len(history) - 1, -1, -1) if _summary_text(history[index]))
@@ -172,14 +173,14 @@ def _is_enough_new(history: Sequence[JSONObject], bounds: Bounds) -> bool:
     return last is None or len(history) - 1 - last > bounds.min_new_messages
 
 
-def _summary_text(message: JSONObject) -> str:
+def _summary_text(message: Message) -> str:
     """The text of a synthetic message; nothing of any other."""
     if covered_range(message) is None:
         return ""
     return "\n\n".join(part["text"] for part in message["parts"] if part["text"])
 
 
-def tail_start(history: Sequence[JSONObject], bounds: Bounds, counter: TokenCounter, head: int) -> int:
+def tail_start(history: Sequence[Message], bounds: Bounds, counter: TokenCounter, head: int) -> int:
     """Index where the tail begins: as many messages as fit its budget, but always the newest few and the last turns."""
     least = max(1, bounds.min_tail_messages)
     start, used = len(history), 0
@@ -191,7 +192,7 @@ def tail_start(history: Sequence[JSONObject], bounds: Bounds, counter: TokenCoun
     return min(start, _turns_start(history, bounds.tail_turns, head))
 
 
-def _turns_start(history: Sequence[JSONObject], turns: int, head: int) -> int:
+def _turns_start(history: Sequence[Message], turns: int, head: int) -> int:
     """Index where the last so many turns begin, but not above the head."""
     if turns < 1:
         return len(history)
@@ -199,7 +200,7 @@ def _turns_start(history: Sequence[JSONObject], turns: int, head: int) -> int:
     return begins[-turns] if turns <= len(begins) else head
 
 
-def align_forward(history: Sequence[JSONObject], index: int) -> int:
+def align_forward(history: Sequence[Message], index: int) -> int:
     """Move a boundary towards the leaf, past the results of calls that stand before it."""
     index = min(index, len(history))
     while True:
@@ -210,7 +211,7 @@ def align_forward(history: Sequence[JSONObject], index: int) -> int:
         index = answers[-1] + 1
 
 
-def align_backward(history: Sequence[JSONObject], index: int, start: int = 0) -> int:
+def align_backward(history: Sequence[Message], index: int, start: int = 0) -> int:
     """Move a boundary towards the root, but not beyond `start`, until each call between the two has its result there.
 
     An unanswered call stays behind the boundary: its result may still come.
@@ -224,16 +225,17 @@ def align_backward(history: Sequence[JSONObject], index: int, start: int = 0) ->
         index = earlier
 
 
-def _open_calls(message: JSONObject) -> set[str]:
+def _open_calls(message: Message) -> set[str]:
     return {str(part.get("toolCallId")) for part in _parts(message) if is_pending(part)}
 
 
-def _results(message: JSONObject) -> set[str]:
+def _results(message: Message) -> set[str]:
     return {str(part.get("toolCallId")) for part in _parts(message) if is_settled(part)}
 
 
-def _parts(message: JSONObject) -> list[JSONObject]:
-    return [part for part in message.get("parts") or [] if isinstance(part, dict)]
+def _parts(message: Message) -> list[Part]:
+    parts: Sequence[JSONValue] = message.get("parts") or []
+    return cast("list[Part]", [part for part in parts if isinstance(part, dict)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +248,7 @@ class Range:
     end: int  # index behind the last one
 
 
-def stored_range(history: Sequence[JSONObject], result: CompactionResult) -> Range | None:
+def stored_range(history: Sequence[Message], result: CompactionResult) -> Range | None:
     """The ends of what a new summary stands for, as stored messages: synthetic ids never enter storage.
 
     It grows over the former summaries in it and directly before it, so that the newest one stands for all. `None` when
@@ -288,7 +290,7 @@ def create_compact_function(
     """
     form = form or SummaryForm()
 
-    async def compact(history: Sequence[JSONObject]) -> CompactionResult | None:
+    async def compact(history: Sequence[Message]) -> CompactionResult | None:
         plan = plan_compaction(history, bounds, token_counter)
         if plan is None:
             return None
@@ -308,10 +310,10 @@ def create_compact_function(
 
 
 def pieces(
-    messages: Sequence[JSONObject], max_tokens: int, counter: TokenCounter, shown_chars: int = SHOWN_CHARS
-) -> list[list[JSONObject]]:
+    messages: Sequence[Message], max_tokens: int, counter: TokenCounter, shown_chars: int = SHOWN_CHARS
+) -> list[list[Message]]:
     """Split messages so that each piece, as a request shows it, has at most so many tokens; one alone may have more."""
-    split: list[list[JSONObject]] = []
+    split: list[list[Message]] = []
     used = 0
     for message in messages:
         size = count_tokens(shown_message(message, shown_chars), counter)
@@ -324,7 +326,7 @@ def pieces(
 
 
 def summary_prompt(
-    messages: Sequence[JSONObject],
+    messages: Sequence[Message],
     previous: str,
     instructions: str = "",
     counter: TokenCounter = estimate_text,
@@ -358,13 +360,13 @@ _UPDATE: Final = (
 _LIMIT: Final = " The whole summary has at most {limit} tokens: what goes beyond them is cut off."
 
 
-def shown_message(message: JSONObject, shown_chars: int = SHOWN_CHARS) -> str:
+def shown_message(message: Message, shown_chars: int = SHOWN_CHARS) -> str:
     """A message as text for a summariser; empty when it has no content."""
     lines = [line for part in _parts(message) for line in _shown_part(part, shown_chars)]
     return f"[{message.get('role')}]\n" + "\n".join(lines) if lines else ""
 
 
-def _shown_part(part: JSONObject, shown_chars: int) -> list[str]:
+def _shown_part(part: Part, shown_chars: int) -> list[str]:
     if part.get("type") == "text":
         return [str(part.get("text", ""))] if str(part.get("text", "")).strip() else []
     if part.get("type") == "file":
@@ -384,18 +386,18 @@ def _cut(value: JSONValue, max_chars: int) -> str:
 # Calls and their results
 
 
-def sanitize_tool_pairs(messages: Sequence[JSONObject]) -> list[JSONObject]:
+def sanitize_tool_pairs(messages: Sequence[Message]) -> list[Message]:
     """Give each call its one result: a result without a call goes, a call without a result gets a stub.
 
     A result that stands in a later message is moved to its call. Messages that are left empty are dropped.
     """
     called = {str(part.get("toolCallId")) for message in messages for part in _parts(message) if _is_call(part)}
-    later: dict[str, JSONObject] = {}
+    later: dict[str, Part] = {}
     for message in messages:
         for part in _parts(message):
             if is_tool(part) and not _is_call(part) and str(part.get("toolCallId")) in called:
                 later.setdefault(str(part["toolCallId"]), part)
-    sane: list[JSONObject] = []
+    sane: list[Message] = []
     for message in messages:
         parts = [_with_result(part, later) for part in _parts(message) if not is_tool(part) or _is_call(part)]
         if any(part.get("type") != "step-start" for part in parts):
@@ -403,15 +405,15 @@ def sanitize_tool_pairs(messages: Sequence[JSONObject]) -> list[JSONObject]:
     return sane
 
 
-def _is_call(part: JSONObject) -> bool:
+def _is_call(part: Part) -> bool:
     """Whether a tool part says what was called with what; one that only brings a result does not."""
     return is_tool(part) and (not is_settled(part) or "input" in part or "rawInput" in part)
 
 
-def _with_result(part: JSONObject, later: dict[str, JSONObject]) -> JSONObject:
+def _with_result(part: Part, later: dict[str, Part]) -> Part:
     if not is_pending(part):
         return part
     result = later.get(str(part.get("toolCallId")))
     if result is None:
         return {**part, "state": ToolState.OUTPUT_AVAILABLE.value, "output": STUB_TEXT}
-    return part | {key: result[key] for key in ("state", "output", "errorText") if key in result}
+    return cast("Part", part | {key: result[key] for key in ("state", "output", "errorText") if key in result})

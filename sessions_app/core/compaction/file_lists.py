@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sessions_app.core.messages.parts import is_tool, state_of, tool_name
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -49,7 +50,7 @@ class FileLists:
         return FileLists(read=_bounded(_newest(read)), modified=_bounded(modified))
 
 
-def files_of(messages: Sequence[JSONObject]) -> FileLists:
+def files_of(messages: Sequence[Message]) -> FileLists:
     """Collect the paths of the calls in messages (each with its result in its own part) that went well."""
     read: list[str] = []
     modified: list[str] = []
@@ -86,9 +87,10 @@ def clean_path(path: str) -> str:
     return "".join(kept).strip()
 
 
-def _successes(messages: Sequence[JSONObject]) -> Iterator[JSONObject]:
+def _successes(messages: Sequence[Message]) -> Iterator[JSONObject]:
     for message in messages:
-        for part in message.get("parts") or []:
+        parts: Sequence[JSONValue] = message.get("parts") or []
+        for part in parts:
             if isinstance(part, dict) and is_tool(part) and state_of(part) is ToolState.OUTPUT_AVAILABLE:
                 yield part
 

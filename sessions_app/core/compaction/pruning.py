@@ -13,8 +13,9 @@ from sessions_app.core.compaction.compaction import covered_range
 from sessions_app.core.compaction.tokens import TokenCounter, length_over_four
 from sessions_app.core.messages.messages import Role, StoredMessage
 from sessions_app.core.messages.parts import is_tool, map_parts, state_of, tool_name
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 CLEARED_TEXT: Final = "[Old tool result content cleared]"
 """What a model reads in the place of an output that was pruned."""
@@ -41,7 +42,7 @@ class Prune:
     counter: TokenCounter = field(default=length_over_four)
 
 
-def find_prunable(messages: Sequence[JSONObject], prune: Prune) -> dict[str, list[str]]:
+def find_prunable(messages: Sequence[Message], prune: Prune) -> dict[str, list[str]]:
     """Ids of the calls to prune, by message id; nothing when too little would be saved.
 
     **Shape:** `messages`: a path as models read it, oldest first, in which pruned outputs are marked already.
@@ -67,13 +68,13 @@ def find_prunable(messages: Sequence[JSONObject], prune: Prune) -> dict[str, lis
     return found if saved > prune.minimum_tokens else {}
 
 
-def as_sent(messages: Sequence[StoredMessage], session_id: str) -> list[JSONObject]:
+def as_sent(messages: Sequence[StoredMessage], session_id: str) -> list[Message]:
     """A path as models read it: what was pruned in this session is cleared, beyond the last exchanges of *this* path.
 
     An output that was pruned on a longer path, or in the session that a fork shares it with, is whole where it is new.
     """
     turns = 0
-    made: list[JSONObject] = []
+    made: list[Message] = []
     for message in reversed(messages):
         turns += message.role == Role.USER
         is_own_and_old = turns >= PROTECTED_TURNS and message.session_id == session_id
@@ -81,7 +82,7 @@ def as_sent(messages: Sequence[StoredMessage], session_id: str) -> list[JSONObje
     return made[::-1]
 
 
-def _without_outputs(message: JSONObject, call_ids: Collection[str]) -> JSONObject:
+def _without_outputs(message: Message, call_ids: Collection[str]) -> Message:
     return map_parts(message, lambda part: _cleared(part, call_ids)) if call_ids else message
 
 
@@ -90,13 +91,13 @@ def merge_calls(known: Sequence[str], more: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*known, *more]))
 
 
-def _cleared(part: JSONObject, call_ids: Collection[str]) -> JSONObject:
+def _cleared(part: Part, call_ids: Collection[str]) -> Part:
     if not is_tool(part) or "output" not in part or part.get("toolCallId") not in call_ids:
         return part
     return {**part, "output": CLEARED_TEXT, _PRUNED: True}
 
 
-def _is_output(part: JSONObject, protected: Collection[str]) -> bool:
+def _is_output(part: Part, protected: Collection[str]) -> bool:
     return state_of(part) is ToolState.OUTPUT_AVAILABLE and tool_name(part) not in protected
 
 

@@ -9,15 +9,16 @@ import hashlib
 import importlib
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from sessions_app.core.messages.parts import is_tool
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import text_length
 from sessions_app.errors import TokenCounterUnknown
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 TokenCounter: TypeAlias = Callable[[str], int]
 
@@ -43,7 +44,7 @@ def count_tokens(text: str, counter: TokenCounter = estimate_text) -> int:
 
 
 def estimate_messages(
-    messages: Iterable[JSONObject], counter: TokenCounter = estimate_text, *, system_prompt: str = ""
+    messages: Iterable[Message], counter: TokenCounter = estimate_text, *, system_prompt: str = ""
 ) -> int:
     """Count UI messages: their texts, reasoning, tool inputs and outputs, and four for each message.
 
@@ -53,14 +54,14 @@ def estimate_messages(
     return in_front + sum(estimate_message(message, counter) for message in messages)
 
 
-def estimate_message(message: JSONObject, counter: TokenCounter = estimate_text) -> int:
+def estimate_message(message: Message, counter: TokenCounter = estimate_text) -> int:
     """Count one UI message."""
-    parts = message.get("parts") or []
+    parts: Sequence[JSONValue] = message.get("parts") or []
     texts = (text for part in parts if isinstance(part, dict) for text in counted_texts(part))
     return TOKENS_PER_MESSAGE + sum(count_tokens(text, counter) for text in texts)
 
 
-def counted_texts(part: JSONObject) -> Sequence[str]:
+def counted_texts(part: Mapping[str, object]) -> Sequence[str]:
     """The texts of a part that count: of a text, of reasoning, of a tool call's input and of its result."""
     if part.get("type") in {"text", "reasoning"}:
         return [_as_text(part.get("text"))]

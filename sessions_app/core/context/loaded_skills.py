@@ -6,8 +6,8 @@ A document that was unloaded, or that a later call loaded again, is replaced by 
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject
 
 LOAD_TOOL: Final = "load_context"
 UNLOAD_TOOL: Final = "unload_context"
@@ -23,9 +23,7 @@ def unloaded_note(key: str) -> str:
     return f"[skill unloaded: {key}]"
 
 
-def without_unloaded(
-    history: Iterable[JSONObject], added: Iterable[JSONObject], loaded: Collection[str]
-) -> list[JSONObject]:
+def without_unloaded(history: Iterable[Message], added: Iterable[Message], loaded: Collection[str]) -> list[Message]:
     """Give the messages, root first, with every document that is not loaded any more as a note.
 
     Shape: `loaded` is what the session had loaded when the turn began; `added` is what the turn added since.
@@ -36,7 +34,7 @@ def without_unloaded(
     return newest_first[::-1]
 
 
-def _noted(message: JSONObject, gone: set[str], loaded: Collection[str] | None) -> JSONObject:
+def _noted(message: Message, gone: set[str], loaded: Collection[str] | None) -> Message:
     """The message as it is read; `gone` collects the documents that nothing above may show any more."""
     parts = list(message["parts"])
     is_changed = False
@@ -53,7 +51,7 @@ def _noted(message: JSONObject, gone: set[str], loaded: Collection[str] | None) 
     return {**message, "parts": parts} if is_changed else message
 
 
-def _document(part: JSONObject) -> tuple[str, str, bool] | None:
+def _document(part: Part) -> tuple[str, str, bool] | None:
     """What a settled call loaded or unloaded: its name, its key, and whether it was a load."""
     kind = part.get("type")
     tool = part.get("toolName") if kind == "dynamic-tool" else str(kind).removeprefix("tool-")

@@ -8,9 +8,10 @@ Source: sanitising and row-size rules of the wire protocol (docs/design/sessions
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from sessions_app.core.messages.parts import is_tool, state_of
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.shortening import json_length, shorten, text_head, text_length
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, dump
@@ -42,7 +43,7 @@ Spill = Callable[[Cut], str | None]
 """Keeps an original and gives a URL for it, or nothing. Called before the message is cut."""
 
 
-def sanitise(message: JSONObject) -> JSONObject:
+def sanitise(message: Message) -> Message:
     """Drop provider data that cannot be used again; the same object when there is none of it.
 
     OpenAI's item ids and encrypted reasoning go, other provider metadata stays. Blank reasoning goes unless metadata
@@ -56,7 +57,7 @@ def sanitise(message: JSONObject) -> JSONObject:
     return {**message, "parts": parts}
 
 
-def _without_scraps(part: JSONObject) -> JSONObject:
+def _without_scraps(part: Part) -> Part:
     for field in _PROVIDER_FIELDS:
         metadata = part.get(field)
         if not isinstance(metadata, dict):
@@ -67,13 +68,13 @@ def _without_scraps(part: JSONObject) -> JSONObject:
         kept = {key: value for key, value in openai.items() if key not in _SCRAPS}
         others = {key: value for key, value in metadata.items() if key != "openai"}
         remaining = {**metadata, "openai": kept} if kept else others
-        part = {key: value for key, value in part.items() if key != field}
+        part = cast("Part", {key: value for key, value in part.items() if key != field})
         if remaining:
             part[field] = remaining
     return part
 
 
-def _is_blank_reasoning(part: JSONObject) -> bool:
+def _is_blank_reasoning(part: Part) -> bool:
     return (
         part.get("type") == "reasoning"
         and not str(part.get("text") or "").strip()
@@ -81,7 +82,7 @@ def _is_blank_reasoning(part: JSONObject) -> bool:
     )
 
 
-def fit_row(message: JSONObject, *, max_bytes: int = ROW_MAX_BYTES, spill: Spill | None = None) -> JSONObject:
+def fit_row(message: Message, *, max_bytes: int = ROW_MAX_BYTES, spill: Spill | None = None) -> Message:
     """Give a message of at most so many bytes; the same object when it fits.
 
     In this order, each only while needed: tool outputs of an assistant (all long ones, in their shape), texts (oldest
@@ -102,9 +103,9 @@ def fit_row(message: JSONObject, *, max_bytes: int = ROW_MAX_BYTES, spill: Spill
 class _Row:
     """One message on its way to fitting. Holds copies; the original is never changed."""
 
-    def __init__(self, message: JSONObject, max_bytes: int, spill: Spill | None) -> None:
+    def __init__(self, message: Message, max_bytes: int, spill: Spill | None) -> None:
         self._base = message
-        self._parts: list[JSONObject] = list(message["parts"])
+        self._parts: list[Part] = list(message["parts"])
         self._metadata: JSONObject = dict(message.get("metadata") or {})
         self._max_bytes = max_bytes
         self._spill = spill
@@ -115,9 +116,9 @@ class _Row:
         self._over = byte_size(self.message()) - self._max_bytes
         return self._over <= 0
 
-    def message(self) -> JSONObject:
+    def message(self) -> Message:
         """Put the message together again."""
-        message = {**self._base, "parts": self._parts}
+        message: Message = {**self._base, "parts": self._parts}
         message.pop("metadata", None)
         if self._metadata:
             message["metadata"] = self._metadata
@@ -192,9 +193,10 @@ class _Row:
 
     def _replace(self, index: int, field: str, value: JSONValue) -> None:
         part = self._parts[index]
-        self._keep(index, field, part[field])
-        self._over += byte_size(value) - byte_size(part[field])
-        self._parts[index] = {**part, field: value}
+        original: JSONValue = part.get(field)
+        self._keep(index, field, original)
+        self._over += byte_size(value) - byte_size(original)
+        self._parts[index] = cast("Part", {**part, field: value})
 
     def _keep(self, index: int, field: str, original: JSONValue) -> None:
         if self._spill is None:
@@ -223,8 +225,8 @@ def _cut_text(text: str) -> str:
     return f"[Text truncated for storage ({text_length(text)} chars). First {TEXT_HEAD_CHARS} chars: {head}...]"
 
 
-def _cut_value(part: JSONObject, field: str) -> JSONValue:
-    value = part[field]
+def _cut_value(part: Part, field: str) -> JSONValue:
+    value: JSONValue = part.get(field)
     if field == "url":
         return "about:blank"  # half a data URL is no image
     if field == "input" and is_tool(part) and not isinstance(value, dict):

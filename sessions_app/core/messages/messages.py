@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from sessions_app.core.messages.parts import part_problem
+from sessions_app.core.messages.shapes import Content, Message, Part
 from sessions_app.errors import MessageInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
@@ -38,7 +39,7 @@ class StoredMessage:
 
     id: str
     role: str
-    parts: tuple[JSONObject, ...]
+    parts: tuple[Part, ...]
     metadata: JSONObject | None
     parent_id: str | None
     depth: int
@@ -50,22 +51,23 @@ class StoredMessage:
     session_id: str | None = None
     pruned_calls: tuple[str, ...] = ()
 
-    def to_ui(self) -> JSONObject:
+    def to_ui(self) -> Message:
         """Give the message as clients know it."""
         return to_ui(self.id, self.role, {"parts": list(self.parts), "metadata": self.metadata})
 
 
-def to_ui(message_id: str, role: str, content: JSONObject) -> JSONObject:
+def to_ui(message_id: str, role: str, content: Content) -> Message:
     """Build a UI message from what a row holds."""
-    message: JSONObject = {"id": message_id, "role": role, "parts": content["parts"]}
-    if content.get("metadata") is not None:
-        message["metadata"] = content["metadata"]
+    message: Message = {"id": message_id, "role": role, "parts": content["parts"]}
+    metadata = content.get("metadata")
+    if metadata is not None:
+        message["metadata"] = metadata
     return message
 
 
-def to_content(message: JSONObject) -> JSONObject:
+def to_content(message: Message) -> Content:
     """Take from a UI message what a row's content column holds."""
-    content: JSONObject = {"parts": message["parts"]}
+    content: Content = {"parts": message["parts"]}
     if message.get("metadata") is not None:
         content["metadata"] = message["metadata"]
     return content
@@ -83,14 +85,14 @@ def message_ids(values: Iterable[JSONValue]) -> list[str]:
     return list(dict.fromkeys(value for value in values if is_message_id(value)))
 
 
-def parse_message(value: JSONValue, *, max_bytes: int = MAX_BYTES) -> JSONObject:
+def parse_message(value: JSONValue, *, max_bytes: int = MAX_BYTES) -> Message:
     """Check a UI message that came from outside; the result holds its id, role, parts and metadata and nothing else.
 
     Errors: `MessageInvalid`, whose text says what was expected and found.
     """
     if not isinstance(value, dict):
         raise MessageInvalid(f"A message must be a JSON object, not {_kind(value)}.")
-    message: JSONObject = {
+    message: Message = {
         "id": _checked_id(value.get("id")),
         "role": _checked_role(value.get("role")),
         "parts": _checked_parts(value.get("parts")),
@@ -116,7 +118,7 @@ def _checked_role(value: JSONValue) -> str:
     return value
 
 
-def _checked_parts(value: JSONValue) -> list[JSONObject]:
+def _checked_parts(value: JSONValue) -> list[Part]:
     if not isinstance(value, list):
         raise MessageInvalid(f"A message's parts must be a list, not {_kind(value)}.")
     if len(value) > MAX_PARTS:
@@ -128,7 +130,7 @@ def _checked_parts(value: JSONValue) -> list[JSONObject]:
     return value
 
 
-def _check_bounds(message: JSONObject, max_bytes: int) -> None:
+def _check_bounds(message: Message, max_bytes: int) -> None:
     if not is_within_depth(message, MAX_DEPTH):
         raise MessageInvalid(f"The message is nested more than {MAX_DEPTH} levels deep.")
     try:

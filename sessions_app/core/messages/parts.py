@@ -4,10 +4,12 @@
 a call wins, and a settled part never changes again. Nothing here changes its argument.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
+from sessions_app.core.messages import shapes
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ACCEPTS_APPROVAL, ACCEPTS_RESULT, SETTLED, ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
@@ -50,35 +52,35 @@ class Approval:
     reason: str = ""
 
 
-def is_tool(part: JSONObject) -> bool:
+def is_tool(part: Mapping[str, object]) -> bool:
     """Whether a part is a tool call, of a named or of a dynamic tool."""
     kind = str(part.get("type", ""))
     return kind == "dynamic-tool" or (kind.startswith(TOOL_PREFIX) and len(kind) > len(TOOL_PREFIX))
 
 
-def tool_name(part: JSONObject) -> str:
+def tool_name(part: Mapping[str, object]) -> str:
     """Name of the tool that a tool part calls."""
     named = part.get("toolName")
     return str(named) if named else str(part.get("type", "")).removeprefix(TOOL_PREFIX)
 
 
-def state_of(part: JSONObject) -> ToolState | None:
+def state_of(part: Mapping[str, object]) -> ToolState | None:
     """State of a tool part; `None` for other parts and for unknown states."""
     state = part.get("state")
     return ToolState(state) if is_tool(part) and isinstance(state, str) and state in _STATES else None
 
 
-def is_settled(part: JSONObject) -> bool:
+def is_settled(part: Mapping[str, object]) -> bool:
     """Whether a tool part has its result: an output of whatever state, or a final state."""
     return is_tool(part) and ("output" in part or "result" in part or state_of(part) in SETTLED)
 
 
-def is_pending(part: JSONObject) -> bool:
+def is_pending(part: Mapping[str, object]) -> bool:
     """Whether a part is a tool call without its result."""
     return is_tool(part) and not is_settled(part)
 
 
-def pending_calls(message: JSONObject) -> list[str]:
+def pending_calls(message: Message) -> list[str]:
     """Ids of the calls in a message that have no result, in order."""
     return [str(part.get("toolCallId", "")) for part in message["parts"] if is_pending(part)]
 
@@ -109,17 +111,17 @@ def _required_fields(kind: str) -> tuple[str, ...] | None:
     return _REQUIRED.get(kind)
 
 
-def apply_result(message: JSONObject, call_id: str, result: Result) -> JSONObject:
+def apply_result(message: Message, call_id: str, result: Result) -> Message:
     """Give the message with a call settled by its result; the same object when the call is unknown or settled."""
     return _on_call(message, call_id, lambda part: settle_part(part, result))
 
 
-def apply_approval(message: JSONObject, call_id: str, approval: Approval) -> JSONObject:
+def apply_approval(message: Message, call_id: str, approval: Approval) -> Message:
     """Give the message with a call approved or denied; the same object when there is nothing to decide."""
     return _on_call(message, call_id, lambda part: decide_part(part, approval))
 
 
-def settle_part(part: JSONObject, result: Result) -> JSONObject:
+def settle_part(part: Part, result: Result) -> Part:
     """Settle one tool part by a result. First answer wins: a settled part comes back as the same object."""
     if is_settled(part) or state_of(part) not in ACCEPTS_RESULT:
         return part
@@ -133,7 +135,7 @@ def settle_part(part: JSONObject, result: Result) -> JSONObject:
     }
 
 
-def decide_part(part: JSONObject, approval: Approval) -> JSONObject:
+def decide_part(part: Part, approval: Approval) -> Part:
     """Approve or deny one tool part; decided and settled parts come back as the same object.
 
     The fields of the request for approval are kept. A transcript from before approvals had ids gets the call's id.
@@ -144,16 +146,16 @@ def decide_part(part: JSONObject, approval: Approval) -> JSONObject:
     return {**part, "state": state.value, "approval": _decision(part, approval)}
 
 
-def _decision(part: JSONObject, approval: Approval) -> JSONObject:
-    asked = part.get("approval")
-    kept = asked if isinstance(asked, dict) else {}
+def _decision(part: Part, approval: Approval) -> shapes.Approval:
+    asked: JSONValue = part.get("approval")
+    kept: JSONObject = asked if isinstance(asked, dict) else {}
     decision = {**kept, "id": kept.get("id") or part.get("toolCallId"), "approved": approval.approved}
     if approval.reason:
         decision["reason"] = approval.reason
-    return decision
+    return cast("shapes.Approval", decision)
 
 
-def interrupt_part(part: JSONObject, text: str) -> JSONObject:
+def interrupt_part(part: Part, text: str) -> Part:
     """Turn an open tool part into a failed one, whatever state it was left in."""
     return {**part, "input": input_object(part.get("input")), "state": ToolState.OUTPUT_ERROR.value, "errorText": text}
 
@@ -168,7 +170,7 @@ def input_object(value: JSONValue) -> JSONObject:
     return value if isinstance(value, dict) else {}
 
 
-def map_parts(message: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
+def map_parts(message: Message, change: Callable[[Part], Part]) -> Message:
     """Give the message with each part changed; the same object when every part came back as itself."""
     parts = [change(part) for part in message["parts"]]
     if all(new is old for new, old in zip(parts, message["parts"], strict=True)):
@@ -176,5 +178,5 @@ def map_parts(message: JSONObject, change: Callable[[JSONObject], JSONObject]) -
     return {**message, "parts": parts}
 
 
-def _on_call(message: JSONObject, call_id: str, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
+def _on_call(message: Message, call_id: str, change: Callable[[Part], Part]) -> Message:
     return map_parts(message, lambda p: change(p) if is_tool(p) and p.get("toolCallId") == call_id else p)

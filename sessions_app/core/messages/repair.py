@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from sessions_app.core.messages.parts import input_object, interrupt_part, is_pending, map_parts, state_of, tool_name
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONValue
 
 INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
 NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
@@ -16,7 +17,7 @@ NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the nex
 _WAITING: Final = frozenset({ToolState.APPROVAL_REQUESTED, ToolState.APPROVAL_RESPONDED})
 
 
-def repair_messages(messages: Sequence[JSONObject], *, client_tools: Collection[str] = ()) -> list[JSONObject]:
+def repair_messages(messages: Sequence[Message], *, client_tools: Collection[str] = ()) -> list[Message]:
     """Give the messages that had to be changed, changed; the others are left out.
 
     **Shape:** `messages`: a path, root first. Calls in its last message may still be answered: approved ones are run by
@@ -27,13 +28,13 @@ def repair_messages(messages: Sequence[JSONObject], *, client_tools: Collection[
     return [new for new, old in zip(repaired, messages, strict=True) if new is not old]
 
 
-def _repair(message: JSONObject, is_last: bool, client_tools: Collection[str]) -> JSONObject:
+def _repair(message: Message, is_last: bool, client_tools: Collection[str]) -> Message:
     if message["role"] != "assistant":
         return message
     return map_parts(message, lambda part: _repair_part(part, is_last, client_tools))
 
 
-def _repair_part(part: JSONObject, is_last: bool, client_tools: Collection[str]) -> JSONObject:
+def _repair_part(part: Part, is_last: bool, client_tools: Collection[str]) -> Part:
     if not is_pending(part):
         return part
     state = state_of(part)
@@ -44,14 +45,14 @@ def _repair_part(part: JSONObject, is_last: bool, client_tools: Collection[str])
     return interrupt_part(part, NOT_RUN_TEXT if state is ToolState.APPROVAL_RESPONDED else INTERRUPTED_TEXT)
 
 
-def _is_denied(part: JSONObject) -> bool:
-    approval = part.get("approval")
+def _is_denied(part: Part) -> bool:
+    approval: JSONValue = part.get("approval")
     return isinstance(approval, dict) and approval.get("approved") is False
 
 
-def _may_be_answered(part: JSONObject, state: ToolState | None, client_tools: Collection[str]) -> bool:
+def _may_be_answered(part: Part, state: ToolState | None, client_tools: Collection[str]) -> bool:
     return state in _WAITING or (state is ToolState.INPUT_AVAILABLE and tool_name(part) in client_tools)
 
 
-def _with_object_input(part: JSONObject) -> JSONObject:
+def _with_object_input(part: Part) -> Part:
     return part if isinstance(part.get("input"), dict) else {**part, "input": input_object(part.get("input"))}

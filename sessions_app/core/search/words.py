@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Final
 
+from sessions_app.core.messages.shapes import Part
 from sessions_app.core.search.stemming import stem
-from thinkproject.kernel.jsonvalue import JSONObject
 
 MAX_WORDS: Final = 16_000
 MAX_INDEXED_CHARS: Final = 200_000  # a PostgreSQL tsvector holds a megabyte
@@ -52,7 +52,7 @@ def indexed_words(text: str) -> str:
     return joined if len(joined) <= MAX_INDEXED_CHARS else joined[:MAX_INDEXED_CHARS].rpartition(" ")[0]
 
 
-def text_of(parts: Iterable[JSONObject]) -> str:
+def text_of(parts: Iterable[Part]) -> str:
     """Join the texts of a message: no reasoning, no tools, no files."""
     return "\n".join(part["text"] for part in parts if part.get("type") == "text" and isinstance(part.get("text"), str))
 

@@ -5,18 +5,19 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from sessions_app.core.messages.parts import is_tool, tool_name
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from sessions_app.core.messages.shapes import Part
+from thinkproject.kernel.jsonvalue import JSONValue
 
 _SPEAKERS: Final = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 
-def to_markdown(role: str, parts: Iterable[JSONObject]) -> str:
+def to_markdown(role: str, parts: Iterable[Part]) -> str:
     """One message: a heading that says who speaks, then its parts. Reasoning is quoted."""
     pieces = [f"## {_SPEAKERS.get(role, role)}", *(piece for part in parts for piece in _piece(part))]
     return "\n\n".join(pieces) + "\n\n"
 
 
-def _piece(part: JSONObject) -> Iterator[str]:
+def _piece(part: Part) -> Iterator[str]:
     kind = part.get("type")
     if kind == "text" and part.get("text"):
         yield str(part["text"]).strip("\n")

@@ -19,6 +19,7 @@ from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
 from fibers.models import Fiber
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.services import Leaf, place_messages, put_assistant, queue_messages
 from tests.db.chat.use_chat import Page
 from thinkproject.api import api
@@ -119,7 +120,7 @@ def say(instance: AgentInstance, question: str, answer: str, **turn: Any) -> Tur
     return made
 
 
-def text_message(message_id: str, role: str) -> dict[str, Any]:
+def text_message(message_id: str, role: str) -> Message:
     return {"id": message_id, "role": role, "parts": [{"type": "text", "text": f"text of {message_id}"}]}
 
 

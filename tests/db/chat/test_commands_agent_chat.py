@@ -15,6 +15,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.management.terminal import Screen
 from chat.reads.snapshots import current_transcript
 from fibers.models import Fiber
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,7 +36,7 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Say:
     return run
 
 
-def transcript(user: User, name: str = "terminal") -> list[JSONObject]:
+def transcript(user: User, name: str = "terminal") -> list[Message]:
     return current_transcript(InstanceKey(owner_id=user.pk, agent="assistant", name=name))
 
 

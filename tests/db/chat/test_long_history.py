@@ -17,6 +17,7 @@ from chat.turns.admission.intake import Submit
 from chat.turns.state import policies
 from fibers.models import Fiber, new_fiber_id
 from fibers.queue import leases
+from sessions_app.core.messages.shapes import NewMessage
 from tests.db.costs import cost, take_statistics
 from thinkproject.kernel.ids import new_id
 
@@ -67,7 +68,7 @@ def fill(instance: AgentInstance, count: int) -> None:
 
 
 def _admit(instance: AgentInstance) -> str:
-    message = {"role": "user", "parts": [{"type": "text", "text": "more"}]}
+    message: NewMessage = {"role": "user", "parts": [{"type": "text", "text": "more"}]}
     return admit(key_of(instance), TurnRequest(intake=Submit(message=message))).turn.fiber_id
 
 

@@ -19,6 +19,7 @@ from chat.streams.logs.log import get_log
 from chat.streams.reader import close_stream
 from chat.streams.records import Record
 from fibers.models import Fiber
+from sessions_app.core.messages.shapes import Part
 from sessions_app.messages.services import Leaf, place_messages, put_assistant, queue_messages, update_message
 from tests.db.chat.conftest import make_turn, text_message
 from tests.db.chat.test_access_sockets import connection, cookie_of
@@ -297,7 +298,7 @@ async def test_a_changed_message_is_sent_although_its_notification_is_lost(
     turn = await sync_to_async(accept)(instance, "r1")
     await sync_to_async(answer)(turn)
     await sent(socket, dones=1)
-    changed = {"type": "text", "text": "changed"}
+    changed: Part = {"type": "text", "text": "changed"}
     await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [changed]})
     shown = (await frames_until(socket, "cf_agent_chat_messages"))[-1]["messages"]
     assert shown[-1]["parts"] == [changed]
@@ -312,7 +313,7 @@ async def test_a_change_whose_notification_was_received_is_not_sent_again(
     ring_for(instance, turn)
     await sync_to_async(answer)(turn)
     await sent(socket, dones=1)
-    changed = {"type": "text", "text": "changed"}
+    changed: Part = {"type": "text", "text": "changed"}
     await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [changed]})
     await sync_to_async(notify_message_changed)(key_of(instance), instance.session_id, "answer-r1")
     assert (await frames_until(socket, "cf_agent_message_updated"))[-1]["message"]["parts"] == [changed]

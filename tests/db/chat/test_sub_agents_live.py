@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -23,6 +22,7 @@ from chat.streams.logs.log import close_logs
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Submit
 from fibers.testing import run_until_idle, worker
+from sessions_app.core.messages.shapes import NewMessage
 from tests.db.chat.conftest import say
 from tests.db.chat.notes import (
     CHILD,
@@ -88,7 +88,7 @@ async def test_a_handle_talks_to_a_child_and_lanes_are_their_own(alice: User) ->
     assert texts == ["say: one", "one", "say: handled", "handled"]
 
 
-def _said(text: str) -> dict[str, Any]:
+def _said(text: str) -> NewMessage:
     return {"role": "user", "parts": [{"type": "text", "text": text}]}
 
 

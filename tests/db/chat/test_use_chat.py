@@ -23,6 +23,7 @@ from chat.reads import snapshots
 from chat.streams.logs.log import close_logs
 from chat.streams.logs.redis_log import keys_of
 from chat.turns.admission.admission import clear_instance
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages.services import put_assistant, queue_messages
 from tests.db.chat.conftest import make_turn, say
 from tests.db.chat.use_chat import (
@@ -205,8 +206,8 @@ async def test_an_edited_message_is_known_by_its_first_id(page: Page, talk: Agen
 
 async def continued(page: Page, talk: AgentInstance) -> tuple[Turn, list[Json]]:
     """Ask to go on after `a1`; `a1` had a call that has got its result since the page saw it."""
-    stored = {"type": "tool-look", "toolCallId": "c1", "state": "output-available", "input": {}, "output": 7}
-    seen = {"type": "tool-look", "toolCallId": "c1", "state": "input-available", "input": {}}
+    stored: Part = {"type": "tool-look", "toolCallId": "c1", "state": "output-available", "input": {}, "output": 7}
+    seen: Part = {"type": "tool-look", "toolCallId": "c1", "state": "input-available", "input": {}}
     assert talk.session_id is not None
     await sync_to_async(put_assistant)(talk.session_id, assistant("a1", stored), after="q1", turn_id="")
     response = await page.post(asks([user("q1", "text of q1"), assistant("a1", seen)], messageId="a1"))
@@ -302,7 +303,7 @@ async def test_what_is_in_the_list_is_not_sent_again(page: Page, bob: User, monk
     second = await last_turn()
     await answer(second)
 
-    def end_meanwhile(session_id: str | None) -> list[Json]:
+    def end_meanwhile(session_id: str | None) -> list[Message]:
         async_to_sync(end)(second, parts=[TEXT])
         return snapshots.transcript(session_id)
 

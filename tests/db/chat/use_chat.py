@@ -17,6 +17,7 @@ from chat.reads.snapshots import current_transcript
 from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
 from fibers.models import Fiber
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages.services import Leaf, place_messages, put_assistant
 
 Json = dict[str, Any]
@@ -24,7 +25,7 @@ Json = dict[str, Any]
 API = "/agents/assistant/talk/chat"
 STREAM = f"{API}/a-chat-of-the-page/stream"
 HERE = "http://testserver"
-TEXT = {"type": "text", "text": "An answer."}
+TEXT: Part = {"type": "text", "text": "An answer."}
 
 
 class Page:
@@ -46,7 +47,7 @@ class Page:
             "POST", path, text, content_type="application/json", headers=self.headers | headers
         )
 
-    async def say(self, message_id: str, text: str = "hello", *earlier: Json, **more: Any) -> Any:
+    async def say(self, message_id: str, text: str = "hello", *earlier: Message, **more: Any) -> Any:
         return await self.post(asks([*earlier, user(message_id, text)], **more))
 
     async def resume(self, path: str = STREAM) -> Any:
@@ -56,15 +57,15 @@ class Page:
         return await self.http.delete(path, headers=self.headers)
 
 
-def user(message_id: str, text: str = "hello") -> Json:
+def user(message_id: str, text: str = "hello") -> Message:
     return {"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}
 
 
-def assistant(message_id: str, *parts: Json) -> Json:
+def assistant(message_id: str, *parts: Part) -> Message:
     return {"id": message_id, "role": "assistant", "parts": list(parts)}
 
 
-def asks(messages: list[Json], trigger: str = "submit-message", **more: Any) -> Json:
+def asks(messages: list[Message], trigger: str = "submit-message", **more: Any) -> Json:
     return {"id": "a-chat-of-the-page", "messages": messages, "trigger": trigger, **more}
 
 
@@ -139,5 +140,5 @@ async def end(turn: Turn, status: str = "completed", *, reason: str = "", text: 
 
 
 @sync_to_async
-def transcript() -> list[Json]:
+def transcript() -> list[Message]:
     return current_transcript(key_of(AgentInstance.objects.get()))

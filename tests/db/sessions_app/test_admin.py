@@ -1,7 +1,7 @@
 """Conversations in the admin: readable, read-only, bounded."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -14,6 +14,7 @@ from django.urls import reverse
 from sessions_app.admin.conversation_view import part_view
 from sessions_app.compactions.services import add_compaction, undo_compaction
 from sessions_app.compactions.summaries import write_summary
+from sessions_app.core.messages.shapes import Part
 from sessions_app.messages import selectors, services
 from sessions_app.models import Message, Session
 from sessions_app.testing import make_message, make_session, text_message
@@ -38,14 +39,14 @@ def page_of(client: Client, session: Session, query: str = "") -> str:
 
 def test_a_session_reads_as_a_conversation(staff: Client) -> None:
     session = make_session("u: What is the weather?")
-    call: dict[str, Any] = {
+    call: Part = {
         "type": "tool-weather",
         "toolCallId": "c1",
         "state": "output-available",
         "input": {"city": "Oslo"},
         "output": {"celsius": 3},
     }
-    parts: list[dict[str, Any]] = [{"type": "step-start"}, {"type": "reasoning", "text": "Let me look."}, call]
+    parts: list[Part] = [{"type": "step-start"}, {"type": "reasoning", "text": "Let me look."}, call]
     make_message(session, role="assistant", message_id="a1", parts=[*parts, {"type": "text", "text": "It is cold."}])
     services.queue_messages(session.pk, [text_message("user", "And tomorrow?", "q1")])
     html = page_of(staff, session)
@@ -68,11 +69,11 @@ def test_a_session_has_a_summary(staff: Client) -> None:
 def test_what_people_wrote_is_text_and_never_markup(staff: Client) -> None:
     session = make_session()
     evil = "<script>alert(1)</script><img src=x> \0 \ud800"
-    parts: list[dict[str, Any]] = [
+    parts: list[Part] = [
         {"type": "text", "text": evil},
         {"type": "file", "mediaType": "image/png", "filename": evil, "url": "https://elsewhere.example/x.png"},
         {"type": "tool-x", "toolCallId": "c", "state": evil, "input": evil, "errorText": evil},
-        {"type": "nonsense", "deep": [evil]},
+        cast("Part", {"type": "nonsense", "deep": [evil]}),
     ]
     make_message(session, message_id="<b>'\"&", parts=parts)
     html = page_of(staff, session)

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from sessions_app.core.context.block_policy import BlockPolicy
 from sessions_app.core.context.context_blocks import Declaration, StoredSkills, declare
+from sessions_app.core.messages.shapes import Part
 from sessions_app.errors import ExportInvalid, SessionNotFound
 from sessions_app.messages import services
 from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session
@@ -25,7 +26,13 @@ from sessions_app.transfer.import_session import ImportRules, import_session, li
 
 pytestmark = pytest.mark.django_db
 
-OPEN_CALL = {"type": "tool-pay", "toolCallId": "c", "state": "approval-requested", "input": {}, "approval": {"id": "c"}}
+OPEN_CALL: Part = {
+    "type": "tool-pay",
+    "toolCallId": "c",
+    "state": "approval-requested",
+    "input": {},
+    "approval": {"id": "c"},
+}
 
 
 @pytest.fixture
@@ -222,8 +229,14 @@ def test_an_import_that_died_is_pruned() -> None:
 
 
 def test_markdown_is_the_shown_path(tree: Session) -> None:
-    call = {"type": "tool-add", "toolCallId": "c", "state": "output-available", "input": {"a": 1}, "output": "```"}
-    parts: list[dict[str, Any]] = [{"type": "reasoning", "text": "hm\n\nyes"}, call, {"type": "text", "text": "done"}]
+    call: Part = {
+        "type": "tool-add",
+        "toolCallId": "c",
+        "state": "output-available",
+        "input": {"a": 1},
+        "output": "```",
+    }
+    parts: list[Part] = [{"type": "reasoning", "text": "hm\n\nyes"}, call, {"type": "text", "text": "done"}]
     make_message(tree, role="assistant", message_id="a5", parts=parts)
     text = "".join(export_markdown(tree.pk))
     assert text.startswith("# Tree\n\n## User\n\none\n\n## Assistant\n\ntwo\n\n## User")

@@ -1,11 +1,11 @@
 """Forks share rows; clearing and deleting keep what a fork reaches and nothing else."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.parts import Result, apply_result
 from sessions_app.errors import MessageNotFound, MessageShared
 from sessions_app.messages import selectors, services
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 Ids = Callable[[str], list[str]]
 
 
-def answer(message_id: str, text: str = "hello") -> dict[str, Any]:
+def answer(message_id: str, text: str = "hello") -> shapes.Message:
     return text_message("assistant", text, message_id)
 
 
@@ -187,7 +187,7 @@ def test_a_long_session_is_cleared_without_recursion() -> None:
 
 def test_an_open_call_is_copied_into_the_fork(path: Ids) -> None:
     origin = make_session("u: hi")
-    call = {"type": "tool-t", "toolCallId": "c1", "state": "input-available", "input": {}}
+    call: shapes.Part = {"type": "tool-t", "toolCallId": "c1", "state": "input-available", "input": {}}
     make_message(origin, role="assistant", message_id="a1", parts=[call])
     fork = services.fork_session(origin.pk, "a1")
     assert path(fork.pk) == ["u1", "a1"]

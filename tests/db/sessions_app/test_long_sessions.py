@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from bench.seed import reset_sequence
 from sessions_app.compactions.services import add_compaction
+from sessions_app.core.messages.shapes import Content
 from sessions_app.messages import selectors, services
 from sessions_app.models import Message, Session
 from sessions_app.testing import text_message
@@ -36,7 +37,7 @@ def fill(name: str, count: int) -> str:
 
 def _row(session: Session, pk: int, depth: int, parent_id: int | None, name: str, version: str = "") -> Message:
     message_id = f"{name}-{depth}{version}"
-    content = {"parts": [{"type": "text", "text": message_id}]}
+    content: Content = {"parts": [{"type": "text", "text": message_id}]}
     return Message(
         pk=pk,
         session=session,

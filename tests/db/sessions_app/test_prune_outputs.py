@@ -4,20 +4,21 @@ import pytest
 from django.test import TestCase
 
 from sessions_app.core.compaction.pruning import CLEARED_TEXT, as_sent
+from sessions_app.core.messages import shapes
 from sessions_app.errors import SessionNotFound
 from sessions_app.messages import selectors, services
 from sessions_app.models import Message, Session
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 
 pytestmark = pytest.mark.django_db
 
 
-def user(message_id: str) -> JSONObject:
+def user(message_id: str) -> shapes.Message:
     return {"id": message_id, "role": "user", "parts": [{"type": "text", "text": "do"}]}
 
 
-def called(message_id: str, *call_ids: str) -> JSONObject:
-    parts = [
+def called(message_id: str, *call_ids: str) -> shapes.Message:
+    parts: list[shapes.Part] = [
         {
             "type": "tool-grep",
             "toolCallId": call_id,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.parts import Result, apply_result
 from sessions_app.errors import SessionError
 from sessions_app.messages import selectors, services
@@ -40,7 +41,7 @@ def together(*works: Callable[[], object]) -> list[BaseException]:
     return errors
 
 
-def user(message_id: str) -> dict[str, Any]:
+def user(message_id: str) -> shapes.Message:
     return text_message("user", message_id, message_id)
 
 
@@ -77,7 +78,9 @@ def test_the_same_message_from_two_tabs_is_stored_once() -> None:
 
 def test_two_results_for_one_message_never_overwrite_each_other() -> None:
     session = make_session("u: hi")
-    calls = [{"type": "tool-t", "toolCallId": f"c{n}", "state": "input-available", "input": {}} for n in range(6)]
+    calls: list[shapes.Part] = [
+        {"type": "tool-t", "toolCallId": f"c{n}", "state": "input-available", "input": {}} for n in range(6)
+    ]
     make_message(session, role="assistant", message_id="a1", parts=calls)
 
     def settle(number: int) -> Callable[[], object]:

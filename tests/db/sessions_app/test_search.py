@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from sessions_app.core.messages import shapes
 from sessions_app.errors import CursorInvalid
 from sessions_app.messages import services
 from sessions_app.models import Message, MessageWords, Session
@@ -18,7 +19,6 @@ from sessions_app.search import scoping
 from sessions_app.search.engine import mend_index
 from sessions_app.search.query import SearchHit, SearchPage, search
 from sessions_app.testing import make_message, make_session, text_message
-from thinkproject.kernel.jsonvalue import JSONObject
 
 pytestmark = pytest.mark.django_db
 
@@ -103,7 +103,13 @@ def test_what_databases_would_read_as_their_own_language_is_only_words(query: st
 
 def test_only_texts_of_people_and_assistants_are_found() -> None:
     session = make_session("s: keys")
-    tool = {"type": "tool-look", "toolCallId": "c", "state": "output-available", "input": {}, "output": "keys"}
+    tool: shapes.Part = {
+        "type": "tool-look",
+        "toolCallId": "c",
+        "state": "output-available",
+        "input": {},
+        "output": "keys",
+    }
     make_message(session, role="assistant", message_id="a", parts=[tool, {"type": "reasoning", "text": "keys"}])
     services.queue_messages(session.pk, [text_message("user", "keys", "q")])
     assert found("keys", session) == []
@@ -116,7 +122,7 @@ def test_the_index_keeps_step() -> None:
     services.put_assistant(session.pk, text_message("assistant", "windows", "a2"), after="u1")
     assert (found("doors", session), found("windows", session)) == ([], ["a2"])
 
-    def without_text(message: JSONObject) -> JSONObject:
+    def without_text(message: shapes.Message) -> shapes.Message:
         return {**message, "parts": [{"type": "step-start"}]}
 
     services.update_message(session.pk, "a2", without_text)

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors, services
@@ -39,7 +40,7 @@ def test_history_is_read_from_each_leaf() -> None:
 
 def test_a_message_comes_back_whole() -> None:
     session = make_session("u: hi")
-    message = {**text_message("assistant", "hello", "a1"), "metadata": {"k": [1]}}
+    message: shapes.Message = {**text_message("assistant", "hello", "a1"), "metadata": {"k": [1]}}
     services.put_assistant(session.pk, message, after="u1", turn_id="t1")
     stored = selectors.get_message(session.pk, "a1")
     row = Message.objects.get(message_id="a1")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.parts import Approval, Result, apply_approval, apply_result
 from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.messages import selectors, services
@@ -18,12 +19,14 @@ pytestmark = pytest.mark.django_db
 Ids = Callable[[str], list[str]]
 Seq = Callable[[str], int]
 
+EMPTY: shapes.Content = {"parts": []}
 
-def user(message_id: str, text: str = "hi") -> dict[str, Any]:
+
+def user(message_id: str, text: str = "hi") -> shapes.Message:
     return text_message("user", text, message_id)
 
 
-def answer(message_id: str, text: str = "hello") -> dict[str, Any]:
+def answer(message_id: str, text: str = "hello") -> shapes.Message:
     return text_message("assistant", text, message_id)
 
 
@@ -208,7 +211,7 @@ def test_an_unchanged_answer_is_not_written(change_seq: Seq) -> None:
 def test_an_answer_without_parts_is_never_stored(change_seq: Seq) -> None:
     session = make_session("u: hi")
     before = change_seq(session.pk)
-    blank = {"id": "a1", "role": "assistant", "parts": [{"type": "reasoning", "text": " "}]}
+    blank: shapes.Message = {"id": "a1", "role": "assistant", "parts": [{"type": "reasoning", "text": " "}]}
     assert not services.put_assistant(session.pk, {**blank, "parts": []}, after="u1")
     assert not services.put_assistant(session.pk, blank, after="u1")
     services.put_assistant(session.pk, answer("a2", "kept"), after="u1")
@@ -246,7 +249,7 @@ def test_roles_do_not_mix() -> None:
         {"id": "x", "role": "user", "parts": [{"type": "data-x", "data": float("nan")}]},
     ],
 )
-def test_what_cannot_be_stored_is_refused(bad: dict[str, Any]) -> None:
+def test_what_cannot_be_stored_is_refused(bad: shapes.Message) -> None:
     session = make_session()
     with pytest.raises(MessageInvalid):
         services.append_messages(session.pk, [user("fine"), bad])
@@ -270,7 +273,7 @@ def test_what_is_stored_is_sanitised_and_fits() -> None:
         urls.append(cut.part_index)
         return f"/kept/{len(urls)}"
 
-    parts = [{"type": "reasoning", "text": ""}, {"type": "text", "text": "x" * 2_000_000}]
+    parts: list[shapes.Part] = [{"type": "reasoning", "text": ""}, {"type": "text", "text": "x" * 2_000_000}]
     services.queue_messages(session.pk, [{"id": "q", "role": "user", "parts": parts}], spill=spill)
     row = Message.objects.get(message_id="q")
     assert row.byte_size < 1_000
@@ -280,7 +283,7 @@ def test_what_is_stored_is_sanitised_and_fits() -> None:
 
 def test_update_reads_changes_and_writes_under_the_lock(change_seq: Seq) -> None:
     session = make_session("u: hi")
-    call = {"type": "tool-t", "toolCallId": "c1", "state": "approval-requested", "input": {}}
+    call: shapes.Part = {"type": "tool-t", "toolCallId": "c1", "state": "approval-requested", "input": {}}
     make_message(session, role="assistant", message_id="a1", parts=[call])
     before = change_seq(session.pk)
     approved = services.update_message(session.pk, "a1", lambda m: apply_approval(m, "c1", Approval(approved=True)))
@@ -298,7 +301,7 @@ def test_update_reads_changes_and_writes_under_the_lock(change_seq: Seq) -> None
 def test_update_keeps_id_and_role_and_sees_changes_in_place() -> None:
     session = make_session("u: hi")
 
-    def change(message: dict[str, Any]) -> dict[str, Any]:
+    def change(message: shapes.Message) -> shapes.Message:
         message["parts"][0]["text"] = "changed in place"
         return {**message, "id": "other", "role": "system"}
 
@@ -385,7 +388,7 @@ def test_ids_are_unique_per_session_not_globally() -> None:
     first, second = make_session("u: one"), make_session("u: two")
     assert (text_of(first.pk, "u1"), text_of(second.pk, "u1")) == ("one", "two")
     with pytest.raises(IntegrityError), transaction.atomic():
-        Message.objects.create(session=first, message_id="u1", role="user", content={"parts": []}, queued_position=1)
+        Message.objects.create(session=first, message_id="u1", role="user", content=EMPTY, queued_position=1)
 
 
 def test_the_database_refuses_a_queued_message_with_a_place() -> None:
@@ -393,10 +396,10 @@ def test_the_database_refuses_a_queued_message_with_a_place() -> None:
     root = Message.objects.get(message_id="u1")
     with pytest.raises(IntegrityError), transaction.atomic():
         Message.objects.create(
-            session=session, message_id="x", role="user", content={"parts": []}, queued_position=1, parent=root
+            session=session, message_id="x", role="user", content=EMPTY, queued_position=1, parent=root
         )
     with pytest.raises(IntegrityError), transaction.atomic():
-        Message.objects.create(session=session, message_id="x", role="user", content={"parts": []})
+        Message.objects.create(session=session, message_id="x", role="user", content=EMPTY)
 
 
 def test_history_of_reads_lines() -> None:

@@ -3,9 +3,10 @@
 from typing import Any
 
 from chat.turns.state.merging import join_merged
+from sessions_app.core.messages.shapes import Message, Part
 
 
-def user(message_id: str, *parts: Any) -> dict[str, Any]:
+def user(message_id: str, *parts: Any) -> Message:
     return {
         "id": message_id,
         "role": "user",
@@ -13,16 +14,16 @@ def user(message_id: str, *parts: Any) -> dict[str, Any]:
     }
 
 
-def text(value: str) -> dict[str, Any]:
+def text(value: str) -> Part:
     return {"type": "text", "text": value}
 
 
-FILE = {"type": "file", "url": "/f", "mediaType": "image/png"}
-ANSWER = {"id": "a", "role": "assistant", "parts": [text("yes")]}
+FILE: Part = {"type": "file", "url": "/f", "mediaType": "image/png"}
+ANSWER: Message = {"id": "a", "role": "assistant", "parts": [text("yes")]}
 
 
 def test_texts_have_a_blank_line_between_them() -> None:
-    history = [user("1", "one"), user("2", "two"), {**user("3", "three"), "metadata": {"k": 1}}]
+    history: list[Message] = [user("1", "one"), user("2", "two"), {**user("3", "three"), "metadata": {"k": 1}}]
     assert join_merged(history, {"3": frozenset({"1", "2"})}) == [
         {**user("3", "one\n\ntwo\n\nthree"), "metadata": {"k": 1}}
     ]
@@ -35,18 +36,18 @@ def test_other_parts_keep_their_order() -> None:
 
 
 def test_only_what_stands_directly_before_is_joined() -> None:
-    history = [user("0", "zero"), user("1", "one"), ANSWER, user("2", "two"), user("3", "three")]
+    history: list[Message] = [user("0", "zero"), user("1", "one"), ANSWER, user("2", "two"), user("3", "three")]
     joined = join_merged(history, {"3": frozenset({"1", "2"})})
     assert [message["id"] for message in joined] == ["0", "1", "a", "3"]
 
 
 def test_what_is_not_named_stays_alone() -> None:
-    history = [user("1", "one"), user("2", "two"), user("3", "three")]
+    history: list[Message] = [user("1", "one"), user("2", "two"), user("3", "three")]
     assert join_merged(history, {"2": frozenset({"1"})}) == [user("2", "one\n\ntwo"), user("3", "three")]
     assert join_merged(history, {}) == history
 
 
 def test_joins_may_be_nested() -> None:
-    history = [user("1", "one"), user("2", "two"), user("3", "three")]
+    history: list[Message] = [user("1", "one"), user("2", "two"), user("3", "three")]
     [joined] = join_merged(history, {"2": frozenset({"1"}), "3": frozenset({"1", "2"})})
     assert joined == user("3", "one\n\ntwo\n\nthree")

@@ -6,6 +6,7 @@ import pytest
 
 from chat.agent.verbs import TurnVerbs, to_messages
 from chat.errors import InputInvalid
+from sessions_app.core.messages.shapes import Message, NewMessage
 
 
 class Verbs(TurnVerbs):
@@ -33,8 +34,8 @@ async def test_odd_combinations_are_refused(messages: Any, options: dict[str, An
 
 
 def test_words_become_messages() -> None:
-    message = {"id": "m", "role": "user", "parts": []}
-    text = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
+    message: Message = {"id": "m", "role": "user", "parts": []}
+    text: NewMessage = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
     assert to_messages("hi") == [text]
     assert to_messages(message) == [message]
     assert to_messages(["hi", message]) == [text, message]

@@ -1,6 +1,6 @@
 """Which stretch is summarised, how it is asked for, and what calls and results do at its ends."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -25,6 +25,7 @@ from sessions_app.core.compaction.compaction import (
 )
 from sessions_app.core.compaction.summary_form import TOPIC_SECTIONS, WORK_SECTIONS, SummaryForm, as_sections
 from sessions_app.core.compaction.tokens import estimate_message, estimate_text
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.errors import CompactionFailed
 from sessions_app.testing import text_message
 
@@ -32,27 +33,27 @@ START = {"type": "step-start"}
 TINY = Bounds(tail_tokens=1)
 
 
-def said(*texts: str) -> list[dict[str, Any]]:
+def said(*texts: str) -> list[Message]:
     return [text_message("assistant" if n % 2 else "user", text, f"m{n}") for n, text in enumerate(texts)]
 
 
-def many(count: int, text: str = "words") -> list[dict[str, Any]]:
+def many(count: int, text: str = "words") -> list[Message]:
     return said(*[text] * count)
 
 
-def call(call_id: str, state: str = "input-available", **fields: Any) -> dict[str, Any]:
-    return {"type": "tool-read", "toolCallId": call_id, "state": state, **fields}
+def call(call_id: str, state: str = "input-available", **fields: Any) -> Part:
+    return cast("Part", {"type": "tool-read", "toolCallId": call_id, "state": state, **fields})
 
 
-def done(call_id: str, **fields: Any) -> dict[str, Any]:
+def done(call_id: str, **fields: Any) -> Part:
     return call(call_id, "output-available", output="done", **fields)
 
 
-def with_parts(message_id: str, *parts: Any) -> dict[str, Any]:
+def with_parts(message_id: str, *parts: Any) -> Message:
     return {"id": message_id, "role": "assistant", "parts": list(parts)}
 
 
-def middle(history: list[dict[str, Any]], bounds: Bounds = TINY) -> list[str]:
+def middle(history: list[Message], bounds: Bounds = TINY) -> list[str]:
     plan = plan_compaction(history, bounds)
     return [] if plan is None else [message["id"] for message in plan.middle]
 

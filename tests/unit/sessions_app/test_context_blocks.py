@@ -1,7 +1,7 @@
 """Context blocks without a database: kinds, rendering, keys, limits, the order of the set-up's calls."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -28,6 +28,7 @@ from sessions_app.core.context.context_blocks import (
 from sessions_app.core.context.context_setup import ContextSetup
 from sessions_app.core.context.documents import read_document
 from sessions_app.core.context.loaded_skills import without_unloaded
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.errors import BlockExists, BlockTooLarge, ContextInvalid
 
 
@@ -229,18 +230,16 @@ def test_a_document_describes_itself(source: str, name: str, description: str, t
 # --- what was loaded
 
 
-def call(tool: str, key: str, output: str = "document", label: str = "skills", **part: Any) -> dict[str, Any]:
-    return {"type": f"tool-{tool}", "state": "output-available", "input": {"label": label, "key": key}} | {
-        "output": output,
-        **part,
-    }
+def call(tool: str, key: str, output: str = "document", label: str = "skills", **part: Any) -> Part:
+    made = {"type": f"tool-{tool}", "state": "output-available", "input": {"label": label, "key": key}}
+    return cast("Part", made | {"output": output, **part})
 
 
-def message(*parts: dict[str, Any]) -> dict[str, Any]:
+def message(*parts: Part) -> Message:
     return {"id": "a", "role": "assistant", "parts": list(parts)}
 
 
-def outputs(messages: list[dict[str, Any]]) -> list[str]:
+def outputs(messages: list[Message]) -> list[str]:
     return [part["output"] for each in messages for part in each["parts"]]
 
 

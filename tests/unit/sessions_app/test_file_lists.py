@@ -1,6 +1,6 @@
 """Lists of files below a summary: what counts, how they are carried on, and what hostile paths cannot do."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,10 +14,11 @@ from sessions_app.core.compaction.file_lists import (
     split_lists,
     with_lists,
 )
+from sessions_app.core.messages.shapes import Message, Part
 
 
-def called(tool: str, path: Any, *, state: str = "output-available", name: str = "path") -> dict[str, Any]:
-    part = {"type": f"tool-{tool}", "toolCallId": "c", "state": state, "input": {name: path}, "output": "done"}
+def called(tool: str, path: Any, *, state: str = "output-available", name: str = "path") -> Message:
+    part: Part = {"type": f"tool-{tool}", "toolCallId": "c", "state": state, "input": {name: path}, "output": "done"}
     return {"id": "m", "role": "assistant", "parts": [part]}
 
 
@@ -32,7 +33,7 @@ def test_paths_that_were_read_and_paths_that_were_modified() -> None:
         called("read", "g.py", name="file"),
     ]
     assert files_of(messages) == FileLists(read=("a.py", "e.py"), modified=("b.py", "c.py", "d.py"))
-    dynamic = {"type": "dynamic-tool", "toolName": "read", "state": "output-available", "input": {"path": "h.py"}}
+    dynamic: Part = {"type": "dynamic-tool", "toolName": "read", "state": "output-available", "input": {"path": "h.py"}}
     assert files_of([{"id": "m", "role": "assistant", "parts": [dynamic]}]).read == ("h.py",)
 
 
@@ -50,7 +51,8 @@ def test_what_is_no_path_is_left_out(given: Any) -> None:
 def test_inputs_that_are_no_objects_are_left_out(given: Any) -> None:
     message = called("read", "a.py")
     message["parts"][0]["input"] = given
-    assert files_of([message, {"id": "n", "role": "assistant", "parts": ["text", None]}, {"id": "o"}]) == FileLists()
+    odd = cast("list[Message]", [{"id": "n", "role": "assistant", "parts": ["text", None]}, {"id": "o"}])
+    assert files_of([message, *odd]) == FileLists()
 
 
 def test_what_was_modified_is_not_in_the_list_of_what_was_read() -> None:

@@ -1,23 +1,24 @@
 """What a message loses before it is stored."""
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from sessions_app.core.messages.limits import ROW_MAX_BYTES, Cut, fit_row, sanitise
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import byte_size
 
 
-def message(*parts: dict[str, Any], role: str = "assistant", **fields: Any) -> dict[str, Any]:
-    return {"id": "m1", "role": role, "parts": list(parts), **fields}
+def message(*parts: Part, role: str = "assistant", **fields: Any) -> Message:
+    return cast("Message", {"id": "m1", "role": role, "parts": list(parts), **fields})
 
 
-def text(content: str) -> dict[str, Any]:
+def text(content: str) -> Part:
     return {"type": "text", "text": content}
 
 
-def tool(output: Any, call_id: str = "c1", state: str = "output-available") -> dict[str, Any]:
+def tool(output: Any, call_id: str = "c1", state: str = "output-available") -> Part:
     return {"type": "tool-read", "toolCallId": call_id, "state": state, "input": {"a": 1}, "output": output}
 
 
@@ -37,39 +38,38 @@ class Shelf:
 
 def test_strips_openai_item_id_and_encrypted_reasoning_and_keeps_the_rest() -> None:
     openai = {"itemId": "rs_1", "reasoningEncryptedContent": "xx", "logprobs": [1]}
-    part = {**text("hi"), "providerMetadata": {"openai": openai, "other": {"a": 1}}}
+    part: Part = {**text("hi"), "providerMetadata": {"openai": openai, "other": {"a": 1}}}
     clean = sanitise(message(part))
     assert clean["parts"][0]["providerMetadata"] == {"openai": {"logprobs": [1]}, "other": {"a": 1}}
 
 
 def test_emptied_metadata_disappears() -> None:
     metadata = {"openai": {"itemId": "rs_1"}}
-    part = {**tool(1), "providerMetadata": metadata, "callProviderMetadata": metadata}
+    part: Part = {**tool(1), "providerMetadata": metadata, "callProviderMetadata": metadata}
     assert sanitise(message(part))["parts"] == [tool(1)]
 
 
 def test_metadata_of_calls_is_cleaned_too() -> None:
-    part = {**tool(1), "callProviderMetadata": {"openai": {"itemId": "fc_1", "x": 1}}}
+    part: Part = {**tool(1), "callProviderMetadata": {"openai": {"itemId": "fc_1", "x": 1}}}
     assert sanitise(message(part))["parts"][0]["callProviderMetadata"] == {"openai": {"x": 1}}
 
 
 @pytest.mark.parametrize("blank", ["", "  \n", None])
 def test_blank_reasoning_without_metadata_is_dropped(blank: str | None) -> None:
     scraps = {"providerMetadata": {"openai": {"itemId": "rs_1", "reasoningEncryptedContent": None}}}
-    parts = [{"type": "reasoning", "text": blank, **scraps}, text("answer")]
-    assert sanitise(message(*parts))["parts"] == [text("answer")]
+    reasoning = cast("Part", {"type": "reasoning", "text": blank, **scraps})
+    assert sanitise(message(reasoning, text("answer")))["parts"] == [text("answer")]
 
 
 def test_preserves_redacted_thinking_with_blank_text() -> None:
-    redacted = {"type": "reasoning", "text": "", "providerMetadata": {"anthropic": {"redactedData": "abc"}}}
+    redacted: Part = {"type": "reasoning", "text": "", "providerMetadata": {"anthropic": {"redactedData": "abc"}}}
     clean = message(redacted, {"type": "reasoning", "text": "thought"})
     assert sanitise(clean) is clean
 
 
 def test_odd_metadata_is_left_alone() -> None:
-    odd = message(
-        {**text("a"), "providerMetadata": "x"}, {**text("b"), "providerMetadata": {"openai": ["itemId"]}}, text("")
-    )
+    no_object = cast("Part", {**text("a"), "providerMetadata": "x"})
+    odd = message(no_object, {**text("b"), "providerMetadata": {"openai": ["itemId"]}}, text(""))
     assert sanitise(odd) is odd
 
 
@@ -164,7 +164,7 @@ def test_text_counts_are_utf16() -> None:
     ],
 )
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_anything_large_is_made_to_fit(part: dict[str, Any], role: str) -> None:
+def test_anything_large_is_made_to_fit(part: Part, role: str) -> None:
     stored = fit_row(message(text("before"), part, text("after"), role=role))
     assert byte_size(stored) <= ROW_MAX_BYTES
     assert stored["parts"][0] == text("before")

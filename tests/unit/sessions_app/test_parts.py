@@ -2,7 +2,7 @@
 
 import copy
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,14 +20,17 @@ from sessions_app.core.messages.parts import (
     settle_part,
     tool_name,
 )
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import MOVES, SETTLED, ToolState
 
 
-def call(state: str, call_id: str = "c1", **fields: Any) -> dict[str, Any]:
-    return {"type": "tool-weather", "toolCallId": call_id, "state": state, "input": {"city": "Oslo"}, **fields}
+def call(state: str, call_id: str = "c1", **fields: Any) -> Part:
+    return cast(
+        "Part", {"type": "tool-weather", "toolCallId": call_id, "state": state, "input": {"city": "Oslo"}, **fields}
+    )
 
 
-def message(*parts: dict[str, Any]) -> dict[str, Any]:
+def message(*parts: Part) -> Message:
     return {"id": "a1", "role": "assistant", "parts": list(parts)}
 
 

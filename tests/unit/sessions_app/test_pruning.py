@@ -1,24 +1,26 @@
 """Which outputs are pruned: the budget, the minimum, what is protected, where the walk ends."""
 
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
 from sessions_app.core.compaction.compaction import Overlay, summary_message
 from sessions_app.core.compaction.pruning import CLEARED_TEXT, Prune, as_sent, find_prunable
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 RULES = Prune()
 
 
-def user(message_id: str) -> JSONObject:
+def user(message_id: str) -> Message:
     return {"id": message_id, "role": "user", "parts": [{"type": "text", "text": "do"}]}
 
 
-def output(call_id: str, tokens: int, *, tool: str = "grep", **more: JSONValue) -> JSONObject:
+def output(call_id: str, tokens: int, *, tool: str = "grep", **more: JSONValue) -> Part:
     state = more.pop("state", "output-available")
-    return {
+    made = {
         "type": f"tool-{tool}",
         "toolCallId": call_id,
         "state": state,
@@ -26,13 +28,14 @@ def output(call_id: str, tokens: int, *, tool: str = "grep", **more: JSONValue) 
         "output": "x" * (tokens * 4),
         **more,
     }
+    return cast("Part", made)
 
 
-def assistant(message_id: str, *parts: JSONObject) -> JSONObject:
+def assistant(message_id: str, *parts: Part) -> Message:
     return {"id": message_id, "role": "assistant", "parts": list(parts)}
 
 
-def old(*parts: JSONObject) -> list[JSONObject]:
+def old(*parts: Part) -> list[Message]:
     """A path in which these lie before the two last exchanges."""
     return [user("u1"), assistant("a1", *parts), user("u2"), assistant("a2"), user("u3")]
 
@@ -91,7 +94,7 @@ def test_failed_and_waiting_calls_do_not_count() -> None:
     assert find_prunable(path, RULES) == {}
 
 
-def stored(message: JSONObject, *pruned: str, session_id: str = "s") -> StoredMessage:
+def stored(message: Message, *pruned: str, session_id: str = "s") -> StoredMessage:
     return StoredMessage(
         id=message["id"],
         role=message["role"],
@@ -109,7 +112,7 @@ def stored(message: JSONObject, *pruned: str, session_id: str = "s") -> StoredMe
     )
 
 
-def outputs_of(messages: list[JSONObject]) -> list[JSONValue]:
+def outputs_of(messages: list[Message]) -> list[JSONValue]:
     return [part["output"] for message in messages for part in message["parts"] if "output" in part]
 
 

@@ -1,23 +1,24 @@
 """Transcripts before a turn: every call has its result, every open input is an object."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT, repair_messages
+from sessions_app.core.messages.shapes import Message, Part
 
-NEXT = {"id": "u2", "role": "user", "parts": [{"type": "text", "text": "go on"}]}
-
-
-def call(state: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool-t", "toolCallId": "c1", "state": state, "input": {}, **fields}
+NEXT: Message = {"id": "u2", "role": "user", "parts": [{"type": "text", "text": "go on"}]}
 
 
-def answer(*parts: dict[str, Any]) -> dict[str, Any]:
+def call(state: str, **fields: Any) -> Part:
+    return cast("Part", {"type": "tool-t", "toolCallId": "c1", "state": state, "input": {}, **fields})
+
+
+def answer(*parts: Part) -> Message:
     return {"id": "a1", "role": "assistant", "parts": list(parts)}
 
 
-def repaired_part(part: dict[str, Any], *later: dict[str, Any], client_tools: tuple[str, ...] = ()) -> Any:
+def repaired_part(part: Part, *later: Message, client_tools: tuple[str, ...] = ()) -> Any:
     changed = repair_messages([answer(part), *later], client_tools=client_tools)
     return changed[0]["parts"][0] if changed else part
 
@@ -71,7 +72,8 @@ def test_settled_parts_are_never_touched() -> None:
 
 
 def test_only_changed_messages_come_back_and_arguments_stay() -> None:
-    fine, broken = answer({"type": "text", "text": "ok"}), {**answer(call("input-available")), "id": "a2"}
+    fine = answer({"type": "text", "text": "ok"})
+    broken: Message = {**answer(call("input-available")), "id": "a2"}
     changed = repair_messages([fine, NEXT, broken, NEXT])
     assert [message["id"] for message in changed] == ["a2"]
     assert broken["parts"][0]["state"] == "input-available"

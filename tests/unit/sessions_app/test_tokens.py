@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from sessions_app.core.compaction import tokens
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.errors import TokenCounterUnknown
 
-TOOL = {"type": "tool-read", "toolCallId": "c1", "state": "output-available", "input": {"a": 1}, "output": "x" * 40}
+TOOL: Part = {
+    "type": "tool-read",
+    "toolCallId": "c1",
+    "state": "output-available",
+    "input": {"a": 1},
+    "output": "x" * 40,
+}
 
 
 @pytest.mark.parametrize(
@@ -31,8 +38,13 @@ def test_an_emoji_counts_two_units() -> None:
 
 
 def test_messages_count_text_reasoning_tool_input_and_output() -> None:
-    parts = [{"type": "text", "text": "x" * 40}, {"type": "reasoning", "text": "x" * 80}, TOOL, {"type": "step-start"}]
-    message = {"id": "m", "role": "assistant", "parts": parts}
+    parts: list[Part] = [
+        {"type": "text", "text": "x" * 40},
+        {"type": "reasoning", "text": "x" * 80},
+        TOOL,
+        {"type": "step-start"},
+    ]
+    message: Message = {"id": "m", "role": "assistant", "parts": parts}
     assert tokens.estimate_message(message) == 4 + 10 + 20 + 2 + 10
     assert tokens.estimate_messages([message, message], system_prompt="x" * 400) == 100 + 2 * 46
 

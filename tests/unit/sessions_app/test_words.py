@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions_app.core.messages.shapes import Part
 from sessions_app.core.search.stemming import stem
 from sessions_app.core.search.words import MAX_INDEXED_CHARS, MAX_WORDS, indexed_words, text_of, words_of
 
@@ -70,7 +71,7 @@ def test_what_is_indexed_of_a_text_is_bounded() -> None:
 
 
 def test_only_texts_are_words_of_a_message() -> None:
-    parts = [
+    parts: list[Part] = [
         {"type": "text", "text": "one"},
         {"type": "reasoning", "text": "hidden"},
         {"type": "tool-look", "toolCallId": "c", "output": "hidden"},

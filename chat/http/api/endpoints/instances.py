@@ -39,9 +39,9 @@ from chat.reads import transcripts
 from chat.runtime.add_messages import add_messages, edit_answer
 from chat.turns.admission.admission import clear_instance
 from sessions_app.core.messages.messages import parse_message
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject
 
 router = Router()
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -221,7 +221,7 @@ def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
     return open_instance(caller_of(request).user, instance_id)
 
 
-def _added(data: AddedMessageIn) -> JSONObject:
+def _added(data: AddedMessageIn) -> Message:
     message = parse_message({"id": new_id("msg"), **data.dict(exclude_none=True)})
     if data.role == "assistant" and any(part["type"] != "text" for part in message["parts"]):
         raise InputInvalid("Only the texts of an assistant's message can be added.")  # no calls that never were

@@ -1,6 +1,6 @@
 """API operations on submissions: messages that are handed in and answered in their turn."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from django.http import HttpRequest
 from ninja import Header, Query, Router, Status
@@ -15,6 +15,7 @@ from chat.instances.rows import key_of
 from chat.models import Turn
 from chat.runtime import submissions
 from chat.turns.admission.admission import cancel_turn
+from sessions_app.core.messages.shapes import NewMessage
 
 router = Router(tags=["submissions"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -38,7 +39,7 @@ def submission_create(
     The same `Idempotency-Key` again gives the same submission.
     """
     instance = open_instance(caller_of(request).user, instance_id)
-    messages = [message.dict(exclude_none=True) for message in data.messages]
+    messages = [cast("NewMessage", message.dict(exclude_none=True)) for message in data.messages]
     made = submissions.submit(key_of(instance), messages, idempotency_key=idempotency_key, metadata=data.metadata)
     return Status(202, made)
 

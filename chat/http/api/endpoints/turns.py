@@ -1,7 +1,7 @@
 """API operations on turns: start, list, look, cancel. The stream of a turn is in `api_stream.py`."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, cast
 
 from django.http import HttpRequest
 from ninja import Header, Query, Router, Status
@@ -16,7 +16,7 @@ from chat.instances.rows import key_of
 from chat.reads import transcripts
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
 from chat.turns.admission.intake import Continue, Edit, Intake, Regenerate, Submit
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import NewMessage
 
 router = Router(tags=["turns"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -112,8 +112,8 @@ def _target(data: TurnIn) -> str:
     return data.message_id
 
 
-def _message(data: TurnIn) -> JSONObject:
+def _message(data: TurnIn) -> NewMessage:
     if data.message is None:
         raise InputInvalid(f"A turn of trigger {data.trigger!r} needs `message`.")
-    message: JSONObject = data.message.dict(exclude_none=True)
+    message = cast("NewMessage", data.message.dict(exclude_none=True))
     return {**message, "role": "user"}

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.models import AgentInstance, Turn
+from sessions_app.core.messages.shapes import Part
 from sessions_app.messages import selectors
 from sessions_app.messages.services import update_message
 from tests.db.chat.conftest import ApiClient, make_turn, say
@@ -25,7 +26,7 @@ def ask(alice: User, conversation: AgentInstance) -> Ask:
 
     def put(call_id: str, *, is_question: bool = True, arguments: JSONObject | None = None) -> ToolCallRecord:
         arguments = arguments or {"amount": 5}
-        part: JSONObject = {"type": "tool-pay", "toolCallId": call_id, "state": "input-available", "input": arguments}
+        part: Part = {"type": "tool-pay", "toolCallId": call_id, "state": "input-available", "input": arguments}
         if is_question:
             part |= {"state": "approval-requested", "approval": {"id": f"apr-{call_id}"}}
         assert conversation.session_id is not None
@@ -48,7 +49,7 @@ def result(client: ApiClient, instance: AgentInstance, call_id: str, **body: Any
     return client.send("POST", f"/instances/{instance.id}/calls/{call_id}/result", body)
 
 
-def part_of(instance: AgentInstance, call_id: str) -> JSONObject:
+def part_of(instance: AgentInstance, call_id: str) -> Part:
     assert instance.session_id is not None
     stored = selectors.get_message(instance.session_id, "a1")
     assert stored is not None

@@ -20,6 +20,7 @@ from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
 from chat.files import attachments
 from chat.http.api.file_response import PIECE_BYTES
 from chat.models import AgentInstance, Attachment
+from sessions_app.core.messages.shapes import NewMessage
 from tests.db.chat.conftest import ApiClient
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 40
@@ -174,8 +175,9 @@ def test_no_user_claims_or_loads_anothers_file(
     his = attachments.store_bytes(bob.pk, b"secret", name="s.txt")
     with pytest.raises(AttachmentInvalid):
         attachments.claim(alice.pk, [his.id], conversation)
+    message: NewMessage = {"parts": [{"type": "file", "url": attachments.url_of(his.id)}]}
     with pytest.raises(AttachmentInvalid):
-        attachments.adopt_files(alice.pk, {"parts": [{"type": "file", "url": attachments.url_of(his.id)}]})
+        attachments.adopt_files(alice.pk, message)
     with pytest.raises(AttachmentNotFound):
         attachments.load_for_model(attachments.url_of(his.id), alice.pk)
     assert attachments.load_for_model(attachments.url_of(his.id), bob.pk).data == b"secret"

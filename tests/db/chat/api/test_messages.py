@@ -11,6 +11,7 @@ from chat.models import AgentInstance
 from chat.turns.state.compaction_queue import request_compaction, start_compaction
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.services import put_assistant, queue_messages
 from sessions_app.models import CompactionTrigger
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
@@ -149,7 +150,7 @@ def test_opening_costs_the_same_for_any_length(as_alice: ApiClient, conversation
 
 def test_lone_surrogates_and_nul_come_back_as_they_went_in(as_alice: ApiClient, conversation: AgentInstance) -> None:
     assert conversation.session_id is not None
-    odd = {"id": "odd", "role": "assistant", "parts": [{"type": "text", "text": "a\x00b\ud800c"}]}
+    odd: Message = {"id": "odd", "role": "assistant", "parts": [{"type": "text", "text": "a\x00b\ud800c"}]}
     put_assistant(conversation.session_id, odd, after="a1")
     last = as_alice.get(f"/instances/{conversation.id}/messages").json()["items"][-1]
     assert last["parts"][0]["text"].startswith("a")

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from chat.models import AgentInstance, Turn
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.services import delete_messages, place_messages, put_assistant, queue_messages
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
 
@@ -37,7 +38,7 @@ def begin(instance: AgentInstance) -> None:
 def end(instance: AgentInstance) -> None:
     """It has said everything."""
     turn = Turn.objects.get(instance=instance, assistant_id="a2")
-    whole = {**text_message("a2", "assistant"), "parts": [{"type": "text", "text": "all of it"}]}
+    whole: Message = {**text_message("a2", "assistant"), "parts": [{"type": "text", "text": "all of it"}]}
     put_assistant(turn.session_id, whole, after="q2", turn_id=turn.id)
     Fiber.objects.filter(pk=turn.fiber_id).update(status=FiberStatus.COMPLETED, finished_at=turn.accepted_at)
     Turn.objects.filter(pk=turn.pk).update(finished_at=turn.accepted_at)

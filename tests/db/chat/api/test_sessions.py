@@ -17,6 +17,7 @@ from chat.conversations.services import delete_instance
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment, Turn
 from sessions_app.compactions.services import add_compaction
+from sessions_app.core.messages.shapes import Content
 from sessions_app.messages import selectors
 from sessions_app.messages.services import append_messages, fork_session
 from sessions_app.models import Compaction, Message, Session
@@ -272,6 +273,7 @@ def talked(instance: AgentInstance, count: int) -> AgentInstance:
     """A conversation of so many messages, and a sibling of the last one."""
     session_id = str(instance.session_id)
     before = Message.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    content: Content = {"parts": [{"type": "text", "text": "hi"}]}
     rows = [
         Message(
             pk=before + n + 1,
@@ -280,7 +282,7 @@ def talked(instance: AgentInstance, count: int) -> AgentInstance:
             parent_id=before + n if n else None,
             depth=n,
             role="assistant" if n % 2 else "user",
-            content={"parts": [{"type": "text", "text": "hi"}]},
+            content=content,
             byte_size=100,
             placed_at=timezone.now(),
         )

@@ -14,11 +14,11 @@ from fibers import context as contexts
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
 from fibers.testing import die
+from sessions_app.core.messages.shapes import Message, Part
 from tests.db.chat.fuzz.speaker import KINDS, SPEAKERS, Speaker
 from tests.db.chat.fuzz.tab import Tab
 from tests.inprocess.stage import Notification, Socket, Stage, person, staged, through
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
@@ -206,7 +206,11 @@ class Person(Worker):
     def send(self, number: int, kind: str) -> None:
         if (tab := self.open_tab(number)) is not None:
             number_ = next(self.numbers)
-            message = {"id": f"u{number_}", "role": "user", "parts": [{"type": "text", "text": f"{kind} {number_}"}]}
+            message: Message = {
+                "id": f"u{number_}",
+                "role": "user",
+                "parts": [{"type": "text", "text": f"{kind} {number_}"}],
+            }
             self._ask(tab, [*tab.messages, message], "submit-message")
 
     @rule(number=TABS, kind=st.sampled_from(sorted(KINDS)), words=st.integers(1, 9))
@@ -249,11 +253,11 @@ class Person(Worker):
         places = [n for n, message in enumerate(tab.messages) if message["role"] == "user"] if tab else []
         if tab is not None and places:
             place = places[at % len(places)]
-            parts = [{"type": "text", "text": f"{kind} {next(self.numbers)}"}]
-            edited = {"id": tab.messages[place]["id"], "role": "user", "parts": parts}
+            parts: list[Part] = [{"type": "text", "text": f"{kind} {next(self.numbers)}"}]
+            edited: Message = {"id": tab.messages[place]["id"], "role": "user", "parts": parts}
             self._ask(tab, [*tab.messages[:place], edited], "submit-message")
 
-    def _ask(self, tab: Tab, messages: list[JSONObject], trigger: str) -> None:
+    def _ask(self, tab: Tab, messages: list[Message], trigger: str) -> None:
         request_id = f"r{next(self.numbers)}"
         self.asked.append(request_id)
         tab.ask(request_id, messages, trigger)
@@ -358,7 +362,7 @@ class Conversation(Person):
         self._compare_words(stored)
         await db(self._compare_calls, stored)
 
-    def _compare_tab(self, number: int, stored: list[JSONObject], turns: list[Turn]) -> None:
+    def _compare_tab(self, number: int, stored: list[Message], turns: list[Turn]) -> None:
         tab = self.tabs[number]
         line = tab.line
         assert line is not None
@@ -375,7 +379,7 @@ class Conversation(Person):
         doubled = {request: times for request, times in line.ends.items() if times > 1 + (request in line.acknowledged)}
         assert not doubled, f"{tab.label} was told ends more than once: {doubled}"
 
-    def _compare_words(self, stored: list[JSONObject]) -> None:
+    def _compare_words(self, stored: list[Message]) -> None:
         """Each word once; of each call of the model its beginning, and all of it when it came to its end."""
         for message in stored:
             text = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
@@ -385,7 +389,7 @@ class Conversation(Person):
                 assert mine == said.words[: len(mine)], f"{mine} of {said.words}"
                 assert not (mine and said.is_finished and mine != said.words), f"{mine} of {said.words}"
 
-    def _compare_calls(self, stored: list[JSONObject]) -> None:
+    def _compare_calls(self, stored: list[Message]) -> None:
         """The row of each call that was asked outside says what its part shows; what is open can be answered."""
         rows = ToolCallRecord.objects.filter(owner_id=self.stage.key.owner_id)
         status = dict(rows.values_list("call_id", "status"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chat.core.wire.accumulator import Accumulator
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject
 
 _RESPONSE = "cf_agent_use_chat_response"
@@ -38,7 +39,7 @@ class Tab:
 
     def __init__(self, label: str, wanted: Callable[[str], None]) -> None:
         self.label = label
-        self.messages: list[JSONObject] = []
+        self.messages: list[Message] = []
         self.line: Line | None = None
         self._wanted = wanted  # sends a frame
         self._streams: dict[str, Accumulator] = {}
@@ -60,7 +61,7 @@ class Tab:
 
     # What a person does
 
-    def ask(self, request_id: str, messages: list[JSONObject], trigger: str) -> None:
+    def ask(self, request_id: str, messages: list[Message], trigger: str) -> None:
         """Send the list."""
         assert self.line is not None
         self.messages = messages
@@ -86,16 +87,16 @@ class Tab:
         frame = {"type": "cf_agent_tool_result", "toolCallId": call_id, "toolName": "", **values}
         part = self._part(call_id)
         if part is not None and values.get("state") == "output-error":
-            part.update(state="output-error", errorText=values["errorText"])
+            part["state"], part["errorText"] = "output-error", values["errorText"]
         elif part is not None:
-            part.update(state="output-available", output=values["output"])
+            part["state"], part["output"] = "output-available", values["output"]
         self._send(frame)
 
     def decide(self, call_id: str, *, approved: bool) -> None:
         """Allow or refuse a call; the list shows it at once."""
         part = self._part(call_id)
         if part is not None and part["state"] == "approval-requested":
-            part.update(state="approval-responded", approval={**part["approval"], "approved": approved})
+            part["state"], part["approval"] = "approval-responded", {**part["approval"], "approved": approved}
         self._send(
             {"type": "cf_agent_tool_approval", "toolCallId": call_id, "approved": approved, "autoContinue": True}
         )
@@ -129,9 +130,9 @@ class Tab:
             case "cf_agent_use_chat_response":
                 self._response(frame)
 
-    def _transcript(self, messages: list[JSONObject]) -> None:
+    def _transcript(self, messages: list[Message]) -> None:
         kept = [stream for request, stream in self._streams.items() if request in self._own and stream.message_id]
-        self.messages = [dict(message) for message in messages]
+        self.messages = [message.copy() for message in messages]
         for stream in kept:
             places = [at for at, message in enumerate(messages) if message["id"] == stream.message_id]
             if places and any(message["role"] == "assistant" for message in messages[places[0] + 1 :]):
@@ -151,7 +152,7 @@ class Tab:
                 if len(mine["parts"]) >= len(message["parts"]) and _text(mine).startswith(_text(message)):
                     self.messages[at] = mine
 
-    def _updated(self, message: JSONObject) -> None:
+    def _updated(self, message: Message) -> None:
         calls = {part["toolCallId"] for part in message["parts"] if "toolCallId" in part}
         for at, mine in enumerate(self.messages):
             shared = any(part.get("toolCallId") in calls for part in mine["parts"])
@@ -212,11 +213,11 @@ class Tab:
         self._streams.clear()
         self._own.clear()
 
-    def _part(self, call_id: str) -> JSONObject | None:
+    def _part(self, call_id: str) -> Part | None:
         for at, message in enumerate(self.messages):
             for place, part in enumerate(message["parts"]):
                 if part.get("toolCallId") == call_id:
-                    changed = dict(part)
+                    changed = part.copy()
                     parts = [*message["parts"][:place], changed, *message["parts"][place + 1 :]]
                     self.messages[at] = {**message, "parts": parts}
                     return changed
@@ -226,11 +227,11 @@ class Tab:
         self._wanted(json.dumps(frame))
 
 
-def _text(message: JSONObject) -> str:
+def _text(message: Message) -> str:
     return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
 
 
-def put_back(messages: list[JSONObject], answer_id: str, before: str | None) -> None:
+def put_back(messages: list[Message], answer_id: str, before: str | None) -> None:
     """Move an answer behind what stood before it; at the top, if that was nothing."""
     ids = [message["id"] for message in messages]
     if answer_id in ids:

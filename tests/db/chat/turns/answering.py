@@ -13,6 +13,7 @@ from chat.turns.admission.tool_answers import Reply
 from fibers import context as contexts
 from fibers.context import FiberContext
 from fibers.testing import die, run_until_idle
+from sessions_app.core.messages.shapes import Part
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.models import ApprovalEvent, ToolCallRecord
@@ -93,12 +94,11 @@ class Desk:
             await run_until_idle(skip_delays=True)
         return replied
 
-    async def part(self, call_id: str) -> JSONObject:
+    async def part(self, call_id: str) -> Part:
         for message in await self.room.transcript():
             for part in message["parts"]:
                 if part.get("toolCallId") == call_id:
-                    found: JSONObject = part
-                    return found
+                    return part
         raise AssertionError(f"no call {call_id}")
 
     async def calls(self) -> list[str]:

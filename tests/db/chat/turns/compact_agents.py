@@ -6,7 +6,7 @@ from typing import Any
 from chat.llm.scripted import ScriptedModel
 from chat.think import SessionSetup
 from sessions_app.core.compaction.compaction import CompactionResult
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import Message
 
 from .agents import SEEN, Plain
 
@@ -26,7 +26,7 @@ class OwnCompaction(Plain):
             else session.on_compaction(self.shorten)
         )
 
-    async def shorten(self, history: Sequence[JSONObject]) -> Any:
+    async def shorten(self, history: Sequence[Message]) -> Any:
         SEEN.append(("history", [message["id"] for message in history]))
         found = SUMMARIES.get("next", "own summary")
         if isinstance(found, Exception):

@@ -16,8 +16,8 @@ from chat.turns.admission.admission import Admission, TurnRequest, admit
 from chat.turns.admission.intake import Intake, Submit
 from chat.turns.state.status import turn_status
 from fibers.testing import run_until_idle
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import CALLS, MODELS, SEEN
 
@@ -46,14 +46,14 @@ class Room:
     async def turn(self, turn_id: str) -> Turn:
         return await db(lambda: Turn.objects.select_related("fiber").get(pk=turn_id))
 
-    async def transcript(self) -> list[JSONObject]:
+    async def transcript(self) -> list[Message]:
         return await db(current_transcript, self.key)
 
     async def texts(self) -> list[tuple[str, str]]:
         return [(m["role"], text_of(m)) for m in await self.transcript()]
 
 
-def text_of(message: JSONObject) -> str:
+def text_of(message: Message) -> str:
     return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
 
 

@@ -18,6 +18,7 @@ from chat.turns.admission.intake import ClientArray
 from chat.turns.admission.tool_answers import has_pending_interaction
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
+from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.services import append_messages
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import fingerprint
@@ -304,7 +305,7 @@ async def test_a_continuation_whose_answer_was_left_is_skipped(desk: Desk) -> No
     await desk.reply(call, output="x", runs=False)
     last = (await turns_of(desk.room))[-1]
     assert instance.session_id is not None
-    message = {"id": "u9", "role": "user", "parts": [{"type": "text", "text": "meanwhile"}]}
+    message: Message = {"id": "u9", "role": "user", "parts": [{"type": "text", "text": "meanwhile"}]}
     await db(append_messages, instance.session_id, [message])
     await run_until_idle(skip_delays=True)
     assert status_of(await desk.room.turn(last.pk)) == "skipped"

@@ -15,6 +15,7 @@ from chat.turns.state.compaction_queue import request_compaction
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
 from sessions_app.compactions.services import compactions as compactions_of
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.models import Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump
@@ -163,10 +164,16 @@ async def test_everything_beyond_the_reserve(
     assert "user 2 " in sent
 
 
-def tool_message(number: int, tool: str, path: str) -> JSONObject:
-    part = {"type": f"tool-{tool}", "toolCallId": f"c{number}", "state": "output-available", "input": {"path": path}}
-    said = {"type": "text", "text": f"assistant {number} " + "word " * 800}
-    return {"id": f"assistant{number}", "role": "assistant", "parts": [said, part | {"output": "done " * 200}]}
+def tool_message(number: int, tool: str, path: str) -> Message:
+    part: Part = {
+        "type": f"tool-{tool}",
+        "toolCallId": f"c{number}",
+        "state": "output-available",
+        "input": {"path": path},
+        "output": "done " * 200,
+    }
+    said: Part = {"type": "text", "text": f"assistant {number} " + "word " * 800}
+    return {"id": f"assistant{number}", "role": "assistant", "parts": [said, part]}
 
 
 async def test_summaries_list_files_and_carry_the_lists_on(make_room: MakeRoom) -> None:

@@ -23,6 +23,7 @@ from chat.turns.admission.intake import Submit
 from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import expire_lease, worker
+from sessions_app.core.messages.shapes import NewMessage
 
 from . import gated  # noqa: F401 - serves the agent named below
 from .conftest import MakeRoom, Room
@@ -118,7 +119,7 @@ class Crowd:
 
 
 def say(room: Room, number: int) -> None:
-    message = {"role": "user", "parts": [{"type": "text", "text": f"stream {number % 20} words at 200/s"}]}
+    message: NewMessage = {"role": "user", "parts": [{"type": "text", "text": f"stream {number % 20} words at 200/s"}]}
     admit(room.key, TurnRequest(intake=Submit(message=message)))
 
 

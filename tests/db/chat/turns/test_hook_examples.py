@@ -30,6 +30,7 @@ from chat.think import (
     tool,
 )
 from chat.turns.admission.intake import Continue
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import MODELS, SEEN
@@ -437,7 +438,7 @@ class ChainingDoc(Documented):
         if response.status is ResponseStatus.COMPLETED and self.needs_follow_up(response.message):
             await self.save_messages("say: In short, nothing.")
 
-    def needs_follow_up(self, message: JSONObject) -> bool:
+    def needs_follow_up(self, message: Message) -> bool:
         return "found" in text_of(message)
 
 

@@ -14,8 +14,8 @@ from chat.think import Think
 from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.intake import ClientArray, Continue, Edit, Regenerate
 from fibers.testing import crash_after
+from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import CALLS, MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of
@@ -41,7 +41,7 @@ def room(make_room: MakeRoom) -> Room:
 
 
 async def socket_submit(room: Room) -> None:
-    message = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": ADD}]}
+    message: Message = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": ADD}]}
     await room.say(ClientArray(messages=[message]))
 
 
@@ -69,7 +69,7 @@ async def api_regenerate(room: Room) -> None:
 async def api_edit(room: Room) -> None:
     await _prepare(room, "say: before")
     [message] = await _shown(room, "user")
-    edited = {"role": "user", "parts": [{"type": "text", "text": ADD}]}
+    edited: NewMessage = {"role": "user", "parts": [{"type": "text", "text": ADD}]}
     await room.say(Edit(message_id=message["id"], message=edited))
 
 
@@ -102,7 +102,7 @@ async def _prepare(room: Room, text: str) -> None:
     SEEN.clear()
 
 
-async def _shown(room: Room, role: str) -> list[JSONObject]:
+async def _shown(room: Room, role: str) -> list[Message]:
     return [message for message in await room.transcript() if message["role"] == role]
 
 

@@ -8,6 +8,7 @@ from chat.core.loop.hooks import ResponseStatus
 from chat.llm.scripted import ScriptedModel
 from chat.streams.reader import read
 from chat.turns.admission.intake import Continue
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import CALLS, MODELS, SEEN
@@ -33,11 +34,11 @@ def system_of(request: JSONObject) -> str | None:
     return next((m["content"] for m in request["messages"] if m["role"] in {"system", "developer"}), None)
 
 
-async def answer(room: Room) -> JSONObject:
+async def answer(room: Room) -> Message:
     return (await room.transcript())[-1]
 
 
-async def call_part(room: Room) -> JSONObject:
+async def call_part(room: Room) -> Part:
     return next(part for part in (await answer(room))["parts"] if "toolCallId" in part)
 
 

@@ -12,6 +12,7 @@ from chat.models import Turn
 from chat.turns.admission.admission import Admission, TurnRequest, admit
 from chat.turns.admission.intake import Submit
 from fibers.services import hold_fiber
+from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.aio import db
 
 from . import gated  # noqa: F401 - serves the agent named below
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def _say(room: Room) -> Admission:
     try:
-        message = {"role": "user", "parts": [{"type": "text", "text": "say: two"}]}
+        message: NewMessage = {"role": "user", "parts": [{"type": "text", "text": "say: two"}]}
         return admit(room.key, TurnRequest(intake=Submit(message=message)))
     finally:
         connections.close_all()

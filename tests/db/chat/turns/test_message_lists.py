@@ -1,14 +1,16 @@
 """What the message lists of clients cannot do."""
 
+from typing import cast
+
 from chat.turns.admission.intake import ClientArray
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 from .conftest import MakeRoom
 
 
-def said(message_id: str, text: str) -> JSONObject:
+def said(message_id: str, text: str) -> Message:
     return {"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}
 
 
@@ -36,8 +38,8 @@ async def test_stale_client_list(make_room: MakeRoom) -> None:
     await room.say(ClientArray(messages=[said("u1", 'call tool add {"a": 2, "b": 3}\nsay: {result}')]))
     stored = await room.transcript()
     call = next(part for part in stored[1]["parts"] if "toolCallId" in part)
-    stale = {key: value for key, value in call.items() if key not in {"output", "preliminary"}}
-    theirs = {"id": "the-clients-own", "role": "assistant", "parts": [{**stale, "state": "input-available"}]}
+    stale = cast("Part", {key: value for key, value in call.items() if key not in {"output", "preliminary"}})
+    theirs: Message = {"id": "the-clients-own", "role": "assistant", "parts": [{**stale, "state": "input-available"}]}
     await room.say(ClientArray(messages=[stored[0], theirs, said("u2", "say: next")]))
     now = await room.transcript()
     assert [message["role"] for message in now] == ["user", "assistant", "user", "assistant"]

@@ -13,6 +13,7 @@ from chat.models import AgentInstance, Turn
 from chat.think import SessionSetup, Tool, TurnConfig, TurnContext, tool
 from chat.turns.admission.intake import Submit
 from sessions_app.core.compaction.pruning import CLEARED_TEXT
+from sessions_app.core.messages import shapes
 from sessions_app.messages import services
 from sessions_app.models import Compaction, Message, Session
 from thinkproject.kernel.aio import db
@@ -90,7 +91,7 @@ def read_page(number: int) -> str:
     return f"page {number} " + "word " * 4_000
 
 
-def text(role: str, number: int, chars: int = CHARS) -> JSONObject:
+def text(role: str, number: int, chars: int = CHARS) -> shapes.Message:
     words = f"{role} {number} " + "word " * (chars // 5)
     return {"id": f"{role}{number}", "role": role, "parts": [{"type": "text", "text": words}]}
 
@@ -100,7 +101,7 @@ async def session_of(room: Room) -> Session:
     return await db(lambda: Session.objects.get(pk=instance.session_id))
 
 
-async def talked(room: Room, *messages: JSONObject) -> Session:
+async def talked(room: Room, *messages: shapes.Message) -> Session:
     """A conversation that has gone on for a while."""
     await room.say("say: hi")
     room.model.requests.clear()
@@ -114,7 +115,7 @@ async def compactions(session: Session) -> int:
     return await db(Compaction.objects.filter(session=session).count)
 
 
-async def stored(session: Session) -> list[JSONObject]:
+async def stored(session: Session) -> list[shapes.Content]:
     return await db(
         lambda: list(Message.objects.filter(session=session).order_by("pk").values_list("content", flat=True))
     )
@@ -265,9 +266,14 @@ async def test_messages_of_a_hook_are_not_made_shorter_by_a_summary(make_room: M
 
 async def test_pictures_are_named_when_they_do_not_fit(make_room: MakeRoom) -> None:
     room = make_room()
-    part = {"type": "file", "mediaType": "image/png", "filename": "cat.png", "url": f"data:image/png;base64,{PNG}"}
-    said = {"type": "text", "text": "marker: pic\ncontext overflow 1 times\nsay: a cat"}
-    message = {"role": "user", "parts": [said, part]}
+    part: shapes.Part = {
+        "type": "file",
+        "mediaType": "image/png",
+        "filename": "cat.png",
+        "url": f"data:image/png;base64,{PNG}",
+    }
+    said: shapes.Part = {"type": "text", "text": "marker: pic\ncontext overflow 1 times\nsay: a cat"}
+    message: shapes.NewMessage = {"role": "user", "parts": [said, part]}
     turn = await room.say(Submit(message=message))
     assert (status_of(turn), (await room.texts())[-1]) == ("completed", ("assistant", "a cat"))
     refused, again = (dump(request) for request in room.model.requests)
@@ -281,8 +287,8 @@ async def test_documents_are_sent_and_named_when_they_do_not_fit(make_room: Make
     room = make_room()
     data = base64.b64encode(b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n%%EOF\n").decode()
     url = f"data:application/pdf;base64,{data}"
-    part = {"type": "file", "mediaType": "application/pdf", "filename": "plan.pdf", "url": url}
-    said = {"type": "text", "text": "marker: pdf\ncontext overflow 1 times\nsay: a plan"}
+    part: shapes.Part = {"type": "file", "mediaType": "application/pdf", "filename": "plan.pdf", "url": url}
+    said: shapes.Part = {"type": "text", "text": "marker: pdf\ncontext overflow 1 times\nsay: a plan"}
     turn = await room.say(Submit(message={"role": "user", "parts": [said, part]}))
     assert (status_of(turn), (await room.texts())[-1]) == ("completed", ("assistant", "a plan"))
     refused, again = room.model.requests
@@ -350,8 +356,8 @@ async def test_a_summary_that_fails_leaves_the_turns_own_error_and_the_history(m
     assert again[: len(refused) - 1] == refused[:-1]
 
 
-def output(number: int, tokens: int = 30_000) -> list[JSONObject]:
-    part = {
+def output(number: int, tokens: int = 30_000) -> list[shapes.Message]:
+    part: shapes.Part = {
         "type": "tool-grep",
         "toolCallId": f"c{number}",
         "state": "output-available",

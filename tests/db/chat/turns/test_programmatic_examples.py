@@ -28,8 +28,9 @@ from fibers.models import Fiber
 from fibers.registry import durable
 from fibers.services import start_fiber
 from fibers.testing import run_until_idle
+from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject, load
+from thinkproject.kernel.jsonvalue import load
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, text_of
@@ -165,7 +166,7 @@ async def test_function_form(make_room: MakeRoom) -> None:
     room = make_room("gated")
     received: list[int] = []
 
-    def go_on(current: list[JSONObject]) -> list[JSONObject]:
+    def go_on(current: list[Message]) -> list[NewMessage]:
         received.append(len(current))
         return [*current, user("say: Continue your analysis.")]
 

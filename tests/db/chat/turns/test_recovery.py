@@ -20,6 +20,7 @@ from chat.turns.admission.intake import Continue
 from chat.turns.state.status import TurnStatus
 from fibers.execution import recovery
 from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load
 from tools_app.models import ToolCallRecord
@@ -37,7 +38,7 @@ def seen(name: str) -> list[Any]:
     return [value for found, value in SEEN if found == name]
 
 
-def plain(message: JSONObject) -> list[JSONObject]:
+def plain(message: Message) -> list[JSONObject]:
     """The parts without the ids that differ from turn to turn."""
     return [{k: v for k, v in part.items() if k != "id"} for part in message["parts"]]
 

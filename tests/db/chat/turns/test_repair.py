@@ -5,17 +5,17 @@ import logging
 import pytest
 
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages.services import update_message
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 from .conftest import MakeRoom
 from .notifications import listen, notification_of
 
-ORPHAN = {"type": "tool-add", "toolCallId": "c1", "state": "input-available", "input": '{"a": 1}'}
+ORPHAN: Part = {"type": "tool-add", "toolCallId": "c1", "state": "input-available", "input": '{"a": 1}'}
 
 
-def with_orphan(message: JSONObject) -> JSONObject:
+def with_orphan(message: Message) -> Message:
     return {**message, "parts": [*message["parts"], ORPHAN]}
 
 

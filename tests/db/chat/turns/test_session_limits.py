@@ -18,11 +18,12 @@ from chat.core.model.language_model import (
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.runtime.agent_factory import make_agent
+from sessions_app.core.messages import shapes
 from sessions_app.core.messages.limits import ROW_MAX_BYTES
 from sessions_app.messages.services import freeze_prompt
 from sessions_app.models import Message, Session
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject, byte_size
+from thinkproject.kernel.jsonvalue import byte_size
 
 from .agents import MODELS, PROMPTS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
@@ -122,7 +123,7 @@ class Large(ScriptedModel):
         yield Finish(reason=FinishReason.STOP)
 
 
-async def call_of(room: Room) -> tuple[JSONObject, JSONObject]:
+async def call_of(room: Room) -> tuple[shapes.Message, shapes.Part]:
     message = (await room.transcript())[-1]
     return message, next(part for part in message["parts"] if "toolCallId" in part)
 

@@ -11,6 +11,7 @@ from chat.streams.reader import read
 from chat.turns.admission.admission import cancel_turn, clear_instance
 from chat.turns.admission.intake import Edit, Regenerate, Submit
 from fibers.testing import run_until_idle
+from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 
@@ -47,7 +48,7 @@ async def test_tools_run_and_their_outputs_are_stored(make_room: MakeRoom) -> No
     parts = (await room.transcript())[-1]["parts"]
     call = next(p for p in parts if "toolCallId" in p)
     assert (call["state"], call["output"], call["toolName"]) == ("output-available", 5, "add")
-    assert text_of({"parts": parts})
+    assert text_of({"id": "", "role": "assistant", "parts": parts})
 
 
 async def test_tools_are_asked_for_in_every_turn(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +89,7 @@ async def test_no_model(make_room: MakeRoom) -> None:
 
 async def test_duplicate_user_id(make_room: MakeRoom) -> None:
     room = make_room()
-    message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "say: A"}]}
+    message: Message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "say: A"}]}
     await room.say(Submit(message=message))
     await room.say(Submit(message={**message, "parts": [{"type": "text", "text": "say: B"}]}))
     users = [m for m in await room.transcript() if m["role"] == "user"]
@@ -120,7 +121,7 @@ async def test_an_edit_makes_a_sibling_and_is_answered(make_room: MakeRoom) -> N
     room = make_room()
     first = await room.say("say: one")
     await room.say("say: two")
-    message = {"role": "user", "parts": [{"type": "text", "text": "say: changed"}]}
+    message: NewMessage = {"role": "user", "parts": [{"type": "text", "text": "say: changed"}]}
     await room.say(Edit(message_id=first.input_ids[0], message=message))
     assert [t for _, t in await room.texts()] == ["say: changed", "changed"]
 

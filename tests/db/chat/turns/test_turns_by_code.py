@@ -14,8 +14,8 @@ from chat.turns.admission.admission import clear_instance
 from chat.turns.state import input_reservation
 from chat.turns.state.status import TurnStatus
 from fibers.testing import crash_after, run_until_idle
+from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import MODELS, SEEN
 from .conftest import MakeRoom, status_of, text_of
@@ -30,7 +30,7 @@ async def test_a_function_gives_the_messages_when_the_turn_starts(make_room: Mak
     room = make_room("gated")
     received: list[list[str]] = []
 
-    def go_on(current: list[JSONObject]) -> list[JSONObject]:
+    def go_on(current: list[Message]) -> list[NewMessage]:
         received.append([text_of(message) for message in current])
         return [*current, user(f"say: after {len(current)}")]
 
@@ -60,7 +60,7 @@ async def test_a_function_gives_the_messages_when_the_turn_starts(make_room: Mak
 async def test_an_async_function_may_give_a_text(make_room: MakeRoom) -> None:
     room = make_room()
 
-    async def speak(current: list[JSONObject]) -> str:
+    async def speak(current: list[Message]) -> str:
         assert current == []
         return "say: hello"
 
@@ -82,7 +82,7 @@ async def test_a_function_without_messages_is_skipped(make_room: MakeRoom) -> No
 async def test_a_failing_function_raises_for_its_caller_and_stores_nothing(make_room: MakeRoom) -> None:
     room = make_room("gated")
 
-    def fail(current: list[JSONObject]) -> str:
+    def fail(current: list[Message]) -> str:
         raise KeyError("the function broke")
 
     async with worker():
@@ -233,7 +233,7 @@ async def test_a_turn_that_waits_for_its_words_can_be_stopped(make_room: MakeRoo
     room = make_room("gated")
     calling = asyncio.Event()
 
-    async def think(_current: list[JSONObject]) -> str:
+    async def think(_current: list[Message]) -> str:
         calling.set()
         await asyncio.sleep(600)
         return "say: never"

@@ -4,20 +4,20 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from chat.core.loop.hooks import ChatResponse
 from chat.instances import waiting
-from chat.models import Turn
+from chat.models import Turn, TurnOptions
 from chat.testing import worker
 from chat.think import Think
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.state.deferred_input import change_options
+from sessions_app.core.messages.shapes import Part
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import MODELS
 from .conftest import MakeRoom, status_of
@@ -102,7 +102,7 @@ async def test_writers_of_a_turns_options_do_not_undo_each_other(make_room: Make
 
     def write(number: int) -> None:
         for step in range(5):
-            mark = {f"{number}.{step}": True}
+            mark = cast("TurnOptions", {f"{number}.{step}": True})
             assert change_options(turn_id, partial(_with, mark))
 
     await asyncio.gather(*(db(write, number) for number in range(4)))
@@ -110,7 +110,7 @@ async def test_writers_of_a_turns_options_do_not_undo_each_other(make_room: Make
     assert {f"{number}.{step}" for number in range(4) for step in range(5)} <= set(options)
 
 
-def _with(mark: JSONObject, present: JSONObject) -> JSONObject:
+def _with(mark: TurnOptions, present: TurnOptions) -> TurnOptions:
     return {**present, **mark}
 
 
@@ -121,5 +121,5 @@ def _is_set(noted: list[str]) -> Callable[[], Awaitable[bool]]:
     return is_set
 
 
-def _text(text: str) -> JSONObject:
+def _text(text: str) -> Part:
     return {"type": "text", "text": text}

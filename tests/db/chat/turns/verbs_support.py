@@ -1,17 +1,17 @@
 """What the tests of the verbs share."""
 
 from chat.models import Turn
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 
 from .conftest import Room
 
 
-def user(text: str, message_id: str = "") -> JSONObject:
+def user(text: str, message_id: str = "") -> Message:
     return {"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}
 
 
-def said(text: str, message_id: str) -> JSONObject:
+def said(text: str, message_id: str) -> Message:
     return {"id": message_id, "role": "assistant", "parts": [{"type": "text", "text": text}]}
 
 

@@ -15,10 +15,13 @@ from chat.client.http_api import HttpApi
 from chat.client.options import Options
 from chat.core.wire import frames
 from chat.core.wire.server_frames import parse_server
+from sessions_app.core.messages.shapes import Message
 
 CHUNK = 'id: 2\ndata: {"type":"start-step"}\n\n'
 START = 'id: 2\ndata: {"type":"start","messageId":"a1"}\n\n'
-STORED = [{"id": name, "role": role, "parts": []} for name, role in (("q1", "user"), ("a1", "assistant"))]
+STORED: list[Message] = [
+    {"id": name, "role": role, "parts": []} for name, role in (("q1", "user"), ("a1", "assistant"))
+]
 END = 'event: end\ndata: {"outcome":"completed"}\n\n'
 
 

@@ -1,16 +1,18 @@
 """The fold of messages: ids, metadata, text, reasoning, data, files, and what recovery asks of it."""
 
+from typing import cast
+
 import pytest
 
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator, fold, to_input_object, tool_name
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
-def parts(*given: Chunk, message: JSONObject | None = None) -> list[JSONObject]:
-    folded: list[JSONObject] = fold(given, message)["parts"]
-    return folded
+def parts(*given: Chunk, message: Message | None = None) -> list[Part]:
+    return fold(given, message)["parts"]
 
 
 def after(*given: Chunk) -> Accumulator:
@@ -21,7 +23,8 @@ def after(*given: Chunk) -> Accumulator:
 
 
 def test_start_gives_the_message_its_id() -> None:
-    assert fold([chunks.start("m1")]) == {"id": "m1", "role": "assistant", "parts": []}
+    expected: Message = {"id": "m1", "role": "assistant", "parts": []}
+    assert fold([chunks.start("m1")]) == expected
 
 
 def test_first_id_stays() -> None:
@@ -30,7 +33,8 @@ def test_first_id_stays() -> None:
 
 
 def test_nothing_folds_to_an_empty_message() -> None:
-    assert fold([]) == {"id": "", "role": "assistant", "parts": []}
+    expected: Message = {"id": "", "role": "assistant", "parts": []}
+    assert fold([]) == expected
 
 
 def test_metadata_merges_shallowly() -> None:
@@ -154,16 +158,19 @@ def test_unknown_chunks_are_ignored() -> None:
 
 
 def test_seed_is_continued_and_not_changed() -> None:
-    seed: JSONObject = {
-        "id": "m1",
-        "role": "assistant",
-        "createdAt": "x",
-        "metadata": {"a": 1},
-        "parts": [{"type": "step-start"}, {"type": "text", "text": "Hel", "state": "streaming"}],
-    }
+    seed = cast(
+        "Message",
+        {
+            "id": "m1",
+            "role": "assistant",
+            "createdAt": "x",
+            "metadata": {"a": 1},
+            "parts": [{"type": "step-start"}, {"type": "text", "text": "Hel", "state": "streaming"}],
+        },
+    )
     folded = fold([chunks.text_delta("t", "lo"), chunks.text_end("t"), chunks.message_metadata({"b": 2})], seed)
     assert folded["parts"][1] == {"type": "text", "text": "Hello", "state": "done"}
-    assert (folded["createdAt"], folded["metadata"]) == ("x", {"a": 1, "b": 2})
+    assert (cast("JSONObject", folded)["createdAt"], folded["metadata"]) == ("x", {"a": 1, "b": 2})
     assert seed["parts"][1] == {"type": "text", "text": "Hel", "state": "streaming"}
     assert seed["metadata"] == {"a": 1}
 

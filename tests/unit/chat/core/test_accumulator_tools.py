@@ -7,7 +7,7 @@ import pytest
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator, fold
 from chat.core.wire.chunks import Chunk
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import Message, Part
 
 START = chunks.tool_input_start("c", "add")
 INPUT = chunks.tool_input_available("c", "add", {"a": 1})
@@ -18,9 +18,9 @@ DENIAL = chunks.tool_output_denied("c")
 RESPONSE: Chunk = {"type": "tool-approval-response", "approvalId": "p", "approved": True, "reason": "fine"}
 
 
-def call(*given: Chunk) -> JSONObject:
+def call(*given: Chunk) -> Part:
     (part,) = fold(given)["parts"]
-    return dict(part)
+    return part
 
 
 def test_call_goes_from_input_to_result() -> None:
@@ -195,6 +195,7 @@ def test_calls_of_a_seed_are_known() -> None:
 
 
 def test_seed_with_a_part_without_a_state_does_no_harm() -> None:
-    seed = {"id": "m", "role": "assistant", "parts": [{"type": "tool-add", "toolCallId": "c"}, {"type": 3}, {}]}
+    odd = cast("list[Part]", [{"type": 3}, {}])
+    seed: Message = {"id": "m", "role": "assistant", "parts": [{"type": "tool-add", "toolCallId": "c"}, *odd]}
     folded = fold([RESPONSE, INPUT, RESULT], seed)
     assert folded["parts"][0]["output"] == 42

@@ -19,8 +19,8 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.errors import ContextOverflow
+from sessions_app.core.messages.shapes import Message
 from tests.unit.chat.core.test_loop import Crash, Model, World, _finish, _prompt, says, texts, two_rounds
-from thinkproject.kernel.jsonvalue import JSONObject
 
 Events = list[ModelEvent | Exception]
 SUMMARY = AssistantMessage(content=(TextContent(text="summary"),))
@@ -44,7 +44,7 @@ class Reducer:
     def rounds(self) -> int:
         return len(self.attempts) + len(self.resumed)
 
-    def prompt(self, message: JSONObject) -> tuple[ModelMessage, ...]:
+    def prompt(self, message: Message) -> tuple[ModelMessage, ...]:
         return (*([SUMMARY] * self.rounds), *_prompt(message))
 
     def is_over_limit(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:

@@ -5,9 +5,10 @@ import pytest
 from chat.core.wire import extension_frames, frames
 from chat.core.wire.frames import MAX_DEPTH
 from chat.errors import FrameInvalid
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 
-USER = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
+USER: Message = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
 
 
 def request_text(body: JSONValue = None, **fields: JSONValue) -> str:

@@ -1,5 +1,7 @@
 """What a client's array asks for, and which calls it answers. What it says otherwise is not believed."""
 
+from typing import cast
+
 import pytest
 
 from chat.core.wire.client_intent import (
@@ -16,12 +18,13 @@ from chat.core.wire.client_intent import (
     decide_intent,
     is_same_content,
 )
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from sessions_app.core.messages.shapes import Message, Part
+from thinkproject.kernel.jsonvalue import JSONValue
 
 SUBMIT, REGENERATE = "submit-message", "regenerate-message"
 
 
-def message(message_id: str, role: str = "user", *parts: JSONObject) -> JSONObject:
+def message(message_id: str, role: str = "user", *parts: Part) -> Message:
     return {"id": message_id, "role": role, "parts": list(parts) or [{"type": "text", "text": message_id}]}
 
 
@@ -54,7 +57,7 @@ EDITED = message("u1", "user", {"type": "text", "text": "better"})
     ],
     ids=str,
 )
-def test_last_message_decides(messages: list[JSONObject], trigger: str, intent: Intent) -> None:
+def test_last_message_decides(messages: list[Message], trigger: str, intent: Intent) -> None:
     assert decide_intent(messages, trigger, KNOWN) == intent
 
 
@@ -70,7 +73,7 @@ def test_last_message_decides(messages: list[JSONObject], trigger: str, intent: 
     ],
     ids=str,
 )
-def test_what_does_not_belong_here_is_refused(messages: list[JSONObject], trigger: str) -> None:
+def test_what_does_not_belong_here_is_refused(messages: list[Message], trigger: str) -> None:
     assert isinstance(decide_intent(messages, trigger, KNOWN), Refuse)
 
 
@@ -79,7 +82,7 @@ def test_earlier_messages_prove_nothing() -> None:
     assert decide_intent([rewritten, message("new")], SUBMIT, KNOWN) == Append(message("new"))
 
 
-def file(url: str, name: str = "a.png") -> JSONObject:
+def file(url: str, name: str = "a.png") -> Part:
     return {"type": "file", "mediaType": "image/png", "filename": name, "url": url}
 
 
@@ -98,16 +101,18 @@ def file(url: str, name: str = "a.png") -> JSONObject:
     ],
     ids=str,
 )
-def test_content_is_compared_as_people_see_it(sent: list[JSONValue], stored: list[JSONValue], is_same: bool) -> None:
-    assert is_same_content({"parts": sent}, {"parts": stored}) is is_same
+def test_content_is_compared_as_people_see_it(sent: list[Part], stored: list[Part], is_same: bool) -> None:
+    ours: Message = {"id": "u", "role": "user", "parts": sent}
+    theirs: Message = {"id": "u", "role": "user", "parts": stored}
+    assert is_same_content(ours, theirs) is is_same
 
 
-def call(state: str, call_id: str = "c", **more: JSONValue) -> JSONObject:
+def call(state: str, call_id: str = "c", **more: JSONValue) -> Part:
     part = {"type": "tool-loc", "toolCallId": call_id, "toolName": "loc", "state": state, "input": {"a": 1, "b": 2}}
-    return {**part, **more}
+    return cast("Part", {**part, **more})
 
 
-def answers(stored: JSONObject, *sent: JSONObject) -> list[CallAnswer]:
+def answers(stored: Part, *sent: Part) -> list[CallAnswer]:
     known = {"a1": Known(message=message("a1", "assistant", {"type": "text", "text": "let me see"}, stored))}
     return call_answers([message("mine", "assistant", part) for part in sent], known)
 
@@ -150,7 +155,7 @@ def test_first_answer_wins() -> None:
     ],
     ids=["settled", "denied", "arguments", "name", "id", "pending", "decision", "bypass", "undecided", "bare"],
 )
-def test_nothing_else_is_an_answer(stored: JSONObject, sent: JSONObject) -> None:
+def test_nothing_else_is_an_answer(stored: Part, sent: Part) -> None:
     assert answers(stored, sent) == []
 
 

@@ -28,13 +28,14 @@ from chat.core.model.language_model import (
 )
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.errors import ModelRejected, NetworkLost
+from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.execution import CheckedCall, check_call
 from tools_app.core.tool import tool
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
 
-HISTORY = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]
+HISTORY: list[Message] = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]
 
 
 class Crash(BaseException):
@@ -133,7 +134,7 @@ class World:
         self.prompt = _prompt
         self.loop: TurnLoop
 
-    async def run(self, *, crash_after: int | None = None) -> JSONObject:
+    async def run(self, *, crash_after: int | None = None) -> Message:
         fold = TurnState("a1")
         for chunk in self.log:
             fold.apply(chunk)
@@ -158,7 +159,7 @@ class World:
         return fold.message
 
 
-def _prompt(message: JSONObject) -> tuple[ModelMessage, ...]:
+def _prompt(message: Message) -> tuple[ModelMessage, ...]:
     said = [message] if any(p["type"] != "step-start" for p in message["parts"]) else []
     return to_model_messages([*HISTORY, *said])
 
@@ -216,7 +217,7 @@ def _said(request: ModelRequest) -> str:
     return "".join(getattr(c, "text", "") for c in said.content)
 
 
-def texts(message: JSONObject) -> list[str]:
+def texts(message: Message) -> list[str]:
     return [part["text"] for part in message["parts"] if part["type"] == "text"]
 
 

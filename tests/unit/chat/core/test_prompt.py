@@ -1,6 +1,7 @@
 """UI messages to model messages: texts, files, calls with their one result, repairs and truncation."""
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
@@ -34,29 +35,31 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.errors import TurnConfigInvalid
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
-STEP: JSONObject = {"type": "step-start"}
+STEP: Part = {"type": "step-start"}
 GO_ON = UserMessage(content=(TextContent(text=GO_ON_TEXT),))
 
 
-def text(value: str, **more: JSONValue) -> JSONObject:
-    return {"type": "text", "text": value, **more}
+def text(value: str, **more: JSONValue) -> Part:
+    return cast("Part", {"type": "text", "text": value, **more})
 
 
-def user(*parts: JSONObject | str) -> JSONObject:
+def user(*parts: Part | str) -> Message:
     return {"id": "u", "role": "user", "parts": [text(p) if isinstance(p, str) else p for p in parts]}
 
 
-def assistant(*parts: JSONObject | str) -> JSONObject:
+def assistant(*parts: Part | str) -> Message:
     return {"id": "a", "role": "assistant", "parts": [text(p) if isinstance(p, str) else p for p in parts]}
 
 
-def tool(call_id: str = "c", *, state: str = "output-available", **more: JSONValue) -> JSONObject:
-    return {"type": "tool-add", "toolCallId": call_id, "toolName": "add", "state": state, "input": {"a": 1}, **more}
+def tool(call_id: str = "c", *, state: str = "output-available", **more: JSONValue) -> Part:
+    part = {"type": "tool-add", "toolCallId": call_id, "toolName": "add", "state": state, "input": {"a": 1}, **more}
+    return cast("Part", part)
 
 
-def failed(why: str) -> JSONObject:
+def failed(why: str) -> Part:
     return tool(state="output-error", errorText=why)
 
 
@@ -68,7 +71,7 @@ def answered(*texts: str) -> AssistantMessage:
     return AssistantMessage(content=tuple(TextContent(text=value) for value in texts))
 
 
-def result_of(part: JSONObject) -> ToolMessage:
+def result_of(part: Part) -> ToolMessage:
     _, made, result, *_ = to_model_messages([user("hi"), assistant(part)])
     assert isinstance(made, AssistantMessage)
     assert isinstance(result, ToolMessage)
@@ -87,7 +90,7 @@ def test_prompt_never_ends_with_the_assistant() -> None:
 def test_prompt_is_never_empty() -> None:
     expected = (said(NOTHING_TEXT),)
     assert to_model_messages([]) == expected
-    assert to_model_messages([user(text(" \n")), assistant(STEP), {"role": "user"}]) == expected
+    assert to_model_messages([user(text(" \n")), assistant(STEP), cast("Message", {"role": "user"})]) == expected
 
 
 def test_roles_alternate() -> None:
@@ -96,7 +99,9 @@ def test_roles_alternate() -> None:
 
 
 def test_a_system_notice_is_sent_as_the_user() -> None:
-    assert to_model_messages([{"role": "system", "parts": [text("note")]}, user("a")]) == (said("note", "a"),)
+    assert to_model_messages([{"id": "s", "role": "system", "parts": [text("note")]}, user("a")]) == (
+        said("note", "a"),
+    )
 
 
 def test_call_and_result_follow_each_other() -> None:
@@ -154,7 +159,7 @@ def test_calls_of_two_messages_do_not_mix() -> None:
     ],
     ids=str,
 )
-def test_each_state_of_a_call_has_a_result(part: JSONObject, output: JSONValue, is_error: bool) -> None:
+def test_each_state_of_a_call_has_a_result(part: Part, output: JSONValue, is_error: bool) -> None:
     result = result_of(part)
     assert (result.output, result.is_error) == (output, is_error)
 
@@ -168,7 +173,7 @@ def test_each_state_of_a_call_has_a_result(part: JSONObject, output: JSONValue, 
         ({"input": None, "rawInput": '{"b'}, {}),
     ],
 )
-def test_inputs_are_objects(given: JSONObject, expected: JSONObject) -> None:
+def test_inputs_are_objects(given: Part, expected: JSONObject) -> None:
     call = to_model_messages([user("hi"), assistant(tool(output=1) | given)])[1].content[0]  # type: ignore[union-attr]  # which kind it is, is what is asserted
     assert isinstance(call, ToolCallContent)
     assert call.input == expected
@@ -185,7 +190,7 @@ def test_call_without_an_id_gets_one() -> None:
 
 
 def test_tool_name_keeps_to_allowed_characters() -> None:
-    part = {**tool(output=1), "type": "dynamic-tool", "toolName": "weird name/" + "x" * 80}
+    part: Part = {**tool(output=1), "type": "dynamic-tool", "toolName": "weird name/" + "x" * 80}
     assert result_of(part).tool_name == ("weird_name_" + "x" * 80)[:64]
 
 
@@ -204,11 +209,11 @@ def test_tool_name_keeps_to_allowed_characters() -> None:
     ids=str,
 )
 def test_orphans_and_what_a_model_does_not_read_stay_out(part: JSONValue) -> None:
-    message = {"role": "assistant", "parts": [part, text("hello")]}
+    message: Message = {"id": "a", "role": "assistant", "parts": [part, text("hello")]}
     assert to_model_messages([user("hi"), message]) == (said("hi"), answered("hello"), GO_ON)
 
 
-SIGNED = {"type": "reasoning", "text": "hm", "state": "done", "providerMetadata": {"p": {"signature": "s"}}}
+SIGNED: Part = {"type": "reasoning", "text": "hm", "state": "done", "providerMetadata": {"p": {"signature": "s"}}}
 
 
 def test_signed_reasoning_is_sent_back_before_what_it_led_to() -> None:
@@ -228,12 +233,12 @@ def test_signed_reasoning_is_sent_back_before_what_it_led_to() -> None:
     ],
     ids=["cut", "unsigned", "empty", "led to nothing"],
 )
-def test_other_reasoning_stays_out(history: JSONObject) -> None:
+def test_other_reasoning_stays_out(history: Message) -> None:
     assert to_model_messages([user("hi"), history, user("ok")])[1] == answered("so")
 
 
 PNG = FileContent(media_type="image/png", data=b"\x89PNG", filename="cat.png")
-IMAGE = {"type": "file", "url": "/files/1", "mediaType": "image/png", "filename": "cat.png"}
+IMAGE: Part = {"type": "file", "url": "/files/1", "mediaType": "image/png", "filename": "cat.png"}
 
 
 def file_content(
@@ -337,7 +342,7 @@ def test_short_history_is_not_cut() -> None:
     assert truncate([user("x" * 20_000)])[0]["parts"][0]["text"] == "x" * 20_000
 
 
-def answered_by(call_id: str, output: JSONValue = "out", text: str = "done") -> JSONObject:
+def answered_by(call_id: str, output: JSONValue = "out", text: str = "done") -> Message:
     return assistant(STEP, tool(call_id, output=output), STEP, text)
 
 
@@ -380,7 +385,7 @@ def test_coding_cuts_every_output_to_8000_characters() -> None:
     assert whole.output == "o" * 8_000
 
 
-def talk(count: int) -> list[JSONObject]:
+def talk(count: int) -> list[Message]:
     return [user(f"u{n}") if n % 2 == 0 else assistant(f"a{n}") for n in range(count)]
 
 
@@ -415,14 +420,14 @@ def test_whole_cuts_nothing() -> None:
 
 @pytest.mark.parametrize("media_type", ["image/png", "application/pdf", "audio/mpeg"])
 def test_media_are_named_where_they_are_not_sent(media_type: str) -> None:
-    part: JSONObject = {"type": "file", "mediaType": media_type, "url": "/f/1", "filename": "cat"}
+    part: Part = {"type": "file", "mediaType": media_type, "url": "/f/1", "filename": "cat"}
     loaded = FileContent(media_type=media_type, data=b"\x89", filename="cat")
     made = to_model_messages([user("see", part)], accepts_images=True, load_file=lambda _: loaded, sends_media=False)
     assert made == (said("see", f"[Attached {media_type}: cat]"),)
 
 
 def test_files_of_text_are_sent_all_the_same() -> None:
-    part: JSONObject = {"type": "file", "mediaType": "text/plain", "url": "/f/1", "filename": "notes"}
+    part: Part = {"type": "file", "mediaType": "text/plain", "url": "/f/1", "filename": "notes"}
     loaded = FileContent(media_type="text/plain", data=b"words", filename="notes")
     (made,) = to_model_messages([user(part)], load_file=lambda _: loaded, sends_media=False)
     assert "words" in str(made)

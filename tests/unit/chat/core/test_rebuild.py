@@ -1,26 +1,26 @@
 """A stored message as chunks again: folding them gives the message."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import validate
 from chat.core.wire.rebuild import rebuild, settlement
+from sessions_app.core.messages.shapes import Message, Part
 
-CALL = {"type": "tool-look", "toolCallId": "c1", "toolName": "look", "input": {"at": "the sky", "far": [1, 2]}}
-
-
-def message(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"id": "a1", "role": "assistant", "parts": list(parts), **more}
+CALL: Part = {"type": "tool-look", "toolCallId": "c1", "toolName": "look", "input": {"at": "the sky", "far": [1, 2]}}
 
 
-def folded(original: dict[str, Any]) -> dict[str, Any]:
+def message(*parts: Part, **more: Any) -> Message:
+    return cast("Message", {"id": "a1", "role": "assistant", "parts": list(parts), **more})
+
+
+def folded(original: Message) -> Message:
     accumulator = Accumulator({"id": original["id"], "role": "assistant", "parts": []})
     for chunk in rebuild(original):
         accumulator.apply(validate(chunk))
-    found: dict[str, Any] = accumulator.message
-    return found
+    return accumulator.message
 
 
 def test_parts_of_every_kind_come_back() -> None:
@@ -47,7 +47,7 @@ def test_parts_of_every_kind_come_back() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["tool-look", "dynamic-tool"])
-def test_calls_come_back(kind: str, end: dict[str, Any]) -> None:
+def test_calls_come_back(kind: str, end: Part) -> None:
     [part] = folded(message({**CALL, "type": kind, **end}))["parts"]
     assert part.items() >= {**CALL, "type": kind, **end}.items()
 
@@ -61,7 +61,7 @@ def test_a_settled_call_is_none_that_a_page_would_run() -> None:
 
 @pytest.mark.parametrize("state", ["approval-requested", "approval-responded", "output-denied"])
 def test_a_question_to_a_person_comes_back(state: str) -> None:
-    part = {**CALL, "state": state, "approval": {"id": "p1", "approved": False}}
+    part: Part = {**CALL, "state": state, "approval": {"id": "p1", "approved": False}}
     [back] = folded(message(part))["parts"]
     assert back["approval"]["id"] == "p1"
     assert back["state"] == ("output-denied" if state == "output-denied" else "approval-requested")

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from chat.core.wire import frames
 from chat.core.wire import server_frames as sf
 from chat.core.wire.server_frames import parse_server
+from sessions_app.core.messages.shapes import Message
 
-MESSAGE = {"id": "a1", "role": "assistant", "parts": []}
+MESSAGE: Message = {"id": "a1", "role": "assistant", "parts": []}
 WRITTEN = [
     (
         frames.identity("room", "assistant", state_follows=True),
@@ -20,8 +21,8 @@ WRITTEN = [
     (frames.rpc_ok("1", 2), sf.RpcAnswer(id="1", success=True, done=True, result=2)),
     (frames.rpc_ok("1", 2, done=False), sf.RpcAnswer(id="1", success=True, done=False, result=2)),
     (frames.rpc_error("1", "no"), sf.RpcAnswer(id="1", success=False, error="no")),
-    (frames.messages([MESSAGE], connect=True), sf.Transcript(messages=[MESSAGE], connect=True)),
-    (frames.message_updated(MESSAGE), sf.MessageUpdated(message=MESSAGE)),
+    (frames.messages([MESSAGE], connect=True), sf.Transcript(messages=[{**MESSAGE}], connect=True)),
+    (frames.message_updated(MESSAGE), sf.MessageUpdated(message={**MESSAGE})),
     (frames.clear(), sf.Cleared()),
     (frames.resuming("r", "p"), sf.Resuming(id="r", probe_id="p")),
     (frames.pending("r"), sf.Pending(id="r")),

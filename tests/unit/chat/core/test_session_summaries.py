@@ -11,14 +11,14 @@ from chat.core.context.session_summaries import (
     session_summary_request,
 )
 from chat.core.model.language_model import TextContent, UserMessage
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.core.messages.shapes import Message
 
 
-def message(role: str, text: str) -> JSONObject:
+def message(role: str, text: str) -> Message:
     return {"id": "m", "role": role, "parts": [{"type": "text", "text": text}]}
 
 
-def asked(previous: str, *messages: JSONObject) -> str:
+def asked(previous: str, *messages: Message) -> str:
     [said] = session_summary_request(previous, messages).messages
     assert isinstance(said, UserMessage)
     [content] = said.content

@@ -1,0 +1,82 @@
+"""The shapes of messages and their parts, as they are stored and as clients know them (UI messages of the AI SDK)."""
+
+from typing import Required, TypedDict, TypeVar
+
+from typing_extensions import ReadOnly
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+
+class Approval(TypedDict, total=False):
+    """The approval of a tool call: a request, and the decision once there is one."""
+
+    id: Required[str]
+    approved: bool
+    reason: str
+    requestReason: str
+    descriptor: JSONObject
+    inputSchemaInput: JSONValue
+    signature: str
+    isAutomatic: bool
+
+
+class Part(TypedDict, total=False):
+    """A part of any type: `type` decides which other fields there are. Extra fields of later versions are kept."""
+
+    type: Required[str]
+    state: str  # of a text or reasoning part: streaming or done; of a tool part: a `ToolState`
+    text: str
+    toolCallId: str
+    toolName: str
+    title: str
+    input: JSONValue
+    rawInput: str  # of an input that is still written
+    output: JSONValue
+    errorText: str
+    preliminary: bool
+    providerExecuted: bool
+    approval: Approval
+    providerMetadata: JSONObject
+    callProviderMetadata: JSONObject
+    resultProviderMetadata: JSONObject
+    toolMetadata: JSONObject
+    inputEncoding: str
+    url: str
+    mediaType: str
+    filename: str
+    sourceId: str
+    citations: list[JSONObject]
+    id: str  # of a data part or a steering message
+    data: JSONValue
+    kind: str  # of a custom part
+    parts: list["Part"]  # of a steering message
+    pruned: bool  # the model is not sent the output any more; never stored
+
+
+class Message(TypedDict, total=False):
+    """A UI message."""
+
+    id: Required[str]
+    role: Required[str]
+    parts: Required[list[Part]]
+    metadata: JSONObject
+
+
+class NewMessage(TypedDict, total=False):
+    """A UI message that somebody gives: without an id it gets one, without a role it is a user's."""
+
+    id: ReadOnly[str]  # read-only, so that a `Message` is one as well
+    role: ReadOnly[str]
+    parts: Required[list[Part]]
+    metadata: JSONObject
+
+
+MessageT = TypeVar("MessageT", Message, NewMessage)
+"""Either of the two, whichever was given."""
+
+
+class Content(TypedDict, total=False):
+    """What the content column of a stored message holds."""
+
+    parts: Required[list[Part]]
+    metadata: JSONObject | None  # absent or nothing where the message has none
