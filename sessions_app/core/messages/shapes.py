@@ -63,7 +63,7 @@ class Message(TypedDict, total=False):
 
 
 class NewMessage(TypedDict, total=False):
-    """A UI message that somebody gives: without an id it gets one, without a role it is a user's."""
+    """A UI message as input: without an id it gets one, without a role it is a user's."""
 
     id: ReadOnly[str]  # read-only, so that a `Message` is one as well
     role: ReadOnly[str]
