@@ -126,7 +126,7 @@ def come_back(tab: Tab, transport: str) -> None:
 
 
 def test_5_07_5_the_web_server_dies_in_mid_answer(make_room: MakeRoom) -> None:
-    everything = open_everything(make_room, "stream 800 words at 24/s")  # longer than a start
+    everything = open_everything(make_room, "stream 1600 words at 24/s")  # longer than all the tabs and a start take
     product = everything[0][0].product
     product.webs[0].restart()
     product.wait_until_ready()
@@ -135,7 +135,7 @@ def test_5_07_5_the_web_server_dies_in_mid_answer(make_room: MakeRoom) -> None:
     for _, _, tab, _ in everything:
         tab.wait(IS_BACK, seconds=40)
     for room, transport, tab, observer in everything:
-        [_, answer] = room.rest(seconds=60)
+        [_, answer] = room.rest(seconds=100)
         assert text_of(answer) == room.answers()[0]
         assert tab.error is None, transport
         assert observer.events("turn-end")[-1]["outcome"] == "completed"

@@ -79,11 +79,12 @@ async def test_a_waiting_call_runs_as_soon_as_a_thread_is_free(gate: threading.E
     assert await waiting == "ran"
 
 
-async def test_one_user_leaves_threads_to_others(gate: threading.Event) -> None:
+async def test_one_user_leaves_threads_to_others(gate: threading.Event, settings: Any) -> None:
     with acting_for("alice"):
         await hang(gate, 2)
         with pytest.raises(Saturated):
             await tool_code(lambda: None)
+    settings.THINK_THREAD_WAIT_SECONDS = 30
     with acting_for("bob"):
         assert await tool_code(lambda: "bob's") == "bob's"
     gate.set()
