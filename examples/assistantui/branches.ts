@@ -113,7 +113,13 @@ export function useBranchRuntime(chat: ReturnType<typeof useChat>, branches: Bra
     }
   }, [branches]);
 
-  const runtime = useAISDKRuntime(chat, {
+  // What was read before a message is sent must not be shown after it.
+  const sending = <Arguments extends unknown[], Result>(send: (...values: Arguments) => Result) => (...values: Arguments) => {
+    reading.current++;
+    return send(...values);
+  };
+  const asking = { ...chat, sendMessage: sending(chat.sendMessage), regenerate: sending(chat.regenerate) };
+  const runtime = useAISDKRuntime(asking, {
     joinStrategy: "none", // a message here is a message there
     cancelPendingToolCallsOnSend: false, // a call that waits is the server's business
     toCreateMessage: toMessage,

@@ -23,7 +23,10 @@ def gate() -> Iterator[threading.Event]:
 
 
 @pytest.fixture(autouse=True)
-def _small(settings: Any) -> None:
+def _small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few threads, none of which an earlier test still holds."""
+    monkeypatch.setattr(threads, "hooks", ThreadPool("hook", lambda: threads.thread_settings.hook_threads))
+    monkeypatch.setattr(threads, "tools", ThreadPool("tool", lambda: threads.thread_settings.tool_threads))
     settings.THINK_HOOK_THREADS = 2
     settings.THINK_TOOL_THREADS = 3
     settings.THINK_THREADS_PER_USER = 2
