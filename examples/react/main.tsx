@@ -8,24 +8,24 @@ import { name, server, token } from "./shared/place.ts";
 import { Conversation } from "./shared/view.tsx";
 
 function App() {
-    const agent = useAgent({ host: new URL(server).host, agent: "assistant", name, query: { token } });
-    const chat = useAgentChat({ agent });
-    return (
-        <Conversation
-            title="useAgentChat over a socket"
-            messages={chat.messages}
-            isBusy={chat.isServerStreaming || chat.status === "submitted" || chat.status === "streaming"}
-            error={chat.error}
-            onSend={(text) => chat.sendMessage({ text })}
-            onStop={() => chat.stop()}
-            onAgain={() => chat.regenerate()}
-            onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
-        />
-    );
+  const agent = useAgent({ host: new URL(server).host, agent: "assistant", name, query: { token } });
+  const chat = useAgentChat({ agent });
+  return (
+    <Conversation
+      title="useAgentChat over a socket"
+      messages={chat.messages}
+      isBusy={chat.isServerStreaming || chat.status === "submitted" || chat.status === "streaming"}
+      error={chat.error}
+      onSend={(text) => chat.sendMessage({ text })}
+      onStop={() => chat.stop()}
+      onAgain={() => chat.regenerate()}
+      onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
+    />
+  );
 }
 
 createRoot(document.getElementById("root")!).render(
-    <Suspense fallback={<p className="empty">Loading…</p>}>
-        <App />
-    </Suspense>,
+  <Suspense fallback={<p className="empty">Loading…</p>}>
+    <App />
+  </Suspense>,
 );

@@ -11,30 +11,30 @@ const headers = { Authorization: `Bearer ${token}` };
 const transport = new DefaultChatTransport<UIMessage>({ api: `${base}/chat`, headers });
 
 function App({ initial }: { initial: UIMessage[] }) {
-    const chat = useChat({
-        messages: initial,
-        transport,
-        resume: true, // an answer that runs when the page is loaded goes on
-        sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
-    });
-    const stop = async () => {
-        // The answer belongs to the server and goes on without this page, so it is asked to end it.
-        const ended = fetch(`${base}/chat/${chat.id}/stream`, { method: "DELETE", headers, keepalive: true });
-        await chat.stop(); // ends the request
-        await ended;
-    };
-    return (
-        <Conversation
-            title="useChat over HTTP"
-            messages={chat.messages}
-            isBusy={chat.status === "submitted" || chat.status === "streaming"}
-            error={chat.error}
-            onSend={(text) => chat.sendMessage({ text })}
-            onStop={stop}
-            onAgain={() => chat.regenerate()}
-            onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
-        />
-    );
+  const chat = useChat({
+    messages: initial,
+    transport,
+    resume: true, // an answer that runs when the page is loaded goes on
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+  });
+  const stop = async () => {
+    // The answer belongs to the server and goes on without this page, so it is asked to end it.
+    const ended = fetch(`${base}/chat/${chat.id}/stream`, { method: "DELETE", headers, keepalive: true });
+    await chat.stop(); // ends the request
+    await ended;
+  };
+  return (
+    <Conversation
+      title="useChat over HTTP"
+      messages={chat.messages}
+      isBusy={chat.status === "submitted" || chat.status === "streaming"}
+      error={chat.error}
+      onSend={(text) => chat.sendMessage({ text })}
+      onStop={stop}
+      onAgain={() => chat.regenerate()}
+      onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
+    />
+  );
 }
 
 const answer = await fetch(`${base}/get-messages`, { headers });

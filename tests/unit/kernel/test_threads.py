@@ -23,7 +23,10 @@ def gate() -> Iterator[threading.Event]:
 
 
 @pytest.fixture(autouse=True)
-def _small(settings: Any) -> None:
+def _small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few threads, none of which an earlier test still holds."""
+    monkeypatch.setattr(threads, "hooks", ThreadPool("hook", lambda: threads.thread_settings.hook_threads))
+    monkeypatch.setattr(threads, "tools", ThreadPool("tool", lambda: threads.thread_settings.tool_threads))
     settings.THINK_HOOK_THREADS = 2
     settings.THINK_TOOL_THREADS = 3
     settings.THINK_THREADS_PER_USER = 2
@@ -79,11 +82,12 @@ async def test_a_waiting_call_runs_as_soon_as_a_thread_is_free(gate: threading.E
     assert await waiting == "ran"
 
 
-async def test_one_user_leaves_threads_to_others(gate: threading.Event) -> None:
+async def test_one_user_leaves_threads_to_others(gate: threading.Event, settings: Any) -> None:
     with acting_for("alice"):
         await hang(gate, 2)
         with pytest.raises(Saturated):
             await call_tool_code(lambda: None)
+    settings.THINK_THREAD_WAIT_SECONDS = 30
     with acting_for("bob"):
         assert await call_tool_code(lambda: "bob's") == "bob's"
     gate.set()
