@@ -21,6 +21,7 @@ from chat.core.handshake import (
     Action,
     Handshake,
     MarkSeen,
+    RemoveUnstored,
     Replay,
     SendRecovering,
     SendTranscript,
@@ -220,8 +221,6 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
                 self.delivery.acknowledged(turn)
                 return
         await self._act(actions, turn)
-        if turn is not None and Replay(request_id, then_live=False) in actions:
-            await self.delivery.outbox.mend(turn, unless_stored=True)  # else the client shows it, empty
 
     async def _change_state(self, value: JSONValue) -> None:
         try:
@@ -261,6 +260,9 @@ class AgentConsumer(InstanceBells, ClientRequests, AsyncWebsocketConsumer):  # t
                         self.delivery.outbox.recovery.begin_after_replay(request_id)
                 case MarkSeen() if turn is not None:
                     await db(live.mark_seen, turn.turn_id, self._credential.user_id)
+                case RemoveUnstored() if turn is not None:
+                    assert self.delivery is not None
+                    await self.delivery.outbox.mend(turn, unless_stored=True)
                 case _:
                     text = to_frame(action)
                     if text is not None:
