@@ -113,13 +113,7 @@ export function useBranchRuntime(chat: ReturnType<typeof useChat>, branches: Bra
     }
   }, [branches]);
 
-  // What was read before a message is sent must not be shown after it.
-  const sending = <Arguments extends unknown[], Result>(send: (...values: Arguments) => Result) => (...values: Arguments) => {
-    reading.current++;
-    return send(...values);
-  };
-  const asking = { ...chat, sendMessage: sending(chat.sendMessage), regenerate: sending(chat.regenerate) };
-  const runtime = useAISDKRuntime(asking, {
+  const runtime = useAISDKRuntime(chat, {
     joinStrategy: "none", // a message here is a message there
     cancelPendingToolCallsOnSend: false, // a call that waits is the server's business
     toCreateMessage: toMessage,
