@@ -12,7 +12,6 @@ from django.db import DatabaseError
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
-from chat.core.wire.handshake import Replay
 from chat.errors import StateRefused, TurnDropped
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
@@ -160,8 +159,6 @@ class ClientCommands:
                 connection.feed.acknowledged(turn)
                 return
         await connection.carry_out(actions, turn)
-        if turn is not None and Replay(request_id, then_live=False) in actions:
-            await connection.sender.mend(turn, unless_stored=True)  # else the client shows an empty answer
 
     async def _answer_call(self, frame: frames.ToolResult | frames.ToolApproval) -> None:
         """Store the answer to a call. A late or second one changes nothing, and its sender gets what is stored."""

@@ -12,7 +12,16 @@ from chat.agent.connection import ClientConnection
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.core.wire import extension_frames, frames
-from chat.core.wire.handshake import Action, Handshake, MarkSeen, Replay, SendRecovering, SendTranscript, to_frame
+from chat.core.wire.handshake import (
+    Action,
+    Handshake,
+    MarkSeen,
+    RemoveUnstored,
+    Replay,
+    SendRecovering,
+    SendTranscript,
+    to_frame,
+)
 from chat.models import TurnTrigger
 from chat.reads import snapshots
 from chat.reads.snapshots import Snapshot, TurnRef
@@ -138,6 +147,8 @@ class Connection:
                         self.sender.recovery.begin_after_replay(request_id)
                 case MarkSeen() if turn is not None:
                     await db(snapshots.mark_seen, turn.turn_id, self.user_id)
+                case RemoveUnstored() if turn is not None:
+                    await self.sender.mend(turn, unless_stored=True)
                 case _:
                     text = to_frame(action)
                     if text is not None:

@@ -35,10 +35,7 @@ export function treeOf(path: Item[]): Tree {
     const parentId = path[index - 1]?.id ?? null;
     const { id, role, parts, metadata } = item;
     const ids = item.sibling_ids.length ? item.sibling_ids : [id];
-    return ids.map((version) => ({
-      parentId,
-      message: version === id ? { id, role, parts, metadata } : { id: version, role, parts: [] },
-    }));
+    return ids.map((version) => ({ parentId, message: version === id ? { id, role, parts, metadata } : { id: version, role, parts: [] } }));
   });
   return { headId: path.at(-1)?.id ?? null, messages };
 }
@@ -85,9 +82,7 @@ export class Branches {
       headers: { ...this.headers, ...(body ? { "Content-Type": "application/json" } : {}) },
       body: body ? JSON.stringify(body) : undefined,
     });
-    if (!answer.ok) {
-      throw new Error((await answer.json().catch(() => ({}))).detail ?? `The server answered ${answer.status}.`);
-    }
+    if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail ?? `The server answered ${answer.status}.`);
     return answer.status === 204 ? null : answer.json();
   }
 }
@@ -96,14 +91,10 @@ const isResting = (chat: ReturnType<typeof useChat>) => chat.status === "ready" 
 
 /**
  * assistant-ui's runtime over `useChat`, with the branches of the server. Give `chat` the messages of `branches.load()` to
- * begin with. While an answer comes, `useChat` is what is shown; at its end the tree is read again. `onProblem` receives what
+ * begin with. While an answer comes, `useChat` is what is shown; at its end the tree is read again. `onProblem` is told what
  * went wrong with that, and nothing once it goes well. Make `branches` once, outside of the component.
  */
-export function useBranchRuntime(
-  chat: ReturnType<typeof useChat>,
-  branches: Branches,
-  onProblem: (error?: Error) => void,
-) {
+export function useBranchRuntime(chat: ReturnType<typeof useChat>, branches: Branches, onProblem: (error?: Error) => void) {
   const reading = useRef(0);
   const now = useRef({ chat, onProblem });
   now.current = { chat, onProblem };
@@ -122,14 +113,7 @@ export function useBranchRuntime(
     }
   }, [branches]);
 
-  // What was read before a message is sent must not be shown after it.
-  const sending =
-    <Arguments extends unknown[], Result>(send: (...values: Arguments) => Result) => (...values: Arguments) => {
-      reading.current++;
-      return send(...values);
-    };
-  const asking = { ...chat, sendMessage: sending(chat.sendMessage), regenerate: sending(chat.regenerate) };
-  const runtime = useAISDKRuntime(asking, {
+  const runtime = useAISDKRuntime(chat, {
     joinStrategy: "none", // a message here is a message there
     cancelPendingToolCallsOnSend: false, // a call that waits is the server's business
     toCreateMessage: toMessage,
@@ -156,7 +140,7 @@ function toMessage(message: Loose): CreateUIMessage<Loose> {
     content.map((part: Loose) => ({ filename: name, mimeType: contentType, ...part }))
   );
   return {
-    // An edited message is recognised by its id: the server puts the new text beside the old one. A new one gets its own.
+    // An edited message is told by its id: the server puts the new text beside the old one. A new one gets its own.
     ...(message.sourceId ? { id: message.sourceId } : {}),
     role: message.role,
     parts: [...attached, ...message.content].flatMap(toPart),

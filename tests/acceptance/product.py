@@ -257,7 +257,6 @@ def base_environ(folder: Path) -> dict[str, str]:
         "THINK_DATA_DIR": str(folder),
         "THINK_APPS": "tests.acceptance.desk",
         "THINK_TITLE_MODEL": "none",  # a script answers what was said, and nothing else
-        "THINK_MODEL_STALL_SECONDS": "170",  # a provider may be held up for as long as a busy machine needs
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.acceptance.product import ROOT
 from tests.browser.live_product import free_port
@@ -90,6 +90,7 @@ def open_page(browser: Browser, start: Start) -> Iterator[Callable[[str, str], P
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", note)
         page.goto(start(name).replace("/#", f"/?name={conversation}#"))
         page.get_by_label("Your message").wait_for(timeout=20_000)
         assert "token" not in page.url
@@ -99,6 +100,12 @@ def open_page(browser: Browser, start: Start) -> Iterator[Callable[[str, str], P
     for context in contexts:
         context.close()
     assert not errors, errors
+
+
+def note(request: Request) -> None:
+    """Print what a page asks of the server, for the report of a test that fails."""
+    if request.resource_type in {"fetch", "xhr"}:
+        sys.stdout.write(f"{request.method} {request.url} {request.post_data or ''}\n")
 
 
 def send(page: Page, text: str) -> None:

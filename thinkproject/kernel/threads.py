@@ -11,8 +11,9 @@ import contextvars
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
 
 from django.db import connections
 
@@ -55,6 +56,20 @@ def act_for(user: object | None) -> None:
     _acting_for.set(user)
 
 
+class _Slot(Executor):
+    """One thread of a pool: given back when its call has ended, and also when that is cancelled before it begins."""
+
+    def __init__(self, threads: Executor, give_back: Callable[[], None]) -> None:
+        self._threads = threads
+        self._give_back = give_back
+
+    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
+        """Start a call on the thread."""
+        future = self._threads.submit(fn, *args, **kwargs)
+        future.add_done_callback(lambda _future: self._give_back())
+        return future
+
+
 class ThreadPool:
     """Bounded threads for one kind of code. `size` is read when a call comes, so that settings hold at once."""
 
@@ -86,12 +101,12 @@ class ThreadPool:
                 return context.run(function)
             finally:
                 connections.close_all()
-                self._give_back(user)
 
+        give_back = partial(self._give_back, user)
         try:
-            future = asyncio.get_running_loop().run_in_executor(self._executor, call)
+            future = asyncio.get_running_loop().run_in_executor(_Slot(self._executor, give_back), call)
         except RuntimeError:  # the interpreter is going down
-            self._give_back(user)
+            give_back()
             raise
         return await future
 

@@ -115,6 +115,13 @@ class MarkSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveUnstored:
+    """Take the answer of a replayed failure from the client unless it is stored: it would stay there, empty."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class SendDone:
     """End a request that is over or unknown, as a replay."""
 
@@ -131,6 +138,7 @@ Action: TypeAlias = (
     | Replay
     | SendTerminal
     | MarkSeen
+    | RemoveUnstored
     | SendDone
 )
 
@@ -199,7 +207,8 @@ class Handshake:
         if view.terminal is not None and view.terminal.request_id == request_id:
             ended = view.terminal
         if isinstance(ended, FailedTurn):
-            return [Replay(request_id, then_live=False), SendTerminal(ended), MarkSeen(request_id)]
+            replayed = Replay(request_id, then_live=False)
+            return [replayed, SendTerminal(ended), MarkSeen(request_id), RemoveUnstored(request_id)]
         return [SendDone(request_id, ended.message_ids if ended else None)]
 
     def stream_started(self, request_id: str) -> list[Action]:
@@ -262,7 +271,7 @@ def to_frame(action: Action) -> str | None:
             return frames.error(action.turn.request_id, action.turn.text, message_ids=action.turn.message_ids or None)
         case SendDone():
             return frames.done(action.request_id, None, message_ids=action.message_ids, replay=True)
-        case SendTranscript() | Replay() | MarkSeen():
+        case SendTranscript() | Replay() | MarkSeen() | RemoveUnstored():
             return None
         case _:
             assert_never(action)

@@ -23,14 +23,11 @@ def gate() -> Iterator[threading.Event]:
 
 
 @pytest.fixture(autouse=True)
-def _small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few threads, none of which an earlier test still holds."""
-    monkeypatch.setattr(threads, "hooks", ThreadPool("hook", lambda: threads.thread_settings.hook_threads))
-    monkeypatch.setattr(threads, "tools", ThreadPool("tool", lambda: threads.thread_settings.tool_threads))
+def _small(settings: Any) -> None:
     settings.THINK_HOOK_THREADS = 2
     settings.THINK_TOOL_THREADS = 3
     settings.THINK_THREADS_PER_USER = 2
-    settings.THINK_THREAD_WAIT_SECONDS = 0.2
+    settings.THINK_THREAD_WAIT_SECONDS = 30  # a test that expects no thread sets a shorter one
 
 
 async def hang(gate: threading.Event, count: int) -> list["asyncio.Task[bool]"]:
@@ -55,8 +52,9 @@ async def test_hanging_tools_leave_threads_to_hooks(gate: threading.Event) -> No
     assert await asyncio.gather(*tasks) == [True] * 3
 
 
-async def test_a_call_without_a_thread_in_time_fails_with_a_reason(gate: threading.Event) -> None:
+async def test_a_call_without_a_thread_in_time_fails_with_a_reason(gate: threading.Event, settings: Any) -> None:
     await hang(gate, 3)
+    settings.THINK_THREAD_WAIT_SECONDS = 0.2
     with pytest.raises(Saturated, match="No thread for tools") as caught:
         await call_tool_code(lambda: None)
     assert caught.value.retryable
@@ -73,8 +71,7 @@ async def test_a_call_that_was_given_up_keeps_its_thread_until_it_ends(gate: thr
     assert await call_tool_code(lambda: "free again") == "free again"
 
 
-async def test_a_waiting_call_runs_as_soon_as_a_thread_is_free(gate: threading.Event, settings: Any) -> None:
-    settings.THINK_THREAD_WAIT_SECONDS = 30
+async def test_a_waiting_call_runs_as_soon_as_a_thread_is_free(gate: threading.Event) -> None:
     await hang(gate, 3)
     waiting = asyncio.create_task(call_tool_code(lambda: "ran"))
     await asyncio.sleep(0)
@@ -85,6 +82,7 @@ async def test_a_waiting_call_runs_as_soon_as_a_thread_is_free(gate: threading.E
 async def test_one_user_leaves_threads_to_others(gate: threading.Event, settings: Any) -> None:
     with acting_for("alice"):
         await hang(gate, 2)
+        settings.THINK_THREAD_WAIT_SECONDS = 0.2
         with pytest.raises(Saturated):
             await call_tool_code(lambda: None)
     settings.THINK_THREAD_WAIT_SECONDS = 30
@@ -105,6 +103,18 @@ async def test_what_a_function_raises_frees_its_thread() -> None:
         with pytest.raises(ValueError, match="its own"):
             await pool.run(fail)
     assert not pool.is_saturated
+
+
+async def test_a_call_that_is_cancelled_before_it_begins_frees_its_thread() -> None:
+    """A stop may come between the moment in which a thread is taken and the one in which it runs something."""
+    pool = ThreadPool("tool", lambda: 1)
+    for _ in range(200):
+        call = asyncio.create_task(pool.run(lambda: None))
+        await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    assert await pool.run(lambda: "free again") == "free again"
 
 
 def test_a_loop_knows_of_the_calls_that_it_started() -> None:

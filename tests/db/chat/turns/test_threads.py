@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -37,11 +36,7 @@ async def hanging(run: Any, pool: threads.ThreadPool) -> AsyncIterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few threads, none of which an earlier test still holds."""
-    for kind, size in (("hook", "hook_threads"), ("tool", "tool_threads")):
-        pool = threads.ThreadPool(kind, partial(getattr, threads.thread_settings, size))
-        monkeypatch.setattr(threads, f"{kind}s", pool)
+def _small(settings: Any) -> None:
     settings.THINK_HOOK_THREADS = settings.THINK_TOOL_THREADS = 2
 
 

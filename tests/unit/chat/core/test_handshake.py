@@ -9,6 +9,7 @@ from chat.core.wire.handshake import (
     Handshake,
     InstanceView,
     MarkSeen,
+    RemoveUnstored,
     Replay,
     SendDone,
     SendNone,
@@ -26,6 +27,7 @@ ACTIVE = InstanceView(active="R")
 WAITING = InstanceView(accepted=("R0", "R"))
 FAILED = FailedTurn(request_id="F", text="no", message_ids=("u1",))
 FAILED_VIEW = InstanceView(terminal=FAILED)
+FAILURE = [Replay("F", then_live=False), SendTerminal(FAILED), MarkSeen("F"), RemoveUnstored("F")]
 
 
 def parked(request_id: str = "R") -> Handshake:
@@ -88,11 +90,11 @@ def test_every_probe_is_answered_again() -> None:
     [
         ("R", ACTIVE, [Replay("R", then_live=True)]),
         ("R", InstanceView(active="R", recovering="R"), [Replay("R", then_live=True), SendRecovering("R")]),
-        ("F", FAILED_VIEW, [Replay("F", then_live=False), SendTerminal(FAILED), MarkSeen("F")]),
+        ("F", FAILED_VIEW, FAILURE),
         (
             "F",
             InstanceView(finished={"F": FAILED}),
-            [Replay("F", then_live=False), SendTerminal(FAILED), MarkSeen("F")],
+            FAILURE,
         ),
         (
             "D",
@@ -238,7 +240,9 @@ def test_exact_frames(action: Action, frame: JSONObject) -> None:
     assert load(to_frame(action) or "") == frame
 
 
-@pytest.mark.parametrize("action", [SendTranscript(), Replay("R", then_live=True), MarkSeen("R")], ids=str)
+@pytest.mark.parametrize(
+    "action", [SendTranscript(), Replay("R", then_live=True), MarkSeen("R"), RemoveUnstored("R")], ids=str
+)
 def test_actions_that_need_more_than_a_frame(action: Action) -> None:
     assert to_frame(action) is None
 
