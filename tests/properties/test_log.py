@@ -40,11 +40,11 @@ class MuteLog(MemoryLog):
 
     muted = 0
 
-    def _tell(self, stream: str, news: Callable[[Subscription], None]) -> None:
+    def _deliver(self, stream: str, news: Callable[[Subscription], None]) -> None:
         if self.muted:
             self.muted -= 1
         else:
-            super()._tell(stream, news)
+            super()._deliver(stream, news)
 
 
 class LogMachine(RuleBasedStateMachine):

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import thinkproject.kernel.fields
-import tools_app.core.calls
+import tools_app.core.tool_calls
 from django.conf import settings
 from django.db import migrations, models
 
@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
                     "status",
                     models.CharField(
                         choices=[("running", "running"), ("succeeded", "succeeded"), ("failed", "failed")],
-                        default=tools_app.core.calls.CallStatus["RUNNING"],
+                        default=tools_app.core.tool_calls.CallStatus["RUNNING"],
                         max_length=16,
                     ),
                 ),

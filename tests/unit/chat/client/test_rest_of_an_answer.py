@@ -79,7 +79,7 @@ async def test_a_turn_that_ended_while_the_client_was_away_is_in_its_messages() 
         conversation = completion.conversation = ConversationState(
             Backpressure(), fetch_rest=completion.fetch_rest, on_ended=lambda turn: None
         )
-        turn = conversation.register.begin("r1")
+        turn = conversation.registry.begin("r1")
         turn.is_accepted = True
         conversation.messages = STORED[:1]
         conversation.connected(2)

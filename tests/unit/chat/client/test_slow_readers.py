@@ -38,7 +38,7 @@ async def test_a_slow_reader_holds_the_peer_back() -> None:
             before = sent
             await asyncio.sleep(0.3)
         assert sent < words
-        assert chat._gate.is_closed
+        assert chat._backpressure.is_closed
         said += sum([len(text) async for text in texts])
         assert said == words * len(word)
         assert sent == words

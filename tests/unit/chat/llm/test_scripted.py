@@ -14,7 +14,7 @@ from chat.errors import ModelError, NetworkLost, Overloaded
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint
 from chat.llm.scripted import Defaults, ScriptedModel, ScriptedServer, ServerOptions
-from chat.llm.scripted.plan import MISMATCH, Said, make_plan
+from chat.llm.scripted.plan import MISMATCH, ScriptMessage, make_plan
 from chat.llm.scripted.script import Call, Cut, Echo, HttpError, Misbehave, Option, Pace, Say, Wait, Words, parse
 from chat.llm.testing import collect, make_request, reasoning_of, text_of, user
 
@@ -78,20 +78,20 @@ def test_prose_is_no_directive() -> None:
     assert parse("Please say something.\nCan you stream 5 words to me?\nerror 200\n") == []
 
 
-def plan_text(*messages: Said, defaults: Defaults | None = None) -> str:
+def plan_text(*messages: ScriptMessage, defaults: Defaults | None = None) -> str:
     return make_plan("", list(messages), [], defaults or Defaults()).text
 
 
 def test_plain_messages_get_the_same_text_each_time_and_another_for_another() -> None:
-    said = Said(role="user", text="hello there")
+    said = ScriptMessage(role="user", text="hello there")
     assert plan_text(said) == plan_text(said)
-    assert plan_text(said) != plan_text(Said(role="user", text="hello you"))
+    assert plan_text(said) != plan_text(ScriptMessage(role="user", text="hello you"))
     assert len(plan_text(said, defaults=Defaults(tokens=30)).split()) == 30
 
 
 def test_a_second_question_gets_another_answer_than_the_first() -> None:
-    said = Said(role="user", text="hello")
-    assert plan_text(said) != plan_text(said, Said(role="assistant", text="hi"), said)
+    said = ScriptMessage(role="user", text="hello")
+    assert plan_text(said) != plan_text(said, ScriptMessage(role="assistant", text="hi"), said)
 
 
 async def test_rounds_follow_the_results_of_tools() -> None:
