@@ -65,7 +65,7 @@ export class Outbox extends Emitter {
     try {
       for (const entry of [...this.entries]) {
         if (entry.state !== "sending" && entry.state !== "waiting") continue;
-        if (!(await this.#send(entry))) break;
+        if (!(await this.#send(entry))) return this.#holdBack();
       }
     } finally {
       this.#busy = false;
@@ -77,6 +77,12 @@ export class Outbox extends Emitter {
     this.#closed = true;
     clearTimeout(this.#timer);
     removeEventListener("online", this.#wake);
+  }
+
+  /** What stands behind an entry that waits is sent after it, so it waits too: asking again at once would never end. */
+  #holdBack() {
+    for (const entry of this.entries) if (entry.state === "sending") entry.state = "waiting";
+    this.#changed();
   }
 
   async #send(entry) {
