@@ -16,7 +16,7 @@ from chat.core.model.overflow import Limits
 from chat.errors import ModelNotConfigured
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
-from chat.llm.limits import model_limits
+from chat.llm.model_limits import model_limits
 from chat.llm.providers import Credentials, route, split_name
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
 

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from sessions_app.context import lookup, store
+from sessions_app.context.block_providers import Providers
 from sessions_app.context.history import CODE, Actor, Holder, block_subject, entry_subject, note_change
-from sessions_app.context.providers import Providers
 from sessions_app.context.snapshot import OURS, ContextState, stored_contents
 from sessions_app.context.store import Shape
 from sessions_app.core.compaction.tokens import TokenCounter, estimate_text

@@ -14,8 +14,8 @@ from django.db import transaction
 
 from sessions_app.core.compaction.pruning import merge_calls
 from sessions_app.core.messages import shapes
-from sessions_app.core.messages.limits import Spill
 from sessions_app.core.messages.messages import Role, to_ui
+from sessions_app.core.messages.oversized import Spill
 from sessions_app.core.messages.parts import pending_calls
 from sessions_app.core.messages.plain_text import storable
 from sessions_app.core.messages.tree import Leaf

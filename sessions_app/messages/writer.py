@@ -13,8 +13,8 @@ from django.db.models import Case, F, PositiveIntegerField, Value, When
 from django.utils import timezone
 
 from sessions_app.core.messages import shapes
-from sessions_app.core.messages.limits import Spill, fit_row, sanitise
 from sessions_app.core.messages.messages import Role, is_message_id, message_ids, to_content
+from sessions_app.core.messages.oversized import Spill, fit_row, sanitise
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, MessageShared, SessionNotFound
 from sessions_app.models import Message, Session

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sessions_app.core.messages import shapes
-from sessions_app.core.messages.limits import fit_row, sanitise
 from sessions_app.core.messages.messages import parse_message, to_content, to_ui
+from sessions_app.core.messages.oversized import fit_row, sanitise
 from sessions_app.core.messages.parts import Approval, Result, apply_approval, apply_result, pending_calls
 from sessions_app.core.messages.repair import repair_messages
 from sessions_app.core.messages.shortening import json_length, shorten, text_head, text_length

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from chat.errors import ChatError
 from chat.files import attachments
 from chat.turns.admission.intake import ClientArray, Edit, Intake, Program, Submit
-from sessions_app.core.messages.limits import Cut, fit_row, sanitise
+from sessions_app.core.messages.oversized import Cut, fit_row, sanitise
 from sessions_app.core.messages.shapes import Message, MessageT
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 

@@ -1,6 +1,6 @@
 """Cut long texts where a reader should see that they were cut: for prompts, logs and summaries of one's own.
 
-What a row holds and what a model is sent is cut elsewhere, in its structure (`limits.py`, `shortening.py`).
+What a row holds and what a model is sent is cut elsewhere, in its structure (`oversized.py`, `shortening.py`).
 """
 
 from collections.abc import Callable

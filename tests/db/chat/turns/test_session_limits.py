@@ -19,7 +19,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.runtime.agent_factory import make_agent
 from sessions_app.core.messages import shapes
-from sessions_app.core.messages.limits import ROW_MAX_BYTES
+from sessions_app.core.messages.oversized import ROW_MAX_BYTES
 from sessions_app.messages.services import freeze_prompt
 from sessions_app.models import Message, Session
 from thinkproject.kernel.aio import db

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from sessions_app.core.messages.limits import ROW_MAX_BYTES, Cut, fit_row, sanitise
+from sessions_app.core.messages.oversized import ROW_MAX_BYTES, Cut, fit_row, sanitise
 from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import byte_size
 

@@ -9,7 +9,7 @@ from django.test import override_settings
 from chat.core.model.overflow import Limits, usable_tokens
 from chat.llm import discovery
 from chat.llm.discovery import Choice, ChoiceKind, local_choice, save_choice
-from chat.llm.limits import TABLE, model_limits
+from chat.llm.model_limits import TABLE, model_limits
 from chat.llm.registry import limits_of, resolve_model
 from chat.llm.scripted import ScriptedModel
 
