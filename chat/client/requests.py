@@ -15,7 +15,7 @@ from chat.client.connection import TOO_LARGE, Connection
 from chat.client.conversation_state import ConversationState
 from chat.client.errors import CallFailed, ClientError, Disconnected, RequestRefused
 from chat.client.options import Options
-from chat.client.rpc import Calls
+from chat.client.rpc import PendingCalls
 from chat.core.wire.frames import ClientFrame, ResumeRequest, encode
 from chat.core.wire.server_frames import Identity, RpcAnswer, State, parse_server
 from thinkproject.kernel.jsonvalue import JSONValue
@@ -39,7 +39,7 @@ class RequestChannel:
     ) -> None:
         self.backpressure = backpressure
         self.conversation = conversation
-        self.calls = Calls(backpressure)
+        self.calls = PendingCalls(backpressure)
         self._options = options
         self._state_follows = False
         self._opened = 0

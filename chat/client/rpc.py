@@ -11,7 +11,7 @@ from chat.core.wire.server_frames import RpcAnswer
 from thinkproject.kernel.jsonvalue import JSONValue
 
 
-class Calls:
+class PendingCalls:
     """Each call has a queue: an ordinary one gets one item and its end, a streaming one many."""
 
     def __init__(self, backpressure: Backpressure) -> None:

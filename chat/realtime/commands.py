@@ -15,7 +15,7 @@ from chat.core.wire.client_intent import REGENERATE
 from chat.errors import StateRefused, TurnDropped
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
-from chat.realtime.rpc import Calls
+from chat.realtime.rpc import CallDispatcher
 from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_state
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.admission.continuation import reply_to_call
@@ -40,7 +40,7 @@ class ClientCommands:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._calls = Calls(connection.key, connection.client, connection.send, connection.send_state)
+        self._calls = CallDispatcher(connection.key, connection.client, connection.send, connection.send_state)
         self._expects_turn = False  # the client answered a call last and waits for the turn that follows
 
     async def close(self) -> None:

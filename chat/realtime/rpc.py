@@ -19,7 +19,7 @@ MAX_CALLS = 32
 """How many calls of one connection may run at a time; more are refused."""
 
 
-class Calls:
+class CallDispatcher:
     """Runs the methods that a client calls. Closing the connection cancels running calls, which have no receiver."""
 
     def __init__(

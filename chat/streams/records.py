@@ -53,7 +53,7 @@ class Outcome(StrEnum):
     FENCED = "fenced"  # another writer has the stream
 
 
-class Answer(NamedTuple):
+class AppendResult(NamedTuple):
     """Outcome of an append, and the epoch that holds now."""
 
     outcome: Outcome

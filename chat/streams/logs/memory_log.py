@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from chat.streams.errors import Fenced
 from chat.streams.logs.redis_log import new_epoch
 from chat.streams.logs.subscription import Subscription
-from chat.streams.records import Answer, Append, HotSlice, Opened, Outcome, Published, Record
+from chat.streams.records import Append, AppendResult, HotSlice, Opened, Outcome, Published, Record
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class MemoryLog:
             tail = tuple(state.texts[floor - state.base :])
             return Opened(epoch=state.epoch, next_offset=state.next_offset, tail=tail)
 
-    async def append(self, appends: Sequence[Append]) -> list[Answer]:
+    async def append(self, appends: Sequence[Append]) -> list[AppendResult]:
         """Append and announce."""
         with self._lock:
             return [self._append(append) for append in appends]
@@ -99,25 +99,25 @@ class MemoryLog:
         with self._lock:
             self._states.clear()
 
-    def _append(self, append: Append) -> Answer:
+    def _append(self, append: Append) -> AppendResult:
         state = self._states.get(append.stream)
         known = None if state is None else state.fence
         if known is not None and known > append.fence:
-            return Answer(Outcome.FENCED, "")
+            return AppendResult(Outcome.FENCED, "")
         skip = 0
         if append.is_rewrite:
             if state is not None and known == append.fence and state.epoch != append.epoch:
-                return Answer(Outcome.FENCED, "")
+                return AppendResult(Outcome.FENCED, "")
             if state is None or known != append.fence or state.next_offset < append.first:
                 epoch = append.epoch if state is None or known == append.fence else new_epoch()
                 state = self._states[append.stream] = _State(fence=append.fence, epoch=epoch, base=append.first)
             skip = state.next_offset - append.first
             if skip > len(append.texts):
-                return Answer(Outcome.FENCED, "")
+                return AppendResult(Outcome.FENCED, "")
         elif state is None or known != append.fence or (state.epoch, state.next_offset) != (append.epoch, append.first):
-            return Answer(Outcome.BEHIND, "")
+            return AppendResult(Outcome.BEHIND, "")
         self._store(state, append, skip)
-        return Answer(Outcome.APPENDED, state.epoch)
+        return AppendResult(Outcome.APPENDED, state.epoch)
 
     def _store(self, state: _State, append: Append, skip: int) -> None:
         texts = append.texts[skip:]

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from chat.streams.logs.subscription import Subscription
-from chat.streams.records import Answer, Append, HotSlice, Opened
+from chat.streams.records import Append, AppendResult, HotSlice, Opened
 
 
 class StreamLog(Protocol):
@@ -17,7 +17,7 @@ class StreamLog(Protocol):
         **Errors:** `Fenced` when a higher fence has it; `LogUnavailable`.
         """
 
-    async def append(self, appends: Sequence[Append]) -> list[Answer]:
+    async def append(self, appends: Sequence[Append]) -> list[AppendResult]:
         """Append and publish for many streams in one round trip. Errors: `LogUnavailable`: unknown what arrived."""
 
     async def read(self, stream: str, offset: int, limit: int) -> HotSlice:

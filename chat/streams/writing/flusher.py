@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from chat.streams.conf import stream_settings
 from chat.streams.errors import LogUnavailable
 from chat.streams.logs.port import StreamLog
-from chat.streams.records import Answer, Append
+from chat.streams.records import Append, AppendResult
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Source(Protocol):
     def take(self) -> Append | None:
         """Return what to send now."""
 
-    def settle(self, append: Append, answer: Answer) -> bool:
+    def settle(self, append: Append, answer: AppendResult) -> bool:
         """Take note of the answer. True when there is something to send at once."""
 
     def missed(self) -> bool:

@@ -21,7 +21,7 @@ from chat.streams.errors import Fenced, LogUnavailable
 from chat.streams.logs import database_log
 from chat.streams.logs.log import get_log
 from chat.streams.logs.port import StreamLog
-from chat.streams.records import Answer, Append, Opened, Outcome
+from chat.streams.records import Append, AppendResult, Opened, Outcome
 from chat.streams.writing.backlog import Backlog
 from chat.streams.writing.committer import Committer, RecordStep
 from chat.streams.writing.flusher import flusher_for
@@ -208,7 +208,7 @@ class StreamWriter:
             trim_below=below if below >= self._trimmed + TRIM_STEP else 0,
         )
 
-    def settle(self, append: Append, answer: Answer) -> bool:
+    def settle(self, append: Append, answer: AppendResult) -> bool:
         """Take note of what became of an append."""
         self._misses = 0
         if answer.outcome is Outcome.BEHIND:

@@ -15,7 +15,7 @@ from chat.streams.logs.port import StreamLog
 from chat.streams.logs.redis_log import RedisLog
 from chat.streams.logs.subscription import Subscription
 from chat.streams.reader import Event, follow
-from chat.streams.records import Answer, Append, End, HotSlice, Opened, Record, Reset
+from chat.streams.records import Append, AppendResult, End, HotSlice, Opened, Record, Reset
 from chat.streams.writing.writer import StreamWriter
 
 
@@ -127,7 +127,7 @@ class FlakyLog:
         self._check()
         return await self._log.open(stream, fence=fence, floor=floor)
 
-    async def append(self, appends: Sequence[Append]) -> list[Answer]:
+    async def append(self, appends: Sequence[Append]) -> list[AppendResult]:
         self.appends += 1
         self._check()
         answers = await self._log.append(appends)

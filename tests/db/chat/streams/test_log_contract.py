@@ -6,7 +6,7 @@ import pytest
 
 from chat.streams.errors import Fenced
 from chat.streams.logs.port import StreamLog
-from chat.streams.records import Answer, Outcome, Record
+from chat.streams.records import AppendResult, Outcome, Record
 from tests.db.chat.streams.support import append_of, records, texts
 
 
@@ -19,7 +19,7 @@ async def test_records_are_read_back_under_their_offsets(log: StreamLog, stream:
     opened = await log.open(stream, fence=1, floor=0)
     assert (opened.next_offset, opened.tail) == (0, ())
     answers = await log.append([append_of(stream, opened.epoch, 0, 5)])
-    assert answers == [Answer(Outcome.APPENDED, opened.epoch)]
+    assert answers == [AppendResult(Outcome.APPENDED, opened.epoch)]
     slice_ = await log.read(stream, 2, 2)
     assert list(slice_.records) == records(2, start=2)
     assert (slice_.next_offset, slice_.epoch) == (5, opened.epoch)
@@ -90,7 +90,7 @@ async def test_an_append_to_a_lost_stream_is_behind_and_a_rewrite_brings_it_back
     answers = await log.append([append_of(stream, "epoch", 40, 2)])
     assert answers[0].outcome is Outcome.BEHIND
     answers = await log.append([append_of(stream, "epoch", 30, 12, is_rewrite=True)])
-    assert answers == [Answer(Outcome.APPENDED, "epoch")]
+    assert answers == [AppendResult(Outcome.APPENDED, "epoch")]
     slice_ = await log.read(stream, 0, 100)
     assert (list(slice_.records), slice_.next_offset) == (records(12, start=30), 42)
 
@@ -101,7 +101,7 @@ async def test_a_rewrite_skips_what_is_there_and_announces_the_rest(log: StreamL
     async with log.subscribe(stream, 10) as subscription:
         subscription.clear()
         rewrite = append_of(stream, opened.epoch, 2, 6, is_rewrite=True)
-        assert (await log.append([rewrite, rewrite])) == [Answer(Outcome.APPENDED, opened.epoch)] * 2
+        assert (await log.append([rewrite, rewrite])) == [AppendResult(Outcome.APPENDED, opened.epoch)] * 2
         received = await subscription.wait(2)
     assert [batch.records for batch in received.batches] == [records(3, start=5)]
     assert list((await log.read(stream, 0, 100)).records) == records(8)
@@ -126,7 +126,7 @@ async def test_a_rewrite_above_the_end_drops_what_is_below(log: StreamLog, strea
 async def test_what_a_stale_writer_wrote_into_an_emptied_log_begins_a_new_life(log: StreamLog, stream: str) -> None:
     """Fence 2 took the stream, the log came back empty, fence 1 was first to write again: readers must start over."""
     stale = append_of(stream, "epoch", 0, 3, texts=['"a"', '"b"', '"c"'], is_rewrite=True)
-    assert (await log.append([stale]))[0] == Answer(Outcome.APPENDED, "epoch")
+    assert (await log.append([stale]))[0] == AppendResult(Outcome.APPENDED, "epoch")
     assert (await log.append([append_of(stream, "epoch", 2, 1, fence=2)]))[0].outcome is Outcome.BEHIND
     answer = (await log.append([append_of(stream, "epoch", 0, 3, fence=2, is_rewrite=True)]))[0]
     assert answer.outcome is Outcome.APPENDED

@@ -13,7 +13,7 @@ from chat.streams.logs.port import StreamLog
 from chat.streams.logs.redis_connection import Command
 from chat.streams.logs.redis_log import RedisLog
 from chat.streams.reader import close_stream, follow, read
-from chat.streams.records import Answer, Append, CaughtUp, End, Record, Reset
+from chat.streams.records import Append, AppendResult, CaughtUp, End, Record, Reset
 from chat.streams.writing import writer
 from tests.db.chat.streams.support import (
     Collector,
@@ -183,14 +183,14 @@ class MuteLog(RedisLog):
         self._count = 0
         self.muted = 0
 
-    async def append(self, appends: Sequence[Append]) -> list[Answer]:
+    async def append(self, appends: Sequence[Append]) -> list[AppendResult]:
         self._count += 1
         if not self._is_mute(self._count):
             return await super().append(appends)
         self.muted += 1
         return await self._append_elsewhere(appends)
 
-    async def _append_elsewhere(self, appends: Sequence[Append]) -> list[Answer]:
+    async def _append_elsewhere(self, appends: Sequence[Append]) -> list[AppendResult]:
         call = self._call
 
         async def redirected(calls: list[Command]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chat.streams.errors import LogUnavailable
-from chat.streams.records import Answer, Append, Outcome
+from chat.streams.records import Append, AppendResult, Outcome
 from chat.streams.writing import flusher as module
 from chat.streams.writing.flusher import Flusher
 
@@ -29,7 +29,7 @@ class Source:
             return None
         return Append(stream=self.name, fence=1, epoch="e", first=0, texts=tuple(self.pending))
 
-    def settle(self, append: Append, answer: Answer) -> bool:
+    def settle(self, append: Append, answer: AppendResult) -> bool:
         del self.pending[: len(append.texts)]
         self.settled.append(list(append.texts))
         return bool(self.pending)
@@ -47,12 +47,12 @@ class Log:
         self.failures: list[Exception] = []
         self.seconds = 0.001
 
-    async def append(self, appends: Sequence[Append]) -> list[Answer]:
+    async def append(self, appends: Sequence[Append]) -> list[AppendResult]:
         self.rounds.append((asyncio.get_running_loop().time(), [append.stream for append in appends]))
         await asyncio.sleep(self.seconds)
         if self.failures:
             raise self.failures.pop(0)
-        return [Answer(Outcome.APPENDED, "e") for _ in appends]
+        return [AppendResult(Outcome.APPENDED, "e") for _ in appends]
 
 
 @pytest.fixture
