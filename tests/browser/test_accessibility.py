@@ -29,6 +29,7 @@ def check(page: Page) -> None:
     assert not found, json.dumps(found, indent=1)
 
 
+@pytest.mark.smoke("phone-dark")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("shape", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_conversation(open_tab: OpenTab, scheme: str, shape: dict[str, object]) -> None:
@@ -88,6 +89,7 @@ def test_list(open_tab: OpenTab, scheme: str) -> None:
     check(phone.page)
 
 
+@pytest.mark.smoke("light")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_sign_in(open_tab: OpenTab, scheme: str) -> None:
     tab = open_tab(color_scheme=scheme)

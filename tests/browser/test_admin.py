@@ -19,6 +19,7 @@ def check(page: Page) -> None:
     assert not violations, (page.url, [(rule["id"], [n["target"] for n in rule["nodes"]][:3]) for rule in violations])
 
 
+@pytest.mark.smoke("phone")
 @pytest.mark.parametrize(("shape", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
 def test_pages_of_the_admin(
     new_context: Callable[..., BrowserContext], live_product: LiveProduct, shape: dict[str, object], scheme: str

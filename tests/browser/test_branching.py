@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
@@ -21,6 +22,7 @@ def more(tab: ChatPage, name: str) -> None:
     tab.page.get_by_role("menuitem", name=name).click()
 
 
+@pytest.mark.smoke
 def test_fork_goes_on_alone_and_leads_back(tab: ChatPage, live_product: Any) -> None:
     key = live_product.seed("Plans", history(30))
     tab.open(f"/c/{key}")
@@ -42,6 +44,7 @@ def test_fork_goes_on_alone_and_leads_back(tab: ChatPage, live_product: Any) -> 
     expect(tab.messages).to_have_count(14)
 
 
+@pytest.mark.smoke
 def test_edited_answer_is_another_version_chosen_or_not(tab: ChatPage, live_product: Any) -> None:
     tab.open("/c/" + live_product.seed("Plans", history(6)))
     answer = tab.page.locator('[data-id="m1"]')
@@ -127,6 +130,7 @@ def test_exported_conversation_comes_back_with_its_branches(tab: ChatPage, live_
     expect(tab.page.locator("#conversations .row")).to_have_count(2)
 
 
+@pytest.mark.smoke
 def test_histories_are_chosen_in_the_head_and_other_tabs_follow(
     tab: ChatPage, open_tab: OpenTab, live_product: Any
 ) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
@@ -29,6 +30,7 @@ def drop(tab: ChatPage, target: str, event: str, name: str = "note.txt", text: s
     )
 
 
+@pytest.mark.smoke
 def test_shift_enter_breaks_the_line_and_the_field_grows(tab: ChatPage) -> None:
     before = tab.input.bounding_box()
     tab.input.focus()
@@ -57,6 +59,7 @@ def test_empty_message_is_not_sent(tab: ChatPage) -> None:
     expect(tab.messages).to_have_count(0)
 
 
+@pytest.mark.smoke
 def test_draft_is_kept_per_conversation_and_over_a_reload(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     tab.input.fill("half a thought")
@@ -102,6 +105,7 @@ def test_focus_stays_in_the_field_while_an_answer_streams(tab: ChatPage) -> None
     expect(tab.input).to_have_value("typing while it answers")
 
 
+@pytest.mark.smoke
 def test_file_by_button_is_sent_and_shown(tab: ChatPage) -> None:
     tab.page.locator("#file-input").set_input_files({"name": "dot.png", "mimeType": "image/png", "buffer": PNG})
     expect(tab.page.locator("#composer-files .is-ready")).to_contain_text("dot.png")

@@ -116,6 +116,7 @@ def test_markup_is_made_by_the_sanitiser_alone(tab: ChatPage) -> None:
     assert tab.ask(say("**bold**")).locator(".md strong").inner_text() == "bold"
 
 
+@pytest.mark.smoke
 def test_hostile_text_stored_in_every_place_is_inert(tab: ChatPage, live_product: LiveProduct) -> None:
     evil = "<img src=https://evil.example/x onerror=window.pwned=1>"
     parts = [
@@ -158,6 +159,7 @@ def test_hostile_text_stored_in_every_place_is_inert(tab: ChatPage, live_product
     expect(tab.page.locator("#title")).to_have_text(evil)
 
 
+@pytest.mark.smoke
 def test_links_open_only_on_click_without_a_way_back(tab: ChatPage) -> None:
     link = tab.ask("say: [docs](https://example.com/docs)").get_by_role("link", name="docs")
     assert link.get_attribute("rel") == "noopener noreferrer nofollow"
@@ -200,6 +202,7 @@ def test_finished_blocks_are_never_touched_again(tab: ChatPage) -> None:
     assert touched == [True, 0, True]
 
 
+@pytest.mark.smoke
 def test_code_is_labelled_coloured_copied_and_wrapped(tab: ChatPage) -> None:
     tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     answer = tab.ask(say("```python\ndef f(x):\n    return x  # " + "long " * 60 + "\n```"))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import APIResponse, Route, WebSocketRoute, expect
 
 from tests.acceptance.proxy import CuttingProxy
@@ -34,6 +35,7 @@ def without_transcripts(line: WebSocketRoute) -> None:
     server.on_message(lambda frame: None if '"cf_agent_chat_messages"' in str(frame) else line.send(frame))
 
 
+@pytest.mark.smoke
 def test_first_message_makes_a_conversation_with_an_address_and_a_title(tab: ChatPage) -> None:
     tab.page.route("**/instances?**", lambda route: route.abort())  # not by a later look at the list
     tab.ask("Good morning\nsay: Hello there.")
@@ -49,6 +51,7 @@ def test_answer_reports_model_tokens_and_time(tab: ChatPage) -> None:
     expect(answer.locator(".meta").first).to_contain_text("tokens")
 
 
+@pytest.mark.smoke
 def test_text_grows_while_it_streams_and_then_stops_growing(tab: ChatPage) -> None:
     tab.write("rate 20/s\nstream 60 words")
     live = tab.page.locator(".message.is-live .md")
@@ -71,6 +74,7 @@ def test_waiting_thinking_and_tool_states_are_announced(tab: ChatPage) -> None:
     assert len(words(tab.page.locator(".reasoning .fold-body").inner_text())) == 40
 
 
+@pytest.mark.smoke
 def test_tool_call_is_a_line_that_opens(tab: ChatPage) -> None:
     answer = tab.ask('call tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.')
     tool = answer.locator("details.tool")
@@ -102,6 +106,7 @@ def test_stop_keeps_what_was_shown(tab: ChatPage) -> None:
     assert words(tab.text_of_last()) == kept
 
 
+@pytest.mark.smoke
 def test_escape_stops(tab: ChatPage) -> None:
     tab.write("rate 20/s\nstream 400 words")
     expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
@@ -247,6 +252,7 @@ def test_a_page_older_than_a_frame_removes_no_question(tab: ChatPage, live_produ
     expect(tab.messages).to_have_count(2)
 
 
+@pytest.mark.smoke
 def test_regenerate_makes_a_sibling_and_the_switch_goes_back(tab: ChatPage) -> None:
     first = tab.ask("Tell me\nsay: An answer.")
     first_id = first.get_attribute("data-id")
@@ -259,6 +265,7 @@ def test_regenerate_makes_a_sibling_and_the_switch_goes_back(tab: ChatPage) -> N
     assert tab.answers.last.get_attribute("data-id") == first_id
 
 
+@pytest.mark.smoke
 def test_edit_makes_a_version_beside_the_old_message(tab: ChatPage) -> None:
     tab.ask("One\nsay: Answer one.")
     tab.ask("Two\nsay: Answer two.")
@@ -361,6 +368,7 @@ def test_page_that_could_not_be_read_is_read_again(tab: ChatPage) -> None:
     expect(tab.answers.last.locator(".meta").first).to_contain_text("scripted")
 
 
+@pytest.mark.smoke
 def test_message_of_one_tab_appears_in_the_other(tab: ChatPage, open_tab: OpenTab) -> None:
     tab.ask("say: Begin.")
     second = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
@@ -380,6 +388,7 @@ def test_message_written_while_the_line_is_down_is_sent_once(tab: ChatPage, prox
     expect(tab.page.locator(".message.is-user", has_text="Written offline")).to_have_count(1)
 
 
+@pytest.mark.smoke
 def test_unsent_message_survives_a_reload_and_can_be_taken_back(tab: ChatPage, proxy: CuttingProxy) -> None:
     tab.ask("say: Begin.")
     tab.page.route("**/turns", lambda route: route.abort())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.chat_page import ChatPage
@@ -47,6 +48,7 @@ def ids(tab: ChatPage) -> list[str]:
     return tab.page.eval_on_selector_all("#messages > .message", "all => all.map((one) => one.dataset.id)")  # type: ignore[no-any-return]  # a list of strings, as the script says
 
 
+@pytest.mark.smoke
 def test_hit_opens_its_conversation_at_the_message_and_reading_goes_on_both_ways(
     tab: ChatPage, live_product: Any
 ) -> None:

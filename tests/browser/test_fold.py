@@ -4,9 +4,13 @@ import json
 import random
 from typing import Any
 
+import pytest
+
 from chat.core.wire.accumulator import fold
 from chat.core.wire.chunks import Chunk
 from tests.browser.chat_page import ChatPage
+
+pytestmark = pytest.mark.smoke
 
 FOLD = """([chunks, seed]) => import(new URL('/static/think/testing.js', location)).then(({ applyChunk }) => {
     const message = seed ?? { id: "a", role: "assistant", parts: [] };

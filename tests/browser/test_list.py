@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
@@ -54,6 +55,7 @@ def test_wide_screen_opens_the_last_conversation(tab: ChatPage) -> None:
     expect(tab.answers.last.locator(".md")).to_have_text("a.")
 
 
+@pytest.mark.smoke
 def test_search_finds_by_title_and_ctrl_k_leads_there(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     tab.page.get_by_role("link", name="New", exact=True).click()
@@ -96,6 +98,7 @@ def test_focus_in_the_list_survives_a_look_at_the_server(tab: ChatPage, live_pro
     expect(tab.page.get_by_role("button", name="More for “Beta”")).to_be_focused()
 
 
+@pytest.mark.smoke
 def test_rename_with_the_menu(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     tab.page.get_by_role("button", name="More for “Alpha”").click()
@@ -109,6 +112,7 @@ def test_rename_with_the_menu(tab: ChatPage) -> None:
     expect(tab.page.locator("#conversations .row-title")).to_have_text("Omega <b>")
 
 
+@pytest.mark.smoke
 def test_delete_asks_first_and_takes_everything(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     address = tab.page.url
@@ -137,6 +141,7 @@ def test_running_conversation_is_marked_while_one_reads_another(tab: ChatPage) -
     assert "is-live" not in (tab.messages.last.get_attribute("class") or "")
 
 
+@pytest.mark.smoke
 def test_phone_shows_one_column_at_a_time(tab: ChatPage, open_tab: OpenTab) -> None:
     tab.ask("Alpha\nsay: a.")
     phone: ChatPage = open_tab("/", shape=PHONE)
@@ -176,6 +181,7 @@ def test_buttons_on_a_phone_are_large_enough_to_hit(open_tab: OpenTab) -> None:
     assert not [name for name in small if "Connect" not in name and name != "Dismiss"], small
 
 
+@pytest.mark.smoke
 def test_another_users_conversation_does_not_exist(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.ask("Alpha\nsay: a.")
     address = tab.page.url

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import Route, expect
 
 from tests.browser.chat_page import ChatPage
@@ -43,6 +44,7 @@ def test_small_model_states_that_it_is_small_until_dismissed(tab: ChatPage) -> N
     expect(banner).to_be_hidden()
 
 
+@pytest.mark.smoke
 def test_missing_model_is_explained_and_cannot_be_dismissed(tab: ChatPage) -> None:
     with_model(tab, {"name": "", "kind": "none", "is_small": False, "hint": "Set OPENAI_API_KEY."})
     banner = tab.page.locator("#banner")

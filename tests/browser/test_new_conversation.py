@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.acceptance.proxy import CuttingProxy
@@ -65,6 +66,7 @@ def test_a_copy_of_a_tab_that_is_sending_shows_and_sends_the_same_once(tab: Chat
     assert titles(tab) == ["In both"]
 
 
+@pytest.mark.smoke
 def test_a_reload_during_the_first_send_sends_once(tab: ChatPage) -> None:
     lost: list[object] = []
 

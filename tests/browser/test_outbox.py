@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Route, expect
 
 from tests.browser.chat_page import ChatPage
@@ -19,6 +20,7 @@ OUTBOX = """(steps) => import(new URL('/static/think/testing.js', location)).the
 })"""
 
 
+@pytest.mark.smoke
 def test_entry_leaves_when_it_is_shown_or_a_later_page_lacks_it(tab: ChatPage) -> None:
     def left(**steps: object) -> object:
         return tab.page.evaluate(OUTBOX, {"known": [], "isHeard": True, "isReadAfter": False, **steps})

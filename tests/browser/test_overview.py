@@ -90,6 +90,7 @@ def test_what_it_is_about_is_asked_for_written_and_deleted(keeper: ChatPage, ope
     expect(there).to_contain_text(NOTHING)
 
 
+@pytest.mark.smoke
 def test_histories_say_what_they_are_about(open_tab: OpenTab) -> None:
     tab = open_tab("/c/new?agent=shelves")
     tab.ask("say: Green tea.")

@@ -41,6 +41,7 @@ def remember(label: str, content: str) -> str:
     return f"call tool set_context {json.dumps({'label': label, 'content': content})}\nsay: Noted."
 
 
+@pytest.mark.smoke
 def test_the_next_call_is_laid_open(tab: ChatPage, live_product: LiveProduct) -> None:
     toggle(tab).click()
     expect(tab.page.get_by_role("tab", name="Context")).to_be_focused()
@@ -77,6 +78,7 @@ def test_how_full_the_model_is(tab: ChatPage, live_product: LiveProduct) -> None
     look(tab, "panel-full")
 
 
+@pytest.mark.smoke
 def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
     toggle(tab).click()
     tab.page.keyboard.press("ArrowRight")

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
+
+pytestmark = pytest.mark.smoke
 
 TOLD = re.compile(r"^Waiting for the deployment window, since \d\d:\d\d$")
 

@@ -23,6 +23,7 @@ def question(tab: ChatPage, name: str = "pay") -> Locator:
     return tab.page.get_by_role("group", name=f"Approve {name}")
 
 
+@pytest.mark.smoke
 def test_allowing_runs_the_call(desk: ChatPage) -> None:
     desk.ask(PAY)
     expect(question(desk)).to_contain_text("May pay run with these arguments?")
@@ -45,6 +46,7 @@ def test_the_model_sees_a_declined_call(desk: ChatPage) -> None:
     expect(desk.page.locator("details.tool .fold-note")).to_contain_text("Declined")
 
 
+@pytest.mark.smoke
 def test_a_question_survives_a_reload_and_is_answered_in_the_other_tab(desk: ChatPage, open_tab: OpenTab) -> None:
     desk.ask(PAY)
     other = open_tab(desk.page.url.removeprefix(desk.base_url), context=desk.page.context)
@@ -94,6 +96,7 @@ def test_a_call_for_another_app_is_reported_and_can_be_skipped(desk: ChatPage) -
     expect(waiting).to_have_count(0)
 
 
+@pytest.mark.smoke
 def test_the_keyboard_decides(desk: ChatPage) -> None:
     desk.ask(PAY)
     allow = question(desk).get_by_role("button", name="Allow")

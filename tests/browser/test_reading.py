@@ -42,6 +42,7 @@ def test_first_content_needs_no_request(tab: ChatPage, live_product: Any) -> Non
     assert tab.messages.count() == 6
 
 
+@pytest.mark.smoke
 def test_opens_at_the_end_and_follows_the_answer(tab: ChatPage, live_product: Any) -> None:
     key = live_product.seed("Stored", history(40))
     tab.open(f"/c/{key}")
@@ -73,6 +74,7 @@ def test_scrolled_up_reader_is_not_moved_and_a_button_leads_back(tab: ChatPage, 
     assert distance(tab) < 4
 
 
+@pytest.mark.smoke
 def test_older_messages_load_above_without_moving_the_reader(tab: ChatPage, live_product: Any) -> None:
     key = live_product.seed("Stored", history(160))
     tab.open(f"/c/{key}")
@@ -123,6 +125,7 @@ def test_screen_readers_get_sentences_not_tokens(tab: ChatPage) -> None:
     assert all(text.endswith((".", "!")) for text in spoken)
 
 
+@pytest.mark.smoke
 def test_theme_follows_the_system_and_can_be_chosen_for_good(open_tab: OpenTab) -> None:
     tab = open_tab(color_scheme="dark")
     background = "getComputedStyle(document.documentElement).backgroundColor"
@@ -149,6 +152,7 @@ def test_reduced_motion_stops_animations(open_tab: OpenTab) -> None:
     tab.rest()
 
 
+@pytest.mark.smoke
 def test_offline_is_reported_and_writing_goes_on(tab: ChatPage, proxy: CuttingProxy) -> None:
     tab.ask("say: Begin.")
     proxy.go_offline()
@@ -161,6 +165,7 @@ def test_offline_is_reported_and_writing_goes_on(tab: ChatPage, proxy: CuttingPr
     expect(tab.input).to_have_value("a draft")
 
 
+@pytest.mark.smoke
 def test_whole_page_works_from_the_keyboard(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     tab.page.locator("body").press("Tab")

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
+
+pytestmark = pytest.mark.smoke
 
 TOLD = re.compile(r"^Rate limited, retrying in \d+ s, attempt 2 of 3$")
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
@@ -67,6 +68,7 @@ def test_small_model(tab: ChatPage) -> None:
 # --- failed ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_failure_gives_a_reason_and_a_retry_answers(tab: ChatPage) -> None:
     tab.write("error 401 times 1\nsay: Now it works.")
     error = tab.page.locator(".status.is-error")
@@ -151,6 +153,7 @@ def test_very_long_message_shows_its_beginning_first(tab: ChatPage) -> None:
 # --- many -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_forty_tool_calls_are_one_line_that_opens(tab: ChatPage, live_product: LiveProduct) -> None:
     parts: list[dict[str, Any]] = [{"type": "text", "text": "I will look at all of them.", "state": "done"}]
     for number in range(40):
@@ -197,6 +200,7 @@ def test_durations_of_tool_calls_are_there_after_a_reload(tab: ChatPage, live_pr
 # --- read-only ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_conversation_of_a_retired_agent_can_be_read_and_not_continued(
     tab: ChatPage, live_product: LiveProduct
 ) -> None:

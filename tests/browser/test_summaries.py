@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
@@ -62,6 +63,7 @@ def test_a_summary_that_was_asked_for(tab: ChatPage, open_tab: OpenTab, live_pro
         expect(line(page)).to_have_count(0)
 
 
+@pytest.mark.smoke
 def test_one_that_fails_and_one_with_nothing_to_do(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.ask("say: Hello.")
     tab.write("/compact")
@@ -76,6 +78,7 @@ def test_one_that_fails_and_one_with_nothing_to_do(tab: ChatPage, live_product: 
     expect(line(tab)).to_have_count(0)
 
 
+@pytest.mark.smoke
 def test_a_title_comes_by_itself_to_every_tab(open_tab: OpenTab) -> None:
     tab = open_tab("/c/new?agent=keeper")
     tab.ask("How do I make tea?\nsay: Making Good Tea")

@@ -74,6 +74,7 @@ def calm(tab: ChatPage) -> Held:
     return found
 
 
+@pytest.mark.smoke
 def test_reload_in_mid_answer(tab: ChatPage, calm: Held) -> None:
     begin(tab)
     tab.page.reload()

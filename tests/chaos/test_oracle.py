@@ -13,6 +13,8 @@ from tests.acceptance.product import ROOT
 from tests.chaos import oracle, tally
 from tests.chaos.reading import message_parts
 
+pytestmark = pytest.mark.smoke
+
 WORDS = [f"word{number} " for number in range(12)]
 CALL = '{"time_zone": "UTC"}'
 PRODUCT = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject", "django")

@@ -3,7 +3,6 @@
 Packages that cannot be fetched or bundled are a failure. A missing Chromium skips everything, and fails with CI set.
 """
 
-import os
 import shutil
 import tempfile
 import time
@@ -35,29 +34,13 @@ FLAGS = [
 
 
 PATIENT = {"THINK_MODEL_STALL_SECONDS": "170"}  # a test holds the provider for as long as a busy machine needs
-OLDER = "sdk6"
-ALWAYS_BOTH = ("test_turns.py", "test_changes.py")
-"""What runs with the older AI SDK in every run of the tests; all of it does with `make clients`."""
-MUCH_LIKE_OTHERS = ("test_worker_killed_in_mid_answer", "test_web_process_killed_in_mid_answer")
-"""As `test_away.py`, over a line that is cut: with `make clients` alone, since each waits for half a minute."""
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Everything in this folder runs the published clients; with the older SDK a part, unless all are asked for."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder runs the published clients."""
     for item in items:
         if "tests/clients/" in Path(item.path).as_posix():
             item.add_marker("clients")
-    if os.environ.get("TEST_CLIENTS"):
-        return
-    left = [item for item in items if _is_left_out(item)]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in set(left)]
-
-
-def _is_left_out(item: pytest.Item) -> bool:
-    is_ours = "tests/clients/" in Path(item.path).as_posix()
-    is_older = OLDER in item.name and Path(item.path).name not in ALWAYS_BOTH
-    return is_ours and (is_older or item.name.startswith(MUCH_LIKE_OTHERS))
 
 
 class MakeRoom(Protocol):

@@ -28,6 +28,7 @@ def test_encoded_name(make_room: MakeRoom, name: str) -> None:
     assert observer.statuses("isServerStreaming") == [False, True, False]
 
 
+@pytest.mark.smoke
 def test_name_that_the_browser_encodes_is_the_same_instance(make_room: MakeRoom) -> None:
     room = make_room("Müller & co")
     plain = room.open("plain", name=room.name)

@@ -71,6 +71,7 @@ def test_path_below_an_instance_is_the_same_instance(room: Room, context: Browse
     assert len(room.rest()) == 4
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_what_the_hook_returns(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line, agent="crier")
@@ -108,6 +109,7 @@ def test_default_time_limit_of_calls(room: Room, context: BrowserContext) -> Non
     assert tab.page.evaluate(call, ["rest", 30]) == "RPC call to rest timed out after 200ms"
 
 
+@pytest.mark.smoke
 def test_events_of_the_socket(room: Room, context: BrowserContext, proxy: CuttingProxy) -> None:
     give(
         context,

@@ -45,6 +45,7 @@ def test_a_reload_before_the_first_chunk(room: Room, transport: str) -> None:
     assert tab.statuses()[-2:] == ["streaming", "ready"]
 
 
+@pytest.mark.smoke("sdk7-socket")
 @EVERY_WAY
 def test_the_answer_ended_while_the_page_was_away(room: Room, transport: str) -> None:
     tab, observer = enter(room, transport), look_on(room)

@@ -1,5 +1,7 @@
 """What people change: stop, clear, regenerate, edit, and two of them talking at once."""
 
+import pytest
+
 from tests.clients.conftest import MakeRoom
 from tests.clients.oracle import prompts_of
 from tests.clients.room import Room
@@ -9,6 +11,7 @@ from tests.clients.ways import LINES
 LONG = "stream 400 words at 50/s"
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_stop_in_mid_stream_keeps_the_partial(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
@@ -72,6 +75,7 @@ def test_stop_from_a_tab_that_resumed(room: Room) -> None:
     assert [end["outcome"] for end in tab.events("turn-end")] == ["aborted"]
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_clear_in_mid_stream(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
@@ -98,6 +102,7 @@ def test_clear_when_idle_reaches_the_observer(room: Room) -> None:
     assert tab.received("cf_agent_chat_clear") == []
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_regenerate(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
@@ -127,6 +132,7 @@ def test_regenerate_in_the_middle(room: Room) -> None:
     assert after[1]["id"] != before[1]["id"]
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_edit_of_an_earlier_message(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)

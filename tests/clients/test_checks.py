@@ -80,6 +80,7 @@ class Liar:
         self._kept.clear()
 
 
+@pytest.mark.smoke("own-lost")
 @pytest.mark.parametrize(
     ("lie", "complaint"),
     [
@@ -102,6 +103,7 @@ def test_a_lie_is_seen(room: Room, lie: str, complaint: str, is_own: bool) -> No
         room.rest(seconds=1.5)
 
 
+@pytest.mark.smoke
 def test_without_a_lie_all_is_well(room: Room) -> None:
     tab = room.open("first", liar=Liar("none").route)
     room.open("observer", liar=Liar("none").route)
@@ -115,6 +117,7 @@ def test_a_tab_is_open_once_its_probe_is_answered(room: Room) -> None:
     assert tab.statuses() == ["ready", "submitted", "streaming", "ready"]
 
 
+@pytest.mark.smoke
 def test_bad_sequences_of_frames_are_seen(room: Room) -> None:
     tab, observer = room.open_two()
     room.ask_and_rest(tab, "stream 10 words at 80/s")

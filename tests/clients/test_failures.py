@@ -13,6 +13,7 @@ from tests.clients.ways import LINES
 BROKEN = "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded"
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_error_before_anything(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
@@ -104,6 +105,7 @@ def test_unknown_agent_ends_retries(room: Room) -> None:
     assert_refused(room.open("lost", is_waiting=False, agent="nobody"), 4404)
 
 
+@pytest.mark.smoke("wrong")
 @pytest.mark.parametrize("token", ["wrong", "tk_" + "0" * 40])
 def test_wrong_token_ends_retries(room: Room, token: str) -> None:
     assert_refused(room.open("stranger", is_waiting=False, token=token), 4401)

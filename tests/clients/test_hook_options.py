@@ -47,6 +47,7 @@ def returned(tab: Tab, expression: str) -> Any:
 # What is sent
 
 
+@pytest.mark.smoke("object-sdk7")
 @LINES
 @pytest.mark.parametrize("how", ["object", "function", "async"])
 def test_body_reaches_the_agent(make_room: MakeRoom, context: BrowserContext, line: str, how: str) -> None:
@@ -236,6 +237,7 @@ def test_ends_are_sent(make_room: MakeRoom, context: BrowserContext, line: str) 
 # What the hook returns
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_streaming_flags(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
@@ -249,6 +251,7 @@ def test_streaming_flags(make_room: MakeRoom, line: str) -> None:
         assert each.statuses("isRecovering") == each.statuses("isToolContinuation") == [False]
 
 
+@pytest.mark.smoke("addToolOutput-sdk7")
 @LINES
 @pytest.mark.parametrize("how", ["addToolOutput", "addToolResult", "addToolApprovalResponse"])
 def test_a_continuation_is_distinguished_from_a_new_message(make_room: MakeRoom, line: str, how: str) -> None:
@@ -284,6 +287,7 @@ def test_messages_that_the_page_sets_change_nothing_on_the_server(
     assert room.rest()[:2] == stored
 
 
+@pytest.mark.smoke
 def test_history_that_is_cleared(room: Room) -> None:
     tab, observer = room.open_two()
     room.ask_and_rest(tab, "say: hello")

@@ -13,6 +13,7 @@ LONG = "stream 300 words at 50/s"
 RESUMING = "cf_agent_stream_resuming"
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_reload_in_mid_stream(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
@@ -39,6 +40,7 @@ def test_late_tab_in_mid_stream(make_room: MakeRoom, line: str) -> None:
     assert len(late.received(RESUMING)) == 2
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_network_drop_in_mid_stream(make_room: MakeRoom, proxy: CuttingProxy, line: str) -> None:
     room = make_room(line=line)

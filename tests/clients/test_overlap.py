@@ -44,6 +44,7 @@ def check_after_reload(room: Room, transport: str, *tabs: Tab) -> list[Json]:
     return stored
 
 
+@pytest.mark.smoke("sdk7-socket")
 @USE_CHAT
 def test_a_second_message_waits_its_turn(make_room: MakeRoom, line: str, transport: str) -> None:
     room = make_room(line=line)
@@ -92,6 +93,7 @@ def test_a_dropped_message_is_taken_back(make_room: MakeRoom, line: str) -> None
     assert text_of(room.rest()[2]) == again
 
 
+@pytest.mark.smoke("sdk7-http")
 @USE_CHAT
 def test_a_second_message_is_dropped(make_room: MakeRoom, line: str, transport: str) -> None:
     """Over HTTP the refusal is an error that the page can read; over the socket the turn ends with nothing said."""

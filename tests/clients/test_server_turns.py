@@ -44,6 +44,7 @@ def check_two_answers(room: Room) -> list[Json]:
     return stored
 
 
+@pytest.mark.smoke("save-sdk7")
 @LINES
 @pytest.mark.parametrize("how", ["save", "submit"])
 def test_server_code_speaks(room: Room, how: str) -> None:

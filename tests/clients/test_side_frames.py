@@ -65,6 +65,7 @@ def test_recovering_is_shown(make_room: MakeRoom, line: str) -> None:
     tab.wait("harness.chat.isRecovering === false")
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_frames_of_the_session_are_ignored(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line, agent="crier")

@@ -70,6 +70,7 @@ def test_state_of_the_server_comes_with_the_identity(make_room: MakeRoom, line: 
     assert sent(tab) == [([], "server")]
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_set_state_reaches_the_other_tab_a_late_one_and_a_reload(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line, agent="board")
@@ -107,6 +108,7 @@ def test_streaming_call(make_room: MakeRoom, line: str) -> None:
     assert call(tab, "count", 0, streams=True)["done"] == [None]
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_streaming_call_that_ends_with_a_value(make_room: MakeRoom, line: str) -> None:
     tab = make_room(line=line, agent="board").open("first")
@@ -178,6 +180,7 @@ def test_a_viewer_learns_that_it_may_only_read(make_room: MakeRoom, line: str) -
     assert not editor.events("state-error")
 
 
+@pytest.mark.smoke
 def test_refused_state_is_sent_to_its_sender(room: Room) -> None:
     tab, other = room.open_two()
     tab.do("harness.agent.setState({wrong: true})")

@@ -17,6 +17,7 @@ from tests.clients.test_state_and_calls import call
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 
 
+@pytest.mark.smoke("child-sdk7")
 @LINES
 @pytest.mark.parametrize("sub", [(("note", "one"),), (("note", "a b/ü"), ("note", "sub"))], ids=["child", "nested"])
 def test_a_sub_agent_chats_and_its_parent_receives_nothing(

@@ -7,6 +7,8 @@ import pytest
 from tests.clients.bundle import DIST
 from tests.house.repository import ROOT
 
+pytestmark = pytest.mark.smoke
+
 _COMMENT = re.compile(r"/\*.*?\*/ ?", re.DOTALL)
 _KEY = re.compile(r"^(?P<indent> +)(?:readonly )?(?P<name>\w+)\??:", re.MULTILINE)
 _AGENTS = "agents/dist"

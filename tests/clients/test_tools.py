@@ -44,6 +44,7 @@ def wait_answer(room: Room, *tabs: Tab, messages: int = 3) -> None:
         tab.wait(f"harness.chat.messages.length === {messages} && harness.chat.messages.at(-1).parts.some(p => p.text)")
 
 
+@pytest.mark.smoke("call-sdk7")
 @LINES
 @pytest.mark.parametrize("how", ["call", "execute"])
 def test_client_tool_round_trip(make_room: MakeRoom, line: str, how: str) -> None:
@@ -63,6 +64,7 @@ def test_client_tool_round_trip(make_room: MakeRoom, line: str, how: str) -> Non
     assert observer.statuses() == ["ready"]
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_parallel_batch_is_one_continuation(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line, agent="desk")
@@ -181,6 +183,7 @@ def test_without_auto_continuation_the_page_asks(make_room: MakeRoom, line: str)
     assert "here" in text_of(room.rest()[2])
 
 
+@pytest.mark.smoke("True-sdk7")
 @LINES
 @pytest.mark.parametrize("approved", [True, False])
 def test_approval(make_room: MakeRoom, line: str, approved: bool) -> None:

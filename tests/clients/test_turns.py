@@ -1,11 +1,14 @@
 """Turns that go well: text, reasoning, tools. Each with a tab that acts and one that only looks on."""
 
+import pytest
+
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import text_of
 from tests.clients.ways import LINES
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_plain_turn(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)
@@ -46,6 +49,7 @@ def test_reasoning(room: Room) -> None:
         assert [part["type"] for part in shown["parts"]] == kinds
 
 
+@pytest.mark.smoke("sdk7")
 @LINES
 def test_server_tool(make_room: MakeRoom, line: str) -> None:
     room = make_room(line=line)

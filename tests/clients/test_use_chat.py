@@ -30,6 +30,7 @@ def observer(room: Room) -> Tab:
     return look_on(room)
 
 
+@pytest.mark.smoke("sdk7-http")
 @USE_CHAT
 def test_a_question_is_answered_and_stored(room: Room, transport: str) -> None:
     tab = enter(room, transport)
@@ -90,6 +91,7 @@ def test_an_edited_question_is_answered_anew(room: Room, transport: str) -> None
     assert [text_of(message) for message in room.rest()[1::2]] == ["The second answer.", "The third answer."]
 
 
+@pytest.mark.smoke("sdk7-http")
 @USE_CHAT
 def test_a_stopped_answer_keeps_its_text(room: Room, transport: str) -> None:
     tab = enter(room, transport)
@@ -121,6 +123,7 @@ def test_the_hooks_own_stop_leaves_the_turn_to_the_server(room: Room, transport:
     assert text_of(room.rest()[1]) == room.answers()[0]
 
 
+@pytest.mark.smoke("sdk7-http")
 @USE_CHAT
 def test_reload_in_mid_stream(room: Room, transport: str) -> None:
     tab = enter(room, transport)
@@ -183,6 +186,7 @@ def test_error_before_the_answer(room: Room, transport: str) -> None:
     assert text_of(room.rest()[-1]) == "Better now."
 
 
+@pytest.mark.smoke("sdk7-http")
 @USE_CHAT
 def test_error_in_the_middle(room: Room, transport: str) -> None:
     tab = enter(room, transport)

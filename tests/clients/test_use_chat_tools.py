@@ -49,6 +49,7 @@ def check_same(room: Room, tab: Tab, transport: str, *, stored: int) -> None:
         assert not each.errors
 
 
+@pytest.mark.smoke("sdk7-http")
 @USE_CHAT
 def test_a_call_that_the_page_answers(room: Room, transport: str) -> None:
     tab = arrive(room, transport)
@@ -112,6 +113,7 @@ def test_a_reload_before_the_answer(room: Room, transport: str) -> None:
     check_same(room, tab, transport, stored=3)
 
 
+@pytest.mark.smoke("True-sdk7-http")
 @USE_CHAT
 @pytest.mark.parametrize("approved", [True, False])
 def test_an_approval_continues_the_answer(room: Room, observer: Tab, transport: str, approved: bool) -> None:

@@ -30,6 +30,7 @@ from sessions_app.errors import SessionError
 from sessions_app.messages import selectors, services
 from sessions_app.models import Message
 from sessions_app.testing import text_message
+from tests.budget import examples
 
 from .test_tree import pairs_of, small_trees, store_tree
 
@@ -167,7 +168,7 @@ def test_overlays_cover_stretches_of_the_path_and_nothing_else(numbers: list[int
 
 
 @pytest.mark.django_db
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(small_trees.filter(bool), st.data())
 def test_the_database_reads_the_overlays_that_the_ids_describe(parents: list[int | None], data: st.DataObject) -> None:
     """No path mixes branches, the overlay of nothing is the identity, and messages are never changed."""
@@ -200,7 +201,7 @@ def test_the_database_reads_the_overlays_that_the_ids_describe(parents: list[int
 
 
 @pytest.mark.django_db
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(small_trees.filter(bool), st.data())
 def test_the_later_one_counts_wherever_it_applies(parents: list[int | None], data: st.DataObject) -> None:
     pairs = pairs_of(parents)
@@ -218,7 +219,7 @@ def test_the_later_one_counts_wherever_it_applies(parents: list[int | None], dat
 
 
 @pytest.mark.django_db
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(small_trees.filter(bool), st.data())
 def test_a_fork_reads_what_its_origin_reads_there(parents: list[int | None], data: st.DataObject) -> None:
     pairs = pairs_of(parents)

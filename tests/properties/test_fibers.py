@@ -15,6 +15,7 @@ from fibers.errors import IllegalMove
 from fibers.models import Fiber
 from fibers.registry import durable
 from fibers.testing import die, run_until_idle
+from tests.budget import examples
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump, load
 
@@ -71,7 +72,7 @@ def effect(ctx: FiberContext, number: int, key: str, value: Any) -> Any:
 
 
 @pytest.mark.django_db(transaction=True)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(JSON, max_size=4),
     crashes=st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["before", "inside", "after", "end"])), max_size=4),

@@ -24,6 +24,7 @@ from chat.streams.logs.subscription import Subscription
 from chat.streams.reader import read
 from chat.streams.writing import writer
 from chat.streams.writing.writer import StreamWriter
+from tests.budget import examples
 from tests.db.chat.streams.support import Collector, FlakyLog, eventually, make_writer, never
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import load
@@ -218,7 +219,7 @@ def test_readers_end_with_the_exact_stream(monkeypatch: pytest.MonkeyPatch, sett
 
 
 PROFILE = settings(
-    max_examples=40,
+    max_examples=examples(40),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -20,6 +20,7 @@ from sessions_app.messages import selectors, services
 from sessions_app.messages.services import Leaf
 from sessions_app.models import Message
 from sessions_app.testing import text_message
+from tests.budget import examples
 from thinkproject.kernel.jsonvalue import byte_size, dump, load
 
 # Trees: each message hangs below an earlier one or is a root.
@@ -76,7 +77,7 @@ def store_tree(pairs: Iterable[tuple[str, str | None]]) -> str:
 
 
 @pytest.mark.django_db
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(small_trees, st.data())
 def test_the_database_reads_the_tree_that_the_pairs_describe(parents: list[int | None], data: st.DataObject) -> None:
     pairs = pairs_of(parents)
@@ -98,7 +99,7 @@ def test_the_database_reads_the_tree_that_the_pairs_describe(parents: list[int |
 
 
 @pytest.mark.django_db
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(small_trees.filter(bool), st.data())
 def test_deleting_any_message_keeps_all_others_in_order(parents: list[int | None], data: st.DataObject) -> None:
     pairs = pairs_of(parents)
@@ -114,7 +115,7 @@ def test_deleting_any_message_keeps_all_others_in_order(parents: list[int | None
 
 
 @pytest.mark.django_db
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["queue", "place", "answer", "root"]), max_size=25))
 def test_placing_keeps_the_order_of_acceptance(steps: list[str]) -> None:
     session_id = services.create_session().pk
@@ -196,7 +197,7 @@ def test_sanitise_is_idempotent(message: shapes.Message) -> None:
 
 
 @given(messages, st.integers(min_value=6_000, max_value=20_000))
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_guards_result_always_fits_and_is_idempotent(message: shapes.Message, max_bytes: int) -> None:
     before = dump(message)
     stored = fit_row(message, max_bytes=max_bytes)

@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     """Run one command of the Makefile. Returns the exit code."""
     name, rest = (arguments[0], arguments[1:]) if arguments else ("run", [])
     commands = {"run": run, "test": test, "check": check, "fix": fix, "bench": bench, "chaos": chaos}
-    commands |= {"clients": clients, "clients-newest": clients_newest, "example": example, "clean": clean}
+    commands |= {"long": long, "clients": clients, "clients-newest": clients_newest, "example": example, "clean": clean}
     if name not in commands:
         say(f"There is no command {name!r}; known are {', '.join(commands)}.")
         return EXIT_SETUP
@@ -90,16 +90,31 @@ def run(_rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    """Every test on SQLite, then those that depend on the database again on PostgreSQL."""
+    """The tests of every change: on SQLite, then on PostgreSQL what locks or searches. With paths: all of those."""
+    if rest:
+        return _tests(rest, sqlite=[], postgres=["-m", "database"])
+    plain = ["-m", "not long", "--ignore=tests/house"]  # `check` has just run those
+    code = _tests([], sqlite=plain, postgres=["-m", "own_sql and not long", "tests/db"])
+    say("Longer runs are not part of this: make long, make chaos.")
+    return code
+
+
+def long(rest: list[str]) -> int:
+    """Every test, both databases, all clients with both AI SDKs, and more examples of each law."""
+    return _tests(rest, sqlite=[], postgres=["-m", "database"], TEST_LONG="1")
+
+
+def _tests(rest: list[str], *, sqlite: list[str], postgres: list[str], **extra: str) -> int:
     install(["dev"])
     build_assets()
     command = [str(PYTHON), "-m", "pytest", "--durations=15", "--durations-min=5", *_several(rest), *rest]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "not-tested.jsonl"
-        code = _call(command, TEST_DATABASE="sqlite", PYTHONDEVMODE="1", TEST_REPORT=str(report))
+        extra["TEST_REPORT"] = str(report)
+        code = _call([*command, *sqlite], TEST_DATABASE="sqlite", PYTHONDEVMODE="1", **extra)
         if code in {0, 5}:
-            say("Again on PostgreSQL: what depends on the database")
-            second = _call([*command, "-m", "database"], TEST_DATABASE="postgres", TEST_REPORT=str(report))
+            say("Again on PostgreSQL")
+            second = _call([*command, *postgres], TEST_DATABASE="postgres", **extra)
             code = second if second != 5 or code != 0 else 0  # 5: no test was collected
         for line in not_tested(report):
             say(line)
@@ -113,8 +128,7 @@ def not_tested(report: Path) -> list[str]:
     except FileNotFoundError:
         return []
     skipped = [(record["database"], reason, count) for record in records for reason, count in record["skipped"].items()]
-    lines = [f"not tested ({database}): {count}, because: {reason}" for database, reason, count in skipped]
-    return [*lines, "Longer runs are not part of this: make clients, make chaos."]
+    return [f"not tested ({database}): {count}, because: {reason}" for database, reason, count in skipped]
 
 
 def _several(rest: list[str]) -> list[str]:
@@ -173,10 +187,10 @@ def chaos(rest: list[str]) -> int:
 
 
 def clients(rest: list[str]) -> int:
-    """All tests of the published clients, each with both AI SDKs; `test` runs a part with the older one."""
+    """All tests of the published clients, each with both AI SDKs."""
     install(["dev"])
     build_assets()
-    return _call([str(PYTHON), "-m", "pytest", "tests/clients", *_several(rest), *rest], TEST_CLIENTS="all")
+    return _call([str(PYTHON), "-m", "pytest", "tests/clients", *_several(rest), *rest])
 
 
 def clients_newest(rest: list[str]) -> int:

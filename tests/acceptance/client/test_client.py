@@ -60,6 +60,7 @@ async def at_rest(chat: ChatClient) -> None:
     assert chat.messages == await chat.get_messages()
 
 
+@pytest.mark.smoke
 async def test_a_conversation(shared_product: Product) -> None:
     async with client(shared_product, "py-conversation") as chat:
         assert chat.identity == ("assistant", "py-conversation")
@@ -77,6 +78,7 @@ async def test_a_conversation(shared_product: Product) -> None:
         await at_rest(chat)
 
 
+@pytest.mark.smoke
 async def test_edit_regenerate_and_clear(shared_product: Product) -> None:
     async with client(shared_product, "py-edit") as chat:
         await (await chat.send("say: one")).message()
@@ -93,6 +95,7 @@ async def test_edit_regenerate_and_clear(shared_product: Product) -> None:
         assert chat.messages == await chat.get_messages() == []
 
 
+@pytest.mark.smoke
 async def test_cancel_keeps_the_partial(shared_product: Product) -> None:
     async with client(shared_product, "py-cancel") as chat:
         turn = await chat.send("stream 500 words at 50/s")
@@ -104,6 +107,7 @@ async def test_cancel_keeps_the_partial(shared_product: Product) -> None:
         await at_rest(chat)
 
 
+@pytest.mark.smoke
 async def test_two_clients_of_one_conversation(shared_product: Product) -> None:
     async with client(shared_product, "py-two") as one, client(shared_product, "py-two") as two:
         seen: list[Turn] = []
@@ -124,6 +128,7 @@ async def test_two_clients_of_one_conversation(shared_product: Product) -> None:
         assert one.messages == two.messages == await one.get_messages()
 
 
+@pytest.mark.smoke
 async def test_refusals_are_errors_and_are_not_tried_again(shared_product: Product) -> None:
     with pytest.raises(NoSuchAgent):
         async with client(shared_product, "py", agent="nobody"):

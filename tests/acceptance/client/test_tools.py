@@ -4,6 +4,8 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from chat.client import ChatClient
 from tests.acceptance.client.people import client
 from tests.acceptance.product import Product
@@ -36,6 +38,7 @@ async def test_a_client_tool_runs_and_the_answer_goes_on(shared_product: Product
         assert chat.messages == await chat.get_messages() == other.messages
 
 
+@pytest.mark.smoke
 async def test_parallel_client_tools_are_all_answered(shared_product: Product) -> None:
     async with with_tools(shared_product, "py-parallel") as chat:
         script = 'call tool get_location {"precision": 0}\ncall tool get_location {"precision": 2}\nsay: {results}'
@@ -51,6 +54,7 @@ async def test_a_failing_client_tool_is_a_result_for_the_model(shared_product: P
         assert "no such place" in final["parts"][-1]["text"]
 
 
+@pytest.mark.smoke
 async def test_approving_goes_on(shared_product: Product) -> None:
     async with client(shared_product, "py-approve", agent=DESK) as chat:
         turn = await chat.send('call tool pay {"amount": 5}\nsay: The bank: {result}')

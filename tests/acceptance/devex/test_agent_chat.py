@@ -42,6 +42,7 @@ def through_pipe(product: Product, lines: str, *words: str) -> "subprocess.Compl
     )
 
 
+@pytest.mark.smoke
 def test_an_answer_streams_onto_the_terminal(shared_product: Product, sit_down: Callable[..., Terminal]) -> None:
     terminal = sit_down(shared_product, "--name", "streams")
     terminal.keys("stream 60 words at 20/s\r")
@@ -84,6 +85,7 @@ def test_ctrl_c_stops_the_answer_and_the_next_one_leaves(
     assert terminal.end() == 0
 
 
+@pytest.mark.smoke
 def test_a_failed_turn_is_reported_and_the_sitting_goes_on(
     shared_product: Product, sit_down: Callable[..., Terminal]
 ) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.acceptance.product import ROOT, base_environ
 
+pytestmark = pytest.mark.smoke
+
 
 def check(tmp_path: Path, agents: str, *, apps: str = "shop", files: str = "") -> "subprocess.CompletedProcess[str]":
     package = tmp_path / "shop"

@@ -103,6 +103,7 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
     process.wait(timeout=10)
 
 
+@pytest.mark.smoke("stop0")
 @pytest.mark.parametrize("stop", [[0, "before"], [1, "inside"], [1, "after"], [3, "end"]])
 def test_a_killed_worker_is_replaced_and_each_effect_happened_once(start_worker: Start, stop: list[Any]) -> None:
     first = start_worker()
@@ -180,6 +181,7 @@ def test_cancel_from_another_process_stops_the_fiber_within_a_second(start_worke
     assert [step.value for step in selectors.history(fiber.pk)] == ["cancel"]
 
 
+@pytest.mark.smoke
 def test_what_was_started_while_no_worker_ran_is_run_by_the_first(start_worker: Start) -> None:
     fiber = services.start_fiber("site.work", {"steps": 1})
     Fiber.objects.filter(pk=fiber.pk).update(dispatched_at=None)

@@ -84,6 +84,7 @@ async def check(
         await asyncio.gather(line.close(), calm.close())
 
 
+@pytest.mark.smoke
 async def test_killed_worker(product: Product) -> None:
     await check(product, "kill -9 of the worker", lambda p: p.workers[0].restart())
 

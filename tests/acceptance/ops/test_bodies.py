@@ -14,6 +14,8 @@ from tests.acceptance.ops.test_server import UVICORN
 from tests.acceptance.product import Process, base_environ, wait_for
 from thinkproject.run.supervisor import listen
 
+pytestmark = pytest.mark.smoke
+
 KIB = 1024
 MIB = 1024 * KIB
 SENT = 200 * MIB

@@ -65,6 +65,7 @@ class Stopping:
         assert self.seconds < EXIT_SECONDS, f"{self.seconds:.1f} s"
 
 
+@pytest.mark.smoke
 def test_sockets_are_asked_to_reconnect(start: Start) -> None:
     process = start()
     with contextlib.ExitStack() as stack:
@@ -78,6 +79,7 @@ def test_sockets_are_asked_to_reconnect(start: Start) -> None:
     stopping.join()
 
 
+@pytest.mark.smoke
 def test_requests_at_work_are_answered(start: Start) -> None:
     process = start()
     slow = http.client.HTTPConnection("127.0.0.1", process.port, timeout=20)
@@ -88,6 +90,7 @@ def test_requests_at_work_are_answered(start: Start) -> None:
         stopping.join()
 
 
+@pytest.mark.smoke
 @OURS
 def test_event_streams_end_cleanly(start: Start) -> None:
     process = start()
@@ -114,6 +117,7 @@ def test_a_client_that_answers_nothing_does_not_keep_the_server(start: Start) ->
         stopping.join()
 
 
+@pytest.mark.smoke
 def test_a_peer_that_is_dead_is_left(start: Start) -> None:
     """It says nothing, not even to pings, and its line is not cut: it hangs, or a firewall has forgotten it."""
     process = start(heartbeat=HEARTBEAT)
@@ -124,6 +128,7 @@ def test_a_peer_that_is_dead_is_left(start: Start) -> None:
         wait_for(lambda: (counts(process) or {}).get("sockets") == 0, seconds=10, what="its end")
 
 
+@pytest.mark.smoke
 @OURS
 def test_a_slow_reader_is_left_too(start: Start) -> None:
     """It comes back and has what it missed replayed; until then it costs nothing."""
@@ -145,6 +150,7 @@ def _is_left(sock: socket.socket) -> bool:
     return bool(state != 1)  # TCP_ESTABLISHED
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("code", [1011, 1012, 4404])
 def test_every_close_code_and_its_reason_reach_the_client(start: Start, code: int) -> None:
     process = start()

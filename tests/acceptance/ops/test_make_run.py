@@ -29,6 +29,7 @@ def _has_all_services(run: Run) -> bool:
     return all(word in commands for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "))
 
 
+@pytest.mark.smoke
 def test_a_fresh_machine_gets_a_page_and_ctrl_c_leaves_no_process(make_run: Callable[..., Run]) -> None:
     run = make_run().start()
     address = run.wait_until_ready(seconds=200)
@@ -85,6 +86,7 @@ def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, mak
     assert all(_has_all_services(run) for run in runs)
 
 
+@pytest.mark.smoke
 def test_a_killed_child_is_started_again(running: Run) -> None:
     kills = running.output.count("ended (SIGKILL)")
     for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "):

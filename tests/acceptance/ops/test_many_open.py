@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
+import pytest
 
 from tests.acceptance.client.people import client
 from tests.acceptance.product import UNLIMITED, Product, wait_for
@@ -58,6 +59,7 @@ def many_streams(caller: Caller, turn: str, count: int) -> Iterator[list[http.cl
         yield opened
 
 
+@pytest.mark.smoke
 def test_open_streams_do_not_keep_other_requests_waiting(shared_product: Product) -> None:
     reader, other = Caller(shared_product, "reader"), Caller(shared_product, "other")
     turn = reader.ask("slow", "wait 120 s\nsay: late")

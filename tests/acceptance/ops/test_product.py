@@ -29,6 +29,7 @@ def _is_ready(product: Product) -> bool:
         return False
 
 
+@pytest.mark.smoke("sqlite")
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_people_get_in_with_a_cookie_or_a_token(make_product: Callable[..., Product], database: str) -> None:
     product = make_product(database=database)
@@ -69,6 +70,7 @@ def test_the_proxy_cuts_refuses_and_serves_again(make_product: Callable[..., Pro
     assert _get(f"{product.proxy.url}/health/live")[0] == 200
 
 
+@pytest.mark.smoke
 def test_a_killed_web_process_refuses_no_client(shared_product: Product) -> None:
     web = shared_product.webs[0]
     os.kill(web.pid, signal.SIGKILL)

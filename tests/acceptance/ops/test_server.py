@@ -83,6 +83,7 @@ def uvicorn(tmp_path: Path, listener: socket.socket) -> Iterator[Process]:
     process.kill()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", ["server", "uvicorn"])
 def test_a_message_may_have_16_mib_and_no_more(kind: str, request: pytest.FixtureRequest) -> None:
     process: Process = request.getfixturevalue(kind)
@@ -98,6 +99,7 @@ def test_a_message_may_have_16_mib_and_no_more(kind: str, request: pytest.Fixtur
     assert counts(process) is not None
 
 
+@pytest.mark.smoke
 def test_a_message_of_64_mb_is_refused_without_being_kept(server: Process) -> None:
     with connect(f"ws://127.0.0.1:{server.port}/length", max_size=None) as client:
         with contextlib.suppress(ConnectionClosed):
@@ -110,6 +112,7 @@ def test_a_message_of_64_mb_is_refused_without_being_kept(server: Process) -> No
     assert counts(server) is not None
 
 
+@pytest.mark.smoke
 def test_a_frame_may_have_what_the_settings_say(tmp_path: Path, listener: socket.socket) -> None:
     command = [sys.executable, "-m", "tests.acceptance.ops.echo_app", str(listener.fileno())]
     process = start_server(tmp_path, command, listener, THINK_MAX_FRAME_BYTES="5000")
@@ -124,6 +127,7 @@ def test_a_frame_may_have_what_the_settings_say(tmp_path: Path, listener: socket
     assert caught.value.rcvd.code == 1009
 
 
+@pytest.mark.smoke
 def test_a_socket_whose_frames_are_not_taken_is_not_read(server: Process) -> None:
     with connect(f"ws://127.0.0.1:{server.port}/deaf", compression=None) as client:
         client.socket.settimeout(3)
@@ -134,6 +138,7 @@ def test_a_socket_whose_frames_are_not_taken_is_not_read(server: Process) -> Non
         server.kill()
 
 
+@pytest.mark.smoke
 def test_a_frame_for_a_socket_that_closes_is_dropped_without_a_word(server: Process) -> None:
     with connect(f"ws://127.0.0.1:{server.port}/late") as client, pytest.raises(ConnectionClosed) as caught:
         client.recv(timeout=30)
@@ -156,6 +161,7 @@ def test_a_reader_that_is_slow_holds_its_sender_back(server: Process) -> None:
         assert (counts(server) or {})["frames"] > first, "nothing goes on although there is room again"
 
 
+@pytest.mark.smoke
 def test_a_reader_that_leaves_frees_its_sender(server: Process) -> None:
     url = f"ws://127.0.0.1:{server.port}/flood"
     with contextlib.suppress(OSError, ConnectionClosed), connect(url, max_queue=1, compression=None) as client:
@@ -164,6 +170,7 @@ def test_a_reader_that_leaves_frees_its_sender(server: Process) -> None:
     assert counts(server) is not None
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", ["server", "uvicorn"])
 def test_an_answer_that_fails_in_its_middle_is_cut(kind: str, request: pytest.FixtureRequest) -> None:
     process: Process = request.getfixturevalue(kind)
@@ -180,6 +187,7 @@ def test_an_answer_that_fails_in_its_middle_is_cut(kind: str, request: pytest.Fi
     assert counts(process) is not None
 
 
+@pytest.mark.smoke
 def test_the_access_log_holds_no_query(server: Process) -> None:
     with connect(f"ws://127.0.0.1:{server.port}/length?token=think_canary") as client:
         client.send("a")

@@ -14,7 +14,7 @@ from tests.acceptance.streams.servers import KillableRedis, settings_for
 from tests.db.chat.streams.support import Collector, eventually, make_writer, part, records
 from thinkproject.kernel.ids import new_id
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.smoke, pytest.mark.django_db(transaction=True)]
 
 STREAMS = 5
 

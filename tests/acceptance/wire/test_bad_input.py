@@ -10,6 +10,8 @@ from tests.acceptance.wire.client import Tab
 
 from .test_turns import socket_url
 
+pytestmark = pytest.mark.smoke
+
 IGNORED = [
     "not json",
     "[1, 2]",

@@ -1,5 +1,7 @@
 """Turns over real sockets: web server, worker, Redis and provider are processes."""
 
+import pytest
+
 from tests.acceptance.product import Product
 from tests.acceptance.wire.client import RESPONSE, Tab
 
@@ -9,6 +11,7 @@ def socket_url(product: Product, name: str, *, agent: str = "assistant", web: in
     return product.url(f"/agents/{agent}/{name}?token={token}", web=web).replace("http", "ws", 1)
 
 
+@pytest.mark.smoke
 async def test_socket_chat(shared_product: Product) -> None:
     async with (
         Tab.open(socket_url(shared_product, "chat")) as tab,
@@ -31,6 +34,7 @@ async def test_socket_chat(shared_product: Product) -> None:
         assert other.offsets(request) == tab.offsets(request) == sorted(set(tab.offsets(request)))
 
 
+@pytest.mark.smoke
 async def test_reconnect_mid_stream_loses_and_repeats_nothing(shared_product: Product) -> None:
     async with Tab.open(socket_url(shared_product, "reconnect")) as tab:
         request = await tab.chat("stream 120 words at 60/s")
@@ -48,6 +52,7 @@ async def test_reconnect_mid_stream_loses_and_repeats_nothing(shared_product: Pr
             assert late.text(request) == tab.text(request) != ""
 
 
+@pytest.mark.smoke
 async def test_cancel_mid_stream_keeps_the_partial(shared_product: Product) -> None:
     async with Tab.open(socket_url(shared_product, "cancel")) as tab:
         request = await tab.chat("stream 500 words at 50/s")

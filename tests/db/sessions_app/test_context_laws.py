@@ -14,6 +14,7 @@ from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills,
 from sessions_app.core.context.context_setup import ContextSetup
 from sessions_app.errors import SessionError
 from sessions_app.testing import make_session
+from tests.budget import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,7 +63,7 @@ async def live(context: SessionContext, done: list[tuple[str, str]]) -> list[str
     return prompts
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(done=st.lists(deeds, min_size=1, max_size=8), cached=st.booleans())
 def test_the_prompt_is_made_of_what_the_blocks_hold_and_of_nothing_else(
     done: list[tuple[str, str]], cached: bool

@@ -13,6 +13,7 @@ from sessions_app.errors import ExportInvalid
 from sessions_app.models import Session
 from sessions_app.transfer.export import BLOCK_FIELDS, COMPACTION_FIELDS, ENTRY_FIELDS, SESSION_FIELDS, SUMMARY_FIELDS
 from sessions_app.transfer.import_session import ImportRules, import_session
+from tests.budget import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -71,7 +72,7 @@ def changed_lines(draw: st.DrawFn) -> list[str]:
     return [json.dumps(line) for line in lines.values()]
 
 
-@settings(max_examples=150, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=changed_lines(), is_persons=st.booleans())
 @example(lines=[json.dumps(line) for line in GOOD.values()], is_persons=True)
 def test_a_line_is_imported_or_refused(lines: list[str], is_persons: bool) -> None:

@@ -24,6 +24,7 @@ from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
 from sessions_app.compactions.services import add_compaction
+from tests.budget import IS_LONG
 from tests.db.chat.conftest import CHUNKS, say
 from thinkproject.kernel.ids import new_id
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
@@ -46,8 +47,8 @@ CHECKS = [
 ]
 """Not among them: that whatever fits the schema is accepted. Much depends on what is stored."""
 HELLO = [{"type": "text", "text": "Hello"}]
-EXAMPLES = 4
-STRANGE_EXAMPLES = 1
+EXAMPLES = 4 if IS_LONG else 1
+STRANGE_EXAMPLES = 1 if IS_LONG else 0
 """Of cases whose ids are generated too, so that nothing is there."""
 
 

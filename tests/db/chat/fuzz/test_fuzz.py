@@ -3,14 +3,14 @@
 import os
 
 import pytest
-from django.db import connection
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.budget import examples
 from tests.db.chat.fuzz.machine import Conversation
 
 IS_LONG = os.environ.get("TEST_CHAOS") == "long"  # make chaos
-QUICK = 25 if connection.vendor == "sqlite" else 12  # every call of the bridge opens a connection there
+QUICK = examples(40)
 FUZZ = os.environ.get("TEST_FUZZ", "")  # a number of random histories; found ones are not made shorter
 BUDGET = settings(
     max_examples=int(FUZZ) if FUZZ else 1500 if IS_LONG else QUICK,
