@@ -64,7 +64,7 @@ def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
 def load_adapters() -> None:
     """Import now what the first call of a model would import: a worker does that before it is ready."""
     for name in ("chat_completions", "responses"):
-        import_module(f"chat.llm.{name}")
+        import_module(f"chat.llm.adapters.{name}")
 
 
 _replacement: list[LanguageModel] = []

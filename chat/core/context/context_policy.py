@@ -11,7 +11,7 @@ from typing import Final
 from chat.core.model.language_model import ModelMessage, ToolMessage, UserMessage
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.compaction.pruning import Prune
-from sessions_app.core.messages.parts import is_tool
+from sessions_app.core.messages.parts import is_tool, state_of
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import shorten
 from sessions_app.core.messages.tool_states import SETTLED
@@ -94,7 +94,7 @@ def _cut_part(part: JSONValue, policy: ContextPolicy) -> JSONValue:
         return part
     if part.get("type") == "text" and policy.max_text_chars is not None:
         return {**part, "text": cut_text(str(part.get("text", "")), policy.max_text_chars)}
-    if part.get("state") in SETTLED and policy.max_output_chars is not None:
+    if state_of(part) in SETTLED and policy.max_output_chars is not None:
         return {**part, **_cut_result(part, policy.max_output_chars)}
     return part
 

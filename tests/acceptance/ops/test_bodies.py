@@ -5,7 +5,6 @@ import socket
 import sys
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -23,8 +22,9 @@ GROWTH = 40 * MIB
 PIECE = b"a" * (256 * KIB)
 
 
-@pytest.fixture(params=["server", "uvicorn"])
-def web(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Process]:
+@pytest.fixture(params=["server", "uvicorn"], scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Process]:
+    tmp_path = tmp_path_factory.mktemp("bodies")
     with listen("127.0.0.1", 0) as listener:
         fd = str(listener.fileno())
         ours = [sys.executable, "-m", "thinkproject.run.server", "--fd", fd]

@@ -44,14 +44,14 @@ def test_a_sound_installation_has_exit_code_0() -> None:
 def test_pages_that_were_not_built_are_noted(settings: Settings) -> None:
     settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]  # does not look into apps
     _, found = _examine()
-    assert found["pages"] == {"name": "pages", "state": "note", "said": found["pages"]["said"]}
-    assert "static/build.py" in found["pages"]["said"]
+    assert found["pages"] == {"name": "pages", "state": "note", "detail": found["pages"]["detail"]}
+    assert "static/build.py" in found["pages"]["detail"]
 
 
 def test_a_missing_worker_is_wrong() -> None:
     code, found = _examine()
     assert code == 1
-    assert "none was seen lately" in found["worker"]["said"]
+    assert "none was seen lately" in found["worker"]["detail"]
 
 
 def test_a_silent_redis_is_wrong(settings: Settings, tmp_path: Path) -> None:
@@ -71,18 +71,18 @@ def occupied_port() -> Iterator[int]:
 def test_a_port_in_use_is_an_error(settings: Settings, occupied_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat.management.commands.think_doctor.SECONDS", 0.2)
     settings.PORT = occupied_port
-    assert "another program listens" in _examine()[1]["web server"]["said"]
+    assert "another program listens" in _examine()[1]["web server"]["detail"]
 
 
 def test_a_model_server_that_does_not_answer_is_wrong(settings: Settings) -> None:
     settings.OPENAI_BASE_URL = f"http://127.0.0.1:{settings.PORT}/v1"
     code, found = _examine()
     assert code == 1
-    assert "does not answer" in found["model"]["said"]
+    assert "does not answer" in found["model"]["detail"]
     assert "sk-canary" not in json.dumps(found)
 
 
 def test_a_data_directory_that_cannot_be_written_is_wrong(settings: Settings, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path / "file"
     settings.DATA_DIR.write_text("not a directory", encoding="utf-8")
-    assert "cannot be written" in _examine()[1]["data dir"]["said"]
+    assert "cannot be written" in _examine()[1]["data dir"]["detail"]
