@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import NoReturn
 
 from django.db.models.functions import Now
@@ -43,11 +44,10 @@ async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = F
     """
     async with asyncio.timeout(timeout_seconds):
         for done in range(ROUNDS):
-            if recover:
+            ids = await db(_due, skip_delays)
+            if not ids and recover:
                 await db(recover_crashed)
-            if skip_delays:
-                await db(make_due)
-            ids = await db(_claimable)
+                ids = await db(_due, skip_delays)
             if not ids:
                 return done
             await asyncio.gather(*(run_fiber(fiber_id) for fiber_id in ids))
@@ -55,14 +55,10 @@ async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = F
 
 
 @asynccontextmanager
-async def worker(*, look_seconds: float = 0.01) -> AsyncIterator[None]:
+async def worker(*, look_seconds: float = 0.05) -> AsyncIterator[None]:
     """Run fibers in the background of this loop until the end of the block, side by side as a real worker would."""
 
-    def look() -> list[str]:
-        make_due()
-        return _claimable()
-
-    async with running(look, look_seconds):
+    async with running(partial(_due, True), look_seconds):
         yield
 
 
@@ -118,6 +114,12 @@ def recover_crashed() -> None:
     while _crashed:
         expire_lease(*_crashed.pop())
     recovery.sweep(prune=False)
+
+
+def _due(skip_delays: bool) -> list[str]:
+    if skip_delays:
+        make_due()
+    return _claimable()
 
 
 def _claimable() -> list[str]:

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from fibers.execution import recovery
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber, FiberQuerySet
+from fibers.queue.dispatch import notified_of_dispatches
 from thinkproject.kernel.aio import db
 
 SWEEP_SECONDS = 2.0
@@ -38,7 +39,11 @@ async def working_for(owner_id: int | None, *, look_seconds: float = 0.05) -> As
 
 @asynccontextmanager
 async def running(look: Callable[[], list[str]], look_seconds: float) -> AsyncIterator[None]:
-    """Run what `look` finds, side by side, until the end of the block. It is called on the database bridge."""
+    """Run what `look` finds, side by side, until the end of the block.
+
+    `look` is called on the database bridge: at once when this process dispatches a fiber, and every `look_seconds` for
+    what others have started and what has become due.
+    """
     task = asyncio.create_task(_work(look, look_seconds))
     try:
         yield
@@ -55,15 +60,24 @@ def first_claimable(fibers: FiberQuerySet) -> list[str]:
 
 async def _work(look: Callable[[], list[str]], look_seconds: float) -> None:
     tasks: dict[str, asyncio.Task[None]] = {}
-    try:
-        while True:
-            for fiber_id in await db(look):
-                if fiber_id not in tasks:
-                    tasks[fiber_id] = asyncio.create_task(run_fiber(fiber_id))
-            await asyncio.sleep(look_seconds)
-            for fiber_id in [known for known, task in tasks.items() if task.done()]:
-                tasks.pop(fiber_id).result()
-    finally:
-        for task in tasks.values():
-            task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
+    loop, dispatched = asyncio.get_running_loop(), asyncio.Event()
+    with notified_of_dispatches(lambda: _set(loop, dispatched)):
+        try:
+            while True:
+                dispatched.clear()
+                for fiber_id in await db(look):
+                    if fiber_id not in tasks:
+                        tasks[fiber_id] = asyncio.create_task(run_fiber(fiber_id))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(dispatched.wait(), look_seconds)
+                for fiber_id in [known for known, task in tasks.items() if task.done()]:
+                    tasks.pop(fiber_id).result()
+        finally:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+
+def _set(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # the loop was closed
+        loop.call_soon_threadsafe(event.set)

@@ -5,7 +5,8 @@ UPDATE, and the sweeper sends unclaimed fibers again. So a broker that is down i
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from celery import current_app
 from celery.exceptions import CeleryError
@@ -24,6 +25,19 @@ RUN_TASK = "fibers.run_fiber"
 PUBLISH_RETRY = {"max_retries": 2, "interval_start": 0.05, "interval_step": 0.1, "interval_max": 0.2}
 
 
+_listeners: list[Callable[[], None]] = []
+
+
+@contextmanager
+def notified_of_dispatches(notify: Callable[[], None]) -> Iterator[None]:
+    """Call this on every dispatch of this process, on whatever thread it happens: for who runs fibers in it."""
+    _listeners.append(notify)
+    try:
+        yield
+    finally:
+        _listeners.remove(notify)
+
+
 def dispatch_on_commit(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> None:
     """Send one task for each fiber when the surrounding transaction commits. Never raises, then or now."""
     transaction.on_commit(lambda: dispatch_now(fiber_ids, delay_seconds=delay_seconds), robust=True)
@@ -35,6 +49,8 @@ def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int
     **Concurrency:** outside a transaction. What could not be sent is marked for the next sweep. Never raises for a
     broker that does not answer.
     """
+    for notify in tuple(_listeners):
+        notify()
     if fiber_settings.dispatch != "celery":
         return 0
     for index, fiber_id in enumerate(fiber_ids):
