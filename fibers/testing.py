@@ -57,7 +57,6 @@ async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = F
 @asynccontextmanager
 async def worker(*, look_seconds: float = 0.05) -> AsyncIterator[None]:
     """Run fibers in the background of this loop until the end of the block, side by side as a real worker would."""
-
     async with running(partial(_due, True), look_seconds):
         yield
 

@@ -1,6 +1,7 @@
 """Fixtures that several kinds of tests share. Doubles ship with the product; here are only servers and people."""
 
 import collections
+import gc
 import ipaddress
 import itertools
 import json
@@ -79,6 +80,9 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
     hypothesis.settings.load_profile("think")
+    gc.set_threshold(
+        50_000, 20, 100
+    )  # what was imported is never garbage, and looking through it takes a tenth of a run
     private_directory(django_settings.TEST_DIR)
     prepared.folder()  # before pytest-xdist starts processes that share it
 

@@ -130,7 +130,6 @@ def test_exported_conversation_comes_back_with_its_branches(tab: ChatPage, live_
     expect(tab.page.locator("#conversations .row")).to_have_count(2)
 
 
-@pytest.mark.smoke
 def test_histories_are_chosen_in_the_head_and_other_tabs_follow(
     tab: ChatPage, open_tab: OpenTab, live_product: Any
 ) -> None:

@@ -265,7 +265,6 @@ def test_regenerate_makes_a_sibling_and_the_switch_goes_back(tab: ChatPage) -> N
     assert tab.answers.last.get_attribute("data-id") == first_id
 
 
-@pytest.mark.smoke
 def test_edit_makes_a_version_beside_the_old_message(tab: ChatPage) -> None:
     tab.ask("One\nsay: Answer one.")
     tab.ask("Two\nsay: Answer two.")

@@ -199,7 +199,6 @@ def test_versions_are_picked_and_the_choice_is_kept(open_page: Callable[[str, st
     expect(answers).to_have_text(["Another one.", "It goes on here."], timeout=20_000)
 
 
-@pytest.mark.smoke("usechat")
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_fit_to_be_seen(open_page: Callable[[str, str], Page], name: str) -> None:

@@ -17,7 +17,6 @@ def room(make_dom_room: MakeRoom, line: str) -> Room:
     return make_dom_room(line=line)
 
 
-@pytest.mark.smoke("sdk7-hook")
 @EVERY_WAY
 def test_a_conversation_in_a_document(room: Room, transport: str) -> None:
     """5.1 to 5.4 and 5.8."""

@@ -101,7 +101,7 @@ def test(rest: list[str]) -> int:
 
 def long(rest: list[str]) -> int:
     """Every test, both databases, all clients with both AI SDKs, and more examples of each law."""
-    return _tests(rest, sqlite=[], postgres=["-m", "database"], TEST_LONG="1")
+    return _tests(rest, sqlite=[], postgres=["-m", "database"], TEST_LONG="1", PYTHONDEVMODE="1")
 
 
 def _tests(rest: list[str], *, sqlite: list[str], postgres: list[str], **extra: str) -> int:
@@ -111,7 +111,7 @@ def _tests(rest: list[str], *, sqlite: list[str], postgres: list[str], **extra: 
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "not-tested.jsonl"
         extra["TEST_REPORT"] = str(report)
-        code = _call([*command, *sqlite], TEST_DATABASE="sqlite", PYTHONDEVMODE="1", **extra)
+        code = _call([*command, *sqlite], TEST_DATABASE="sqlite", **extra)
         if code in {0, 5}:
             say("Again on PostgreSQL")
             second = _call([*command, *postgres], TEST_DATABASE="postgres", **extra)

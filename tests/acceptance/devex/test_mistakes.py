@@ -8,8 +8,6 @@ import pytest
 
 from tests.acceptance.product import ROOT, base_environ
 
-pytestmark = pytest.mark.smoke
-
 
 def check(tmp_path: Path, agents: str, *, apps: str = "shop", files: str = "") -> "subprocess.CompletedProcess[str]":
     package = tmp_path / "shop"
@@ -52,6 +50,7 @@ def test_a_missing_app_is_one_line(tmp_path: Path, name: str) -> None:
     assert done.stderr == expected
 
 
+@pytest.mark.smoke
 def test_two_agents_of_one_name_are_named(tmp_path: Path) -> None:
     done = check(tmp_path, "from chat.think import Think\n\nclass Assistant(Think):\n    pass\n")
     assert done.returncode == 1

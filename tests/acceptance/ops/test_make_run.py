@@ -86,7 +86,6 @@ def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, mak
     assert all(_has_all_services(run) for run in runs)
 
 
-@pytest.mark.smoke
 def test_a_killed_child_is_started_again(running: Run) -> None:
     kills = running.output.count("ended (SIGKILL)")
     for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "):

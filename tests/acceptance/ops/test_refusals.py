@@ -53,7 +53,6 @@ def test_an_unknown_setting_names_the_nearest_known_one(make_run: Callable[..., 
     assert "Did you mean THINK_MODEL?" in error
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -66,7 +66,6 @@ async def test_a_worker_killed_while_a_turn_is_parked_is_no_crash_of_the_turn(pr
         await line.close()
 
 
-@pytest.mark.smoke("[waiter")
 @pytest.mark.parametrize("agent", ["waiter", "fragile-waiter"])
 async def test_a_worker_stopped_while_a_turn_is_parked_changes_nothing(product: Product, agent: str) -> None:
     line, request = await park(product, agent, ASK)

@@ -90,6 +90,7 @@ def on_a_new_stage(loop: QuietLoop, name: str, play: Callable[[Stage], Awaitable
     return loop.run_until_complete(run())
 
 
+@pytest.mark.long
 def test_a_question_that_is_sent_after_any_frame_stays_above_its_answer(loop: QuietLoop) -> None:
     """All later frames of the opening, and of the turn before, are under way to the tab when it sends."""
     user = person()

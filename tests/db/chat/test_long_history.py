@@ -96,6 +96,7 @@ STEPS: dict[str, Callable[[AgentInstance], object]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_a_turn_costs_the_same_after_20_000_others(alice: User, bob: User, make_instance: MakeInstance) -> None:
     short, long = make_instance(bob, "short"), make_instance(alice, "long")

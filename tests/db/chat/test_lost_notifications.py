@@ -37,6 +37,12 @@ def instance(alice: User, make_instance: Callable[..., AgentInstance], settings:
 
 
 @pytest.fixture
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The monitor of a connection looks often. To be used before the connection is made: it sleeps between looks."""
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
+
+
+@pytest.fixture
 async def socket(alice: User, instance: AgentInstance) -> AsyncIterator[Any]:
     made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
     connected, _ = await made.connect(timeout=5)
@@ -113,10 +119,10 @@ async def told_one(socket: Any) -> tuple[str, str]:
 IN_ORDER = [(request, what) for request in REQUESTS for what in ("0", "1", "2", "done")]
 
 
+@pytest.mark.usefixtures("looks_often")
 async def test_turns_whose_notifications_are_lost_are_sent_once_and_in_order(
-    instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
+    instance: AgentInstance, socket: Any
 ) -> None:
-    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
     turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS]
     for turn in turns:
         await asyncio.sleep(0.5)
@@ -275,10 +281,8 @@ async def test_a_request_that_is_sent_again_before_its_notification_was_received
     assert found == IN_ORDER[:4]
 
 
-async def test_a_chosen_sibling_is_sent_although_its_notification_is_lost(
-    instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
+@pytest.mark.usefixtures("looks_often")
+async def test_a_chosen_sibling_is_sent_although_its_notification_is_lost(instance: AgentInstance, socket: Any) -> None:
     assert instance.session_id is not None
     turn = await sync_to_async(accept)(instance, "r1")
     await sync_to_async(answer)(turn)
@@ -290,10 +294,10 @@ async def test_a_chosen_sibling_is_sent_although_its_notification_is_lost(
     assert await socket.receive_nothing(timeout=1)  # once
 
 
+@pytest.mark.usefixtures("looks_often")
 async def test_a_changed_message_is_sent_although_its_notification_is_lost(
-    instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
+    instance: AgentInstance, socket: Any
 ) -> None:
-    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.3)
     assert instance.session_id is not None
     turn = await sync_to_async(accept)(instance, "r1")
     await sync_to_async(answer)(turn)
@@ -305,6 +309,7 @@ async def test_a_changed_message_is_sent_although_its_notification_is_lost(
     assert await socket.receive_nothing(timeout=1)
 
 
+@pytest.mark.long
 async def test_a_change_whose_notification_was_received_is_not_sent_again(
     instance: AgentInstance, socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

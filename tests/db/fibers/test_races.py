@@ -89,6 +89,7 @@ def test_two_claims_in_one_lane_are_settled_by_the_constraint() -> None:
     assert selectors.get_fiber(first.pk).status == "pending"
 
 
+@pytest.mark.long
 def test_duplicate_deliveries_to_many_workers_run_each_fiber_once() -> None:
     ran.clear()
     ids = [services.start_fiber("race.count", n, lane=f"lane{n % 7}" if n % 2 else None).pk for n in range(60)]

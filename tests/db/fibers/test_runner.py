@@ -222,6 +222,7 @@ async def test_a_lost_lease_stops_the_function_and_writes_nothing(settings: Any)
     assert (fiber.status, fiber.worker, fiber.result, fiber.fence) == ("running", "another", None, 7)
 
 
+@pytest.mark.long
 async def test_the_heartbeat_keeps_a_long_run_alive_while_the_loop_is_busy(settings: Any) -> None:
     settings.THINK_FIBER_LEASE_SECONDS = 2.0
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 0.3

@@ -99,6 +99,7 @@ def _costs(session_id: str, name: str, count: int) -> dict[str, int]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_a_page_costs_the_page_whatever_is_stored() -> None:
     short = fill("short", SHORT)

@@ -52,6 +52,7 @@ def test_sqlite_writes_never_start_as_reads() -> None:
     assert connection.settings_dict["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
 
 
+@pytest.mark.long
 def test_the_deploy_checks_pass_in_production() -> None:
     environ = {
         "PATH": os.environ["PATH"],

@@ -196,5 +196,4 @@ def test_the_last_lines_say_what_was_not_tested_and_why(tmp_path: Path) -> None:
     assert bootstrap.not_tested(report) == [
         "not tested (sqlite): 149, because: no Chromium",
         "not tested (sqlite): 2, because: SQLite has one writer at a time",
-        "Longer runs are not part of this: make clients, make chaos.",
     ]

@@ -124,6 +124,7 @@ def test_edits_of_code_are_reported(tmp_path: Path) -> None:
     watcher.close()
 
 
+@pytest.mark.long
 def test_a_package_that_is_new_is_watched(tmp_path: Path) -> None:
     watcher = Watcher([tmp_path])
     (tmp_path / "package").mkdir()

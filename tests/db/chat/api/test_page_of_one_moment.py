@@ -104,6 +104,7 @@ def read_page(client: ApiClient, instance: AgentInstance, *, by_session: bool) -
     return {"items": items, "queued": [m["id"] for m in page["queued"]], "running": running, "leaf": page["leaf_id"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_session", [False, True], ids=["instance", "session"])
 @pytest.mark.parametrize("change", [begin, end, answer_at_once, remove], ids=lambda change: change.__name__)
 def test_a_page_is_of_one_moment(

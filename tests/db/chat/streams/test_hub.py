@@ -112,6 +112,7 @@ async def test_a_join_without_a_server_does_not_hang(monkeypatch: pytest.MonkeyP
     await log.aclose()
 
 
+@pytest.mark.long
 async def test_a_quiet_subscriber_keeps_its_connection(redis_log: RedisLog, client: Redis) -> None:
     """redis-py's own default would give up after five seconds."""
     async with redis_log.subscribe("trn_x", 10) as subscription:
