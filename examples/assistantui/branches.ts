@@ -35,7 +35,10 @@ export function treeOf(path: Item[]): Tree {
     const parentId = path[index - 1]?.id ?? null;
     const { id, role, parts, metadata } = item;
     const ids = item.sibling_ids.length ? item.sibling_ids : [id];
-    return ids.map((version) => ({ parentId, message: version === id ? { id, role, parts, metadata } : { id: version, role, parts: [] } }));
+    return ids.map((version) => ({
+      parentId,
+      message: version === id ? { id, role, parts, metadata } : { id: version, role, parts: [] },
+    }));
   });
   return { headId: path.at(-1)?.id ?? null, messages };
 }
@@ -82,7 +85,9 @@ export class Branches {
       headers: { ...this.headers, ...(body ? { "Content-Type": "application/json" } : {}) },
       body: body ? JSON.stringify(body) : undefined,
     });
-    if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail ?? `The server answered ${answer.status}.`);
+    if (!answer.ok) {
+      throw new Error((await answer.json().catch(() => ({}))).detail ?? `The server answered ${answer.status}.`);
+    }
     return answer.status === 204 ? null : answer.json();
   }
 }
@@ -94,7 +99,11 @@ const isResting = (chat: ReturnType<typeof useChat>) => chat.status === "ready" 
  * begin with. While an answer comes, `useChat` is what is shown; at its end the tree is read again. `onProblem` is told what
  * went wrong with that, and nothing once it goes well. Make `branches` once, outside of the component.
  */
-export function useBranchRuntime(chat: ReturnType<typeof useChat>, branches: Branches, onProblem: (error?: Error) => void) {
+export function useBranchRuntime(
+  chat: ReturnType<typeof useChat>,
+  branches: Branches,
+  onProblem: (error?: Error) => void,
+) {
   const reading = useRef(0);
   const now = useRef({ chat, onProblem });
   now.current = { chat, onProblem };
