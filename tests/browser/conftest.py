@@ -50,7 +50,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def live_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveProduct]:
-    """The product in processes of its own."""
+    """The product in processes of its own; not without a browser for it."""
+    require_chromium()
     yield from start_product(tmp_path_factory.mktemp("product"))
 
 

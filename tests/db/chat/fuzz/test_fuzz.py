@@ -10,7 +10,7 @@ from tests.budget import examples
 from tests.db.chat.fuzz.machine import Conversation
 
 IS_LONG = os.environ.get("TEST_CHAOS") == "long"  # make chaos
-QUICK = examples(40)
+QUICK = examples(25)
 FUZZ = os.environ.get("TEST_FUZZ", "")  # a number of random histories; found ones are not made shorter
 BUDGET = settings(
     max_examples=int(FUZZ) if FUZZ else 1500 if IS_LONG else QUICK,
