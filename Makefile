@@ -3,7 +3,7 @@ PYTHON ?= python3
 BOOTSTRAP = $(PYTHON) -m thinkproject.run.bootstrap
 T ?=
 
-.PHONY: run test check fix bench chaos clients clients-newest example-usechat example-react example-assistantui clean help
+.PHONY: run test long check fix bench chaos clients clients-newest example-usechat example-react example-assistantui clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
@@ -11,8 +11,11 @@ help:  ## Say what there is
 run:  ## Set up what is missing and start everything; Ctrl-C stops it
 	@exec $(BOOTSTRAP) run
 
-test:  ## Set up, then every test, on SQLite and on PostgreSQL; T=tests/unit for a part
+test:  ## Set up, then the tests of every change; T=tests/unit for all tests of a part
 	@exec $(BOOTSTRAP) test $(T)
+
+long:  ## Every test there is, on SQLite and on PostgreSQL, with more examples of each law
+	@exec $(BOOTSTRAP) long $(T)
 
 check:  ## Format, lint, types, layers, migrations, system checks, house rules
 	@exec $(BOOTSTRAP) check
