@@ -53,7 +53,7 @@ def _copy_database() -> None:
 
 @contextmanager
 def _made() -> Iterator[str]:
-    """The name of a new database, migrated, that nobody is connected to."""
+    """The name of a new database, migrated, without a connection to it."""
     connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     connection.close()
     yield str(connection.settings_dict["NAME"])
