@@ -116,7 +116,8 @@ class Socket(asyncio.Protocol):
         assert parts.port is not None
         loop = asyncio.get_running_loop()
         _, socket = await loop.create_connection(lambda: cls(request), parts.hostname, parts.port)
-        await asyncio.wait_for(socket._opened, 60)
+        async with asyncio.timeout(60):
+            await socket._opened
         return socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -307,4 +307,5 @@ async def _wait(is_over: Callable[[], Awaitable[bool]], changed: asyncio.Event) 
     while not await is_over():
         changed.clear()
         with suppress(TimeoutError):
-            await asyncio.wait_for(changed.wait(), POLL_SECONDS)
+            async with asyncio.timeout(POLL_SECONDS):
+                await changed.wait()

@@ -69,7 +69,8 @@ async def _work(look: Callable[[], list[str]], look_seconds: float) -> None:
                     if fiber_id not in tasks:
                         tasks[fiber_id] = asyncio.create_task(run_fiber(fiber_id))
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(dispatched.wait(), look_seconds)
+                    async with asyncio.timeout(look_seconds):
+                        await dispatched.wait()
                 for fiber_id in [known for known, task in tasks.items() if task.done()]:
                     tasks.pop(fiber_id).result()
         finally:

@@ -34,6 +34,12 @@ def test_no_double_of_the_standard_library_is_imported() -> None:
     assert not offenders
 
 
+def test_nothing_waits_in_a_way_that_may_lose_a_cancel() -> None:
+    """Before Python 3.12 a cancel that comes with the result is lost there: `asyncio.timeout` keeps it."""
+    offenders = [path for path, text, _ in python_files(*PRODUCT, "bench") if "asyncio.wait_for(" in text]
+    assert not offenders
+
+
 def test_tasks_are_never_imported_by_the_product() -> None:
     offenders = []
     for path, _, tree in python_files(*PRODUCT):
