@@ -50,6 +50,7 @@ class Supervisor:
         self.lock_handle = -1
         self.listener: socket.socket | None = None
         self.model_choice: dict[str, Any] = {}
+        self.watcher: Watcher | None = None
 
     # --- Life -----------------------------------------------------------------------------------------------------
 
@@ -64,6 +65,7 @@ class Supervisor:
             self._start_redis()
             discovery = start_discovery(self.settings, self.data_dir / MODEL_CHOICE)  # while the database is prepared
             outcome = self._prepare()
+            self.watcher = self._open_watcher()  # before they read the code: what is edited from here on restarts them
             self._start_services()
             self._start_model(discovery)
             if self._wait_until_ready():
@@ -189,14 +191,13 @@ class Supervisor:
         say(f"Open {address}")
 
     def _watch(self) -> None:
-        watcher = None if self.settings.NO_RELOAD else self._watcher()
         next_look = next_rotation = time.monotonic()
         while not self.stop_signals:
             self._tick()
             now = time.monotonic()
-            if watcher is not None and now >= next_look:
+            if self.watcher is not None and now >= next_look:
                 next_look = now + WATCH_SECONDS
-                if changed := watcher.poll():
+                if changed := self.watcher.poll():
                     self._reload(changed)
             if now >= next_rotation:
                 next_rotation = now + ROTATE_SECONDS
@@ -204,7 +205,9 @@ class Supervisor:
                     child.rotate_log()
             time.sleep(TICK_SECONDS)
 
-    def _watcher(self) -> Watcher | None:
+    def _open_watcher(self) -> Watcher | None:
+        if self.settings.NO_RELOAD:
+            return None
         try:
             return Watcher(watched_folders(self.settings.THINK_APPS))
         except OSError as error:  # the system allows no more watches

@@ -1,23 +1,13 @@
-"""What waits for a change ends when it is cancelled, also in the moment in which the change comes."""
+"""Fibers that run on the loop that starts them: woken by a dispatch, and ended whenever their block ends."""
 
 import asyncio
 
-from chat.realtime.turn_feed import _wait
+import pytest
+
 from fibers.execution.inline import running
 from fibers.queue.dispatch import dispatch_now
 
-
-async def test_a_cancel_that_comes_with_a_change_ends_the_wait() -> None:
-    async def is_over() -> bool:
-        return False
-
-    changed = asyncio.Event()
-    waiting = asyncio.create_task(_wait(is_over, changed))
-    await asyncio.sleep(0.05)
-    changed.set()
-    waiting.cancel()
-    await asyncio.wait({waiting}, timeout=2)
-    assert waiting.cancelled()
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def test_a_local_runner_ends_in_the_moment_of_a_dispatch() -> None:
