@@ -12,7 +12,7 @@ from tests.browser.looks import look
 
 pytestmark = pytest.mark.smoke
 
-TOLD = re.compile(r"^Waiting for the deployment window, since \d\d:\d\d$")
+WAITS = re.compile(r"^Waiting for the deployment window, since \d{1,2}:\d\d$")
 
 
 def test_the_page_shows_what_a_parked_turn_waits_for(
@@ -21,7 +21,7 @@ def test_the_page_shows_what_a_parked_turn_waits_for(
     tab = open_tab("/c/new?agent=waiter")
     tab.write("call tool ask_person {} id=one\nsay: It says {result}.")
     status = tab.page.locator(".status")
-    expect(status).to_have_text(TOLD)
+    expect(status).to_have_text(WAITS)
     told = status.inner_text()
     tab.page.reload()
     expect(status).to_have_text(told)
