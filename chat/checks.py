@@ -335,7 +335,7 @@ def check_files(_app_configs: Sequence[Any] | None = None, **_options: Any) -> l
 
 @register(Tags.caches)
 def check_shared_cache(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
-    """Report a cache of one process where the channel layer says that there are several."""
+    """Report a per-process cache in an installation whose channel layer spans several processes."""
     cache = settings.CACHES.get("default", {}).get("BACKEND", "")
     layer = getattr(settings, "CHANNEL_LAYERS", {}).get("default", {}).get("BACKEND", "")
     if cache not in _CACHES_OF_ONE_PROCESS or layer in _LAYERS_OF_ONE_PROCESS:

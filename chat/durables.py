@@ -155,7 +155,7 @@ def _is_unwanted(agent: Think, session_id: str, trigger: CompactionTrigger) -> b
 
 @durable(SEALED_TURN_FIBER)
 async def seal_turn(context: FiberContext) -> JSONValue:
-    """Keep what an abandoned turn had shown, and say why it ended. Safe to run twice."""
+    """Store the partial answer of an abandoned turn, with the reason. Idempotent."""
     turn_id = str(context.payload["payload"]["turn_id"])
     turn = await db(lambda: Turn.objects.select_related("instance").filter(pk=turn_id).first())
     if turn is None:
@@ -201,7 +201,7 @@ async def _sealed_error(context: FiberContext, facts: TurnFacts, message: Messag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sealed:
-    """What is kept of a turn that was given up."""
+    """The stored part of an abandoned turn's answer."""
 
     message: Message
     original_ids: list[str]

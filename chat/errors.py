@@ -91,7 +91,7 @@ class RangeNotSatisfiable(ChatError, Invalid):
 
 
 class FrameInvalid(ChatError, Invalid):
-    """The frame is not what the protocol expects. Data: `request_id` when the frame named a request."""
+    """The frame does not follow the protocol. Data: `request_id`, if the frame had one."""
 
     code = "frame_invalid"
 
@@ -120,7 +120,7 @@ class ChunkInvalid(ChatError, Invalid):
 
 
 class InputInvalid(ChatError, Invalid):
-    """The message is not what was expected."""
+    """The message is invalid."""
 
     code = "input_invalid"
 
@@ -138,7 +138,7 @@ class TurnDropped(TurnConflict):
 
 
 class CallChanged(ChatError, Conflict):
-    """The call that was answered is not the one that waits."""
+    """The answered call is not the pending one."""
 
     code = "call_changed"
 
@@ -150,7 +150,7 @@ class CallNotFound(ChatError, NotFound):
 
 
 class TurnFailed(ChatError):
-    """The turn failed, and the caller gave no `on_error`."""
+    """The turn failed, and the caller passed no `on_error`."""
 
     code = "turn_failed"
     http_status = 502
@@ -163,7 +163,7 @@ class NestedTurn(ChatError, Conflict):
 
 
 class TurnConfigInvalid(ChatError, Invalid):
-    """A hook of the agent returned what a turn cannot be given."""
+    """A hook of the agent returned a value that a turn cannot use."""
 
     code = "turn_config_invalid"
 
@@ -194,7 +194,7 @@ class BudgetReached(ChatError, Conflict):
 
 
 class ConfigInvalid(ChatError, Invalid):
-    """The configuration is not what the agent expects. Data: `problems`, each with its place and what was expected."""
+    """The configuration is invalid for this agent. Data: `problems`, each with its place and the expected value."""
 
     code = "config_invalid"
 

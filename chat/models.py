@@ -96,7 +96,7 @@ class TurnTrigger(models.TextChoices):
 
 
 class TurnOptions(TypedDict, total=False):
-    """What the entry path of a turn asked for, besides its columns."""
+    """Options of a turn's request that have no column."""
 
     answers: list[str]  # ids of the user messages that the turn answers
     later: list[Message]  # what enters the conversation when the turn starts; gone once it is there

@@ -79,7 +79,7 @@ class _Recorder:
 
 
 class AgentClient:
-    """One instance of the agent under test. `model` is the scripted model; its `requests` are what it was asked."""
+    """One instance of the agent under test. `model`: the scripted model, with its received `requests`."""
 
     def __init__(self, key: InstanceKey, model: LanguageModel) -> None:
         self.key = key
@@ -87,7 +87,7 @@ class AgentClient:
         self.handle = AgentHandle(key)
 
     async def chat(self, message: str | NewMessage, *, signal: asyncio.Event | None = None) -> Reply:
-        """Say something and wait for the answer; an error is in `reply.result.error`."""
+        """Send a message and wait for the answer; an error is in `reply.result.error`."""
         recorder = _Recorder()
         result = await self.handle.chat(message, recorder, signal=signal)
         return Reply(result, tuple(recorder.chunks))

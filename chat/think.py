@@ -1,4 +1,4 @@
-"""`Think`: the one class that developers subclass, and the names they import.
+"""`Think`: the class that developers subclass, and every name they import.
 
     from chat.think import Think, tool
 

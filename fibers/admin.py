@@ -44,7 +44,7 @@ class StepInline(ReadOnlyInline):
 
 
 def waits_text(fiber: Fiber) -> str:
-    """What a parked fiber waits for, each with since when."""
+    """The waits of a parked fiber, each with its start."""
     if fiber.status != FiberStatus.PARKED:
         return "-"
     return "; ".join(map(_wait_text, fiber.waits)) or "-"
@@ -86,7 +86,7 @@ class FiberAdmin(ReadOnlyAdmin):
 
     @admin.display(description="waits for")
     def waits_for(self, fiber: Fiber) -> str:
-        """What it is parked for, and since when."""
+        """The waits of a parked fiber, each with its start."""
         return waits_text(fiber)
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:

@@ -6,7 +6,7 @@ from thinkproject.kernel.conf import Setting
 
 
 class FiberSettings:
-    """What an operator may change. Instants come from the database's clock; these are durations."""
+    """Settings of the fibers. Instants come from the database clock; these are durations."""
 
     lease_seconds = Setting(
         "THINK_FIBER_LEASE_SECONDS", 10.0, doc="How long a worker that no longer beats keeps its fibers."

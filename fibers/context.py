@@ -1,4 +1,4 @@
-"""What a durable function gets: its row's data, its journal, its fence.
+"""The argument of a durable function: the row's data, the journal, the fence.
 
 Everything it writes carries the fence of its lease. Async methods go off the loop through the one bridge; the sync
 ones (`fenced`, `record_in`) are for use inside a function that is itself passed to the bridge.
@@ -68,7 +68,7 @@ class FiberContext:
         await db(self._record, key, value)
 
     async def step(self, key: str, function: Callable[[], Awaitable[JSONValue]]) -> JSONValue:
-        """Return the record of the step, or run it, record what it returned, and return that.
+        """Return the step's record, or run the step, record its result and return it.
 
         **Durability:** a crash between the end of `function` and its record runs it again: what it does to the outside
         needs a key of its own, or has to be written with `record_in`.

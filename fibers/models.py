@@ -24,7 +24,7 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
     """Fibers by what may happen to them."""
 
     def claimable(self) -> Self:
-        """Those that a worker may take now: due, not cancelled, first of a lane where none runs, of a share with room.
+        """Fibers that a worker may claim: due, not cancelled, first of an idle lane, of a share with a free slot.
 
         Two claims that do not see each other may exceed a share by one: it is a matter of fairness, not of order.
         """
@@ -42,7 +42,7 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         )
 
     def within_share(self) -> Self:
-        """Without those of whose share as many run as may. Looks at so many rows of an index at most."""
+        """Exclude fibers of full shares. Reads at most that many index rows."""
         limit = fiber_settings.running_per_share
         if limit <= 0:
             return self
@@ -50,7 +50,7 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         return self.filter(Q(share=None) | ~Exists(running.order_by()[limit - 1 : limit]))
 
     def resumable(self, windows: Mapping[str, float]) -> Self:
-        """Without those that were started and then lay for longer than their function allows (name to seconds)."""
+        """Exclude fibers that had started and then lay longer than their function allows (name to seconds)."""
         fibers = self
         for name, seconds in windows.items():
             fibers = fibers.exclude(_lay_too_long(name, seconds))
@@ -72,11 +72,11 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         return self.filter(status=FiberStatus.RUNNING, lease_until__lt=Now())
 
     def held(self, fiber_id: str, fence: int) -> Self:
-        """The one fiber, if the lease with this fence still holds."""
+        """The fiber, if the lease with this fence is still valid."""
         return self.filter(pk=fiber_id, fence=fence, status=FiberStatus.RUNNING)
 
     def live_in(self, lane: str) -> Self:
-        """Those of one lane that have not ended, in their order. Costs what is under way, not what ended there."""
+        """Active fibers of a lane, in order. The cost does not depend on ended ones."""
         # The status decides; that nothing ended has no `finished_at` is what the index knows.
         return self.filter(lane=lane, finished_at=None).exclude(status__in=TERMINAL).order_by("lane_position")
 

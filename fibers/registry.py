@@ -15,7 +15,7 @@ DurableFunction: TypeAlias = Callable[[Any], Awaitable[JSONValue]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durable:
-    """A registered function and what was declared about it."""
+    """A registered function with its options."""
 
     name: str
     function: DurableFunction
@@ -65,12 +65,12 @@ def durable(
 
 
 def find_durable(name: str) -> Durable | None:
-    """Return what is registered under this name, if anything."""
+    """The function registered under a name, or `None`."""
     return _durables.get(name)
 
 
 def get_durable(name: str) -> Durable:
-    """Return what is registered under this name. Errors: `UnknownDurable`."""
+    """The function registered under a name. Errors: `UnknownDurable`."""
     found = _durables.get(name)
     if found is None:
         raise UnknownDurable(f"no durable function is named {name!r}")

@@ -1,4 +1,4 @@
-"""The writers that other apps call. Sync, inside the caller's transaction; what leaves the process waits for commit."""
+"""Write operations for other apps. Sync, inside the caller's transaction; dispatches follow the commit."""
 
 from django.db import transaction
 from django.db.models import F
@@ -100,7 +100,7 @@ def hold_fiber(fiber_id: str) -> bool:
 
 @transaction.atomic
 def resume_fiber(fiber_id: str) -> bool:
-    """Let a parked fiber run again. A running one that parks afterwards runs again at once. False for any other."""
+    """Wake a parked fiber. A running one that parks afterwards is woken immediately. False for any other status."""
     fiber = Fiber.objects.filter(pk=fiber_id)
     for _ in range(MOVE_TRIES):
         parked = fiber.filter(status=FiberStatus.PARKED).update(
@@ -121,7 +121,7 @@ def resume_fiber(fiber_id: str) -> bool:
 
 @transaction.atomic
 def answer_wait(fiber_id: str, wait_key: str, value: JSONValue) -> bool:
-    """Give a fiber what it waits for. False when that wait has ended already, or the fiber has.
+    """Answer a fiber's wait. False if the wait or the fiber has ended.
 
     **Concurrency:** the first answer wins. One that comes while the function still runs is found when it has parked.
     **Durability:** with the commit the answer is delivered; the fiber goes on whenever a worker takes it.

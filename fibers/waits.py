@@ -1,4 +1,4 @@
-"""What a parked fiber waits for, and how the answer reaches it.
+"""Waits of parked fibers, and delivery of their answers.
 
 A wait has a key of its own in the journal: its answer is the record of the step `wait:<key>`, written once by the
 process that answers first. So an answer that comes before the fiber has parked, or twice, or together with the end of
@@ -37,7 +37,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitEnd:
-    """How a wait ended. `answer` is what was given; nothing when its time was over."""
+    """The outcome of a wait. `answer`: the given one; `None` after its timeout."""
 
     answer: JSONValue = None
     has_expired: bool = False

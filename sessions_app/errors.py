@@ -29,7 +29,7 @@ class MessageNotFound(SessionError, NotFound):
 
 
 class MessageInvalid(SessionError, Invalid):
-    """The message is not what was expected."""
+    """The message is invalid."""
 
     code = "message_invalid"
 
@@ -47,7 +47,7 @@ class MessageShared(SessionError, Conflict):
 
 
 class TokenCounterUnknown(SessionError, Invalid):
-    """There is no token counter of this name, or what it needs is not installed."""
+    """The token counter is unknown, or its package is not installed."""
 
     code = "token_counter_unknown"
 
@@ -59,13 +59,13 @@ class CompactionNotFound(SessionError, NotFound):
 
 
 class CompactionInvalid(SessionError, Invalid):
-    """The compaction is not what was expected: its ends lie on no path, or its summary is empty."""
+    """The compaction is invalid: its ends are not on one path, or its summary is empty."""
 
     code = "compaction_invalid"
 
 
 class SummaryInvalid(SessionError, Invalid):
-    """A session's summary is not what was expected."""
+    """A session summary is invalid."""
 
     code = "summary_invalid"
 
@@ -101,7 +101,7 @@ class EntryNotFound(SessionError, NotFound):
 
 
 class ContextInvalid(SessionError, Invalid):
-    """A context block, a key or a text is not what was expected."""
+    """A context block, a key or a text is invalid."""
 
     code = "context_invalid"
 

@@ -138,7 +138,7 @@ class MessageQuerySet(QuerySet["Message"]):
         return self.filter(message_id__in=message_ids).filter(Q(own_rows(session_id)) | Q(pk__in=shared))
 
     def named_at(self, session_id: str, depths: Mapping[str, int]) -> "MessageQuerySet":
-        """Messages of a session by id: its own, and those that its origin owns at these depths.
+        """Messages of a session by id: its own, and the origin's at these depths.
 
         For ids that were on the shared path at these depths: ids are unique in the origin, so nothing has to be walked.
         What is shared and without an owner, or further up than the origin's own, is not among them; `named` finds it.
@@ -282,7 +282,7 @@ class Compaction(models.Model):
 
 
 class SessionSummary(models.Model):
-    """What a session is about, in a few sentences for people. Models do not read it; what they read is a compaction.
+    """A session's summary for people. Models do not read it; they read compactions.
 
     It covers the path to a leaf as it was at a change. Written by a model, or by a person, whose words stay.
     """
@@ -371,7 +371,7 @@ class ContextEntry(models.Model):
 
 
 class ContextChange(models.Model):
-    """Who changed what models read, and when. Rows are only added."""
+    """A change of context: author and time. Append-only."""
 
     session = models.ForeignKey(
         Session, null=True, blank=True, on_delete=models.CASCADE, related_name="context_changes"
@@ -404,7 +404,7 @@ class ContextChange(models.Model):
 
 
 class IndexedText(models.Model):
-    """What the search knows of one row, under that row's id. `search/indexing.py` writes it.
+    """The search index entry of one row, under that row's id; written by `search/indexing.py`.
 
     The full-text index over it is the database's own (`search/sqlite.py`, `search/postgres.py`), and the database
     removes it together with the row: messages are erased without being loaded.

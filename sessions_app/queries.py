@@ -206,7 +206,7 @@ def rows_by(sql: str, params: tuple[str | int | None, ...]) -> RawSQL:
 
 
 def own_rows(session_id: str) -> Exact:
-    """Compare the session in a way that no index serves: rows are looked up by what is rarer (an id, a parent)."""
+    """Compare the session without using its index: a rarer column (id, parent) selects the rows."""
     return Exact(Coalesce(F("session_id"), Value("")), session_id)
 
 

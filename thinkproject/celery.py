@@ -1,4 +1,4 @@
-"""The Celery app. It carries task names and ids; what is to be done stands in the database.
+"""The Celery app. Tasks carry names and ids only; the work is described in the database.
 
 `thinkproject.apps` imports this module in every process: one that forgot it would talk to a default broker.
 """

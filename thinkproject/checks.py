@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 
 @register(Tags.security, deploy=True)
 def check_production(_app_configs: Sequence[AppConfig] | None = None, **_options: object) -> list[CheckMessage]:
-    """Say what a production server must not have."""
+    """System checks for production."""
     found: list[CheckMessage] = []
     if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         found.append(

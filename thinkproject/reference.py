@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
 
 
 def is_current(name: str) -> bool:
-    """Return whether a page holds the table that the code gives."""
+    """Whether a page contains the generated table."""
     text = (ROOT / PAGES[name]).read_text(encoding="utf-8")
     return _with_table(text, table(name)) == text
 
@@ -124,7 +124,7 @@ def _python() -> list[tuple[str, ...]]:
 
 
 def meaning(module: ModuleType, name: str) -> str:
-    """The first line of what a public name's docstring says; of a constant or an alias, the string below it."""
+    """The first line of a public name's docstring; for a constant or an alias, the string below it."""
     value = getattr(module, name)
     if inspect.isclass(value) or inspect.isfunction(value):
         return inspect.cleandoc(value.__doc__ or "").partition("\n")[0]

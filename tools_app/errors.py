@@ -8,7 +8,7 @@ from thinkproject.kernel.errors import Invalid, NotFound, ThinkError, Unavailabl
 
 
 class ToolError(ThinkError):
-    """A tool could not do what was asked."""
+    """A tool could not complete the request."""
 
     code = "tool_error"
 
@@ -32,7 +32,7 @@ class ToolNotFound(ToolError, NotFound):
 
 
 class ToolInputInvalid(ToolError, Invalid):
-    """The tool's input is not what its schema says."""
+    """The tool's input violates its schema."""
 
     code = "tool_input_invalid"
 

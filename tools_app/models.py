@@ -1,4 +1,4 @@
-"""Tables of tools: a call is a row, and what was asked and decided about it are events that are only ever added."""
+"""Tables of tools: a row per call, and append-only events for requests and decisions."""
 
 from typing import Any, NoReturn
 
@@ -78,7 +78,7 @@ class ApprovalEvent(models.Model):
         return f"{self.kind} {self.call_id}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Add the event. Errors: `TypeError` for one that is stored already."""
+        """Store a new event. Errors: `TypeError` for an existing one."""
         if not self._state.adding:
             raise TypeError("Approval events are added and never changed.")
         super().save(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The only writers of tool calls and of what was decided about them."""
+"""Writers of tool calls and decisions; the only ones."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -178,7 +178,7 @@ def abandon_call(row: ToolCallRecord, text: str, kind: ApprovalEventKind, actor:
 
 
 def forget_calls(*, scopes: Collection[str] = (), turn_ids: Collection[str] = ()) -> None:
-    """Delete the calls of these conversations and turns, with what was decided about them."""
+    """Delete the tool calls of these conversations and turns, with their decisions."""
     ToolCallRecord.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids)).delete()
 
 

@@ -1,4 +1,4 @@
-"""The tools by which a model reads and writes its context: what is remembered, loaded and searched.
+"""The tools by which a model reads and writes its context: memory, documents, search.
 
 Which of them there are depends on the blocks of the session. What they refuse they say as a text that begins with
 `Error:`; it is no failed call.
@@ -31,7 +31,7 @@ class _Input(BaseModel):
 
 
 class Metadata(_Input):
-    """What an entry is called."""
+    """The name of an entry."""
 
     title: str = ""
     description: str = ""
@@ -92,7 +92,7 @@ def session_tools(context: SessionContext, state: ContextState) -> list[Tool]:
 
 
 class ReadMessages(Protocol):
-    """Gives messages as a model reads them: the history, and the running turn's answer so far."""
+    """The history as a model reads it, and the running turn's answer so far."""
 
     def __call__(self, history: list[Message], said: Sequence[Message] = ()) -> list[Message]:
         """Give them in one list, root first."""
@@ -207,7 +207,7 @@ def _tool(
 
 
 def _schema(arguments: type[BaseModel], labels: list[str]) -> JSONObject:
-    """The schema of the input, whose label is one of those that there are."""
+    """The input's schema, with the label limited to existing ones."""
     schema = json_schema(arguments)
     schema.pop("description", None)
     if labels:

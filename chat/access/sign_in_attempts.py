@@ -60,7 +60,7 @@ class SignInAttempts(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         logger.info("sign-in failed", extra={"action": "sign_in_failed", "address": _address(request)})
 
     def user_logged_in(self, _sender: Any, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
-        """Forget the failures of this account at this address. Those of other accounts there stay."""
+        """Clear the failures of one account at one address; other accounts at that address keep theirs."""
         mine = AccessAttempt.objects.filter(ip_address=_address(request))
         mine.filter(username=str(user.get_username())[:255]).delete()
 

@@ -1,4 +1,4 @@
-"""The chat's models in Django's admin, which finds what this package registers."""
+"""Django admin of the chat; importing this package registers its models."""
 
 from chat.admin import conversations, instances, tool_calls
 

@@ -1,4 +1,4 @@
-"""What the admin pages of the chat have in common."""
+"""Base classes shared by the chat's admin pages."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class ActionAdmin(ReadOnlyAdmin):
 
 
 def reads_messages(request: HttpRequest) -> bool:
-    """Whether this person may read what was written. A provisional title is the first words of a message."""
+    """Whether this user may read message content. A provisional title counts: it quotes the first message."""
     return request.user.has_perm("think_sessions.view_message")
 
 

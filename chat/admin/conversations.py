@@ -107,7 +107,7 @@ class StatusFilter(admin.SimpleListFilter):
 
 @admin.register(Turn)
 class TurnAdmin(ActionAdmin):
-    """Turns: how they went, what they cost, and exactly what the model was asked in each step."""
+    """Turns: status, cost, and the exact request of each step."""
 
     list_display = (
         *("id", "instance", "status", "trigger", "model_name", "input_tokens", "output_tokens", "cost", "step_count"),
@@ -135,7 +135,7 @@ class TurnAdmin(ActionAdmin):
 
     @admin.display(description="waits for")
     def waits(self, turn: Turn) -> str:
-        """What it is parked for, and since when."""
+        """The waits of a parked turn, each with its start."""
         return waits_text(turn.fiber)
 
     @admin.display(description="duration")
@@ -168,7 +168,7 @@ class TurnAdmin(ActionAdmin):
 
     @admin.display(description="requests to the model")
     def requests(self, turn: Turn) -> str:
-        """What the provider was sent, step by step, without credentials."""
+        """The requests sent to the provider, step by step, without credentials."""
         found = provider_requests(_steps(turn).values_list("step_key", "value"))
         return _folds((_request_title(request), request.body) for request in found)
 
@@ -234,7 +234,7 @@ class AttachmentAdmin(ActionAdmin):
 
 @admin.register(StreamSegment)
 class StreamSegmentAdmin(ActionAdmin):
-    """The cold log by size: what takes space."""
+    """Records of the cold log, largest first."""
 
     list_display = ("stream", "first_offset", "last_offset", "size", "created_at")
     list_filter = ("created_at",)

@@ -1,4 +1,4 @@
-"""Conversations in the admin: what is in them, what they cost, their configuration, pruning, and what takes space."""
+"""Conversations in the admin: contents, costs, configuration, pruning and table sizes."""
 
 import json
 from typing import Any, ClassVar
@@ -93,7 +93,7 @@ class ConfigForm(forms.Form):
 
 
 class AgentInstanceAdmin(ActionAdmin):
-    """Conversations, with links to what is in them."""
+    """Conversations, with links to their messages, turns and sessions."""
 
     class Media:
         css: ClassVar = {"all": ("think_sessions/admin.css",)}
@@ -136,7 +136,7 @@ class AgentInstanceAdmin(ActionAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[AgentInstance]:
-        """Add what the histories inside cost; sub-agents have a line of their own."""
+        """Add the cost of the sessions; sub-agents have their own line."""
         rows: QuerySet[AgentInstance] = super().get_queryset(request)
         costs = Session.objects.filter(scope=OuterRef("pk")).order_by().values("scope").annotate(all=Sum("cost"))
         return rows.annotate(own_cost=Subquery(costs.values("all")))
@@ -160,12 +160,12 @@ class AgentInstanceAdmin(ActionAdmin):
 
     @admin.display(description="cost")
     def cost(self, row: AgentInstance) -> str:
-        """What it cost without its sub-agents."""
+        """The cost without sub-agents."""
         return _amount(getattr(row, "own_cost", None) or 0)
 
     @admin.display(description="cost")
     def spent(self, row: AgentInstance) -> str:
-        """What it cost, and its sub-agents."""
+        """The cost including sub-agents."""
         found = spending(row)
         return (
             f"{_amount(found.total.cost)} ({_amount(found.own.cost)} itself, {_amount(found.sub_agents.cost)} "
@@ -174,7 +174,7 @@ class AgentInstanceAdmin(ActionAdmin):
 
     @admin.display(description="configuration")
     def configuration(self, row: AgentInstance) -> str:
-        """What it is, and a link to the page that changes it."""
+        """The configuration, with a link to its edit page."""
         shown = json.dumps(row.config, indent=2, ensure_ascii=True) if row.config_version else "never set"
         url = reverse("admin:think_chat_agentinstance_config", args=[row.pk])
         page = '<pre class="think-block" tabindex="0">{}</pre><a href="{}">Configuration, version {}</a>'
@@ -200,7 +200,7 @@ class AgentInstanceAdmin(ActionAdmin):
         ]
 
     def prune_view(self, request: HttpRequest) -> HttpResponse:
-        """Say what would go by a rule (GET), and delete exactly that as far as the rule still names it (POST)."""
+        """Preview a pruning rule (GET), then delete the previewed conversations that still match it (POST)."""
         if not self.has_view_permission(request) or not self.has_remove_permission(request):
             raise PermissionDenied
         given = request.POST or request.GET
@@ -215,13 +215,13 @@ class AgentInstanceAdmin(ActionAdmin):
         return self._page(request, "prune", title="Prune conversations", form=form, plan=plan_pruning(rule, now))
 
     def storage_view(self, request: HttpRequest) -> HttpResponse:
-        """Say how many bytes each table takes."""
+        """Show the size of each table in bytes."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         return self._page(request, "storage", title="Storage", size=database_size())
 
     def config_view(self, request: HttpRequest, instance_id: str) -> HttpResponse:
-        """Show a configuration, and store another one that its class accepts."""
+        """Show a configuration, and store a new one if the class accepts it."""
         instance = self.get_object(request, instance_id)
         if not self.has_view_permission(request) or not self.has_manage_permission(request):
             raise PermissionDenied

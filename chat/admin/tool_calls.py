@@ -1,4 +1,4 @@
-"""Tool calls in the admin: what waits for a decision, deciding it, and the events that say who did."""
+"""Tool calls in the admin: pending decisions, approving and denying, and the audit events."""
 
 from typing import Any
 

@@ -51,7 +51,7 @@ class InstanceKey:
 
 
 class Host(Protocol):
-    """What an agent object can reach. Implemented by the product; all methods are async and safe to call from hooks."""
+    """The services an agent object can use, implemented by the product. Methods are async and safe in hooks."""
 
     async def load_state(self, default: JSONValue = None) -> JSONValue:
         """Give the stored state, or the default when none was ever stored."""
@@ -75,10 +75,10 @@ class Host(Protocol):
 
 
 class ChatHost(Host, ChatOperations, Protocol):
-    """What a chat agent can reach in addition."""
+    """The services that chat agents have in addition."""
 
     async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":
-        """Open the context of a session and keep it for this object; without one that one, or the current session's."""
+        """Open a session's context and keep it for this object. `None`: the object's session, else the current one."""
         ...
 
 
@@ -128,7 +128,7 @@ class Agent:
 
     @classmethod
     def resolve_name(cls, name: str, owner_id: int) -> Any:
-        """Say which instance answers where a client of this user asks for `name`; the same by default.
+        """Choose the instance that serves this user's request for `name`; by default that name.
 
         Called whenever a client connects. If the result differs after a reconnect, clients learn of it from the
         identity: `onIdentityChange`. Must give its own answers as they are: an instance that is reached as `today` is
@@ -163,7 +163,7 @@ class Agent:
         return False
 
     def validate_state_change(self, state: JSONValue, source: StateSource) -> Any:
-        """Refuse a state by raising; what is raised stays on the server. Also runs for `set_state`."""
+        """Validate a new state; raise to refuse it. The error stays on the server. `set_state` is validated as well."""
 
     def on_state_changed(self, state: JSONValue, source: StateSource) -> Any:
         """Run after a state was stored and sent. Its exceptions are logged and undo nothing."""
@@ -183,7 +183,7 @@ class Agent:
         await self.host.change_state(self, value)
 
     async def configure(self, config: Any) -> None:
-        """Store the instance's private configuration, replacing what was there. Survives restarts.
+        """Store the instance's private configuration, replacing the previous one. Survives restarts.
 
         Shape: any JSON, or an object of `config_model`. Errors: `ConfigInvalid`, whose text says what was expected;
         then nothing has changed.

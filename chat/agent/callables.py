@@ -81,7 +81,7 @@ def callables_of(agent_class: type[Agent]) -> dict[str, CallableInfo]:
 
 
 def find_callable(agent_class: type[Agent], name: str) -> CallableInfo:
-    """Find what a client names. Errors: `CallRefused` in the words that published clients know."""
+    """Find the method that a client named. Errors: `CallRefused`, with the texts that published clients match on."""
     found = callables_of(agent_class).get(name)
     if found is None:
         exists = not name.startswith("_") and inspect.isfunction(inspect.getattr_static(agent_class, name, None))

@@ -22,7 +22,7 @@ _configuring: ContextVar[bool] = ContextVar("configuring_session", default=False
 
 @contextmanager
 def configuring() -> Iterator[None]:
-    """What is called inside is `configure_session`."""
+    """The session setup is running: calls within this block belong to `configure_session`."""
     token = _configuring.set(True)
     try:
         yield

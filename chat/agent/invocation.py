@@ -16,7 +16,7 @@ from thinkproject.kernel.threads import acting_for
 
 
 async def call(agent: Agent, info: CallableInfo, arguments: list[Any]) -> Any:
-    """Call a method that does not stream. Errors: `CallRefused` for wrong arguments; what the method raises."""
+    """Call a method that does not stream. Errors: `CallRefused` for wrong arguments; the method's own errors."""
     checked = _checked(getattr(type(agent), info.attribute))
     _refuse_misfit(checked, agent, info, arguments)
     try:

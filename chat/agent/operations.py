@@ -1,4 +1,4 @@
-"""What agents and handles do with a conversation: the operations, and the values that pass through them.
+"""Operations on one conversation, shared by agents and handles, and their value types.
 
 `chat.runtime` implements the operations on the database. Nothing here touches it.
 """
@@ -58,7 +58,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSession:
-    """A history inside an instance. `is_current`: the one that turns go to."""
+    """A history inside an instance. `is_current`: new turns go to it."""
 
     id: str
     name: str
@@ -117,7 +117,7 @@ class ChatOperations(Protocol):
         ...
 
     async def submit(self, messages: list[NewMessage], *, key: str | None, metadata: JSONObject) -> Submission:
-        """Accept a submission, or find the one that was accepted under this key."""
+        """Accept a submission, or return the existing one with this key."""
         ...
 
     async def find_submission(self, submission_id: str) -> Submission | None:

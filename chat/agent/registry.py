@@ -9,7 +9,7 @@ from chat.errors import AgentNotFound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentInfo:
-    """What lists show of an agent class."""
+    """An agent class as lists show it."""
 
     name: str
     title: str
@@ -44,5 +44,5 @@ def registered_classes() -> list[type[Agent]]:
 
 
 def clashes() -> list[tuple[str, type[Agent], type[Agent]]]:
-    """Route names that two classes claim: name, the class that is served, the one that is not."""
+    """Route names claimed by two classes: the name, the served class, the hidden class."""
     return list(declared.clashes)

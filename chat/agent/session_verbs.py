@@ -9,7 +9,7 @@ from sessions_app.core.messages.shapes import Message
 
 
 class SessionVerbs:
-    """Several histories in one instance, and what is in the current one."""
+    """Manage the sessions of an instance, and read the current one."""
 
     @property
     def _operations(self) -> ChatOperations:
@@ -40,7 +40,7 @@ class SessionVerbs:
         return next((kept for kept in await self.get_sessions() if kept.is_current), None)
 
     async def get_current_session_id(self) -> str | None:
-        """Say which history is current; `None` before the first message, and after the current one was deleted."""
+        """Id of the current session; `None` before the first message and after the current session was deleted."""
         current = await self.get_session()
         return None if current is None else current.id
 

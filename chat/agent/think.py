@@ -111,7 +111,7 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
     # Getters
 
     def get_model(self) -> Any:
-        """Say which model answers: `"provider/model"`, `"default"`, or a model object.
+        """Choose the model: `"provider/model"`, `"default"`, or a model object.
 
         Runs once an attempt. Errors: the default raises `ModelNotConfigured`; the turn ends with its text.
         """

@@ -27,7 +27,7 @@ class TurnVerbs:
     async def save_messages(
         self, messages: MessageInput | MessageFunction, *, signal: asyncio.Event | None = None
     ) -> SavedTurn:
-        """Say something in this conversation as a person would, and wait for the answer. Clients see it.
+        """Post a user message from code and wait for the answer. Connected clients see both.
 
         Several messages are placed together and answered once. A function is called when the turn starts, with the
         messages at that time, and returns the messages to send, without those that exist already. Setting
@@ -153,12 +153,12 @@ class SubmissionVerbs:
         return await self._operations.newest_submissions(limit)
 
     async def cancel_submission(self, submission_id: str) -> bool:
-        """Stop a submission; `False` when it has ended or is unknown. One that has not started leaves no message."""
+        """Stop a submission; `False` if it has ended or is unknown. If it had not started, its messages are dropped."""
         return await self._operations.cancel_submission(submission_id)
 
 
 def to_messages(words: MessageInput) -> list[NewMessage]:
-    """UI messages of whatever the caller gave; a text is a user's message."""
+    """Convert the caller's input to UI messages; a plain text becomes a user message."""
     if isinstance(words, str | dict):
         words = [words]
     return [to_message(word) for word in words]

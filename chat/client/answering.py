@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Answering:
-    """What one client asks and answers."""
+    """Answers to tool calls, given by one client."""
 
     def __init__(self, channel: RequestChannel, tools: ClientTools) -> None:
         self._channel = channel
@@ -64,7 +64,7 @@ class Answering:
         return any(call.tool_name in self._tools for call in turn.open_calls)
 
     async def run(self, turn: Turn) -> None:
-        """Run the calls of an answer, beside each other, and find what goes on from them."""
+        """Run the calls of an answer concurrently, then find the turn that continues it."""
         calls = [call for call in turn.open_calls if call.tool_name in self._tools]
         try:
             results = await asyncio.gather(*(self._tools.run(call) for call in calls))

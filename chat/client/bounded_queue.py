@@ -1,4 +1,4 @@
-"""What has arrived and was not read yet, within bounds: who reads slowly holds the socket back, not the memory.
+"""A bounded queue of unread items: a slow reader slows the socket down instead of filling memory.
 
 Each `BoundedQueue` is what one `async for` reads. While one of them is full the client reads nothing more from the
 socket, so that the server waits (it keeps nothing for a slow socket but the place in the log). One exception: while the
@@ -82,7 +82,7 @@ class BoundedQueue(Generic[T]):
         return len(self._items) >= UNREAD_ITEMS or self._size >= UNREAD_CHARS
 
     def put(self, item: T, size: int = 0) -> None:
-        """Add an item; one that may be merged with an unread one is."""
+        """Append an item, merged with the last unread one where both allow it."""
         if self._has_ended or self.was_let_go:
             return
         if self._items and self._merge is not None:
@@ -114,7 +114,7 @@ class BoundedQueue(Generic[T]):
         self._wake()
 
     async def read(self) -> AsyncGenerator[T, None]:
-        """Give the items. Errors: what it was ended with."""
+        """Iterate over the items. Errors: the error that closed the queue."""
         self.is_read = True
         try:
             while True:

@@ -108,7 +108,7 @@ class ChatClient:
 
     @property
     def identity(self) -> tuple[str, str] | None:
-        """Agent and name as the server says them; nothing before the first connection."""
+        """Agent and name, as confirmed by the server; `None` before the first connection."""
         return self._conversation.identity
 
     @property
@@ -123,7 +123,7 @@ class ChatClient:
     # Turns
 
     async def send(self, content: str | Sequence[Part], *, message_id: str = "", **body: JSONValue) -> Turn:
-        """Say something. When this returns the message is stored, and its answer comes whatever happens to this client.
+        """Send a message. Once this returns the message is stored, and its turn runs even if this client goes away.
 
         `content`: a text, or parts of a message. `body`: custom fields of this request. A connection that is lost on
         the way is made again and the same request is sent again: it is one turn. Errors: `RequestRefused` with the
@@ -136,7 +136,7 @@ class ChatClient:
         return turn
 
     async def edit(self, message_id: str, content: str | Sequence[Part], **body: JSONValue) -> Turn:
-        """Say something else in the place of an earlier message of yours; both versions are kept. As `send`."""
+        """Edit an earlier user message: a new version is stored beside the old one. Otherwise as `send`."""
         return await self._answering.ask([user_message(content, message_id)], self._options.body | body)
 
     async def regenerate(self, message_id: str = "", **body: JSONValue) -> Turn:
@@ -168,7 +168,7 @@ class ChatClient:
         await self._channel.deliver(Cancel(id=request_id), repeats=True)
 
     async def clear(self) -> None:
-        """Delete the messages; what runs or waits ends as aborted. Errors: `Disconnected`: not known whether it did."""
+        """Delete all messages; active turns end as aborted. Errors: `Disconnected`, when the outcome is unknown."""
         await self._channel.deliver(Clear(), repeats=False)
         self._conversation.messages = []
 

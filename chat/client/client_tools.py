@@ -29,13 +29,13 @@ class ClientTools:
 
     @property
     def declared(self) -> tuple[ClientTool, ...] | None:
-        """What a request says of them; nothing when there are none."""
+        """The tools as a request lists them; `None` without tools."""
         found = self._tools.values()
         tools = [ClientTool(name=t.name, description=t.description, parameters=t.input_schema) for t in found]
         return tuple(tools) or None
 
     async def run(self, call: Call) -> ToolResult:
-        """Run a call. One that fails, takes too long or does not fit gives an error result, which the model sees."""
+        """Run one call. A failure, a timeout or an invalid result becomes an error result for the model."""
         result = await self._result(call)
         outcome: dict[str, Any] = {"state": "output-available", "output": result.output}
         if result.is_error:

@@ -1,4 +1,4 @@
-"""What happens when a turn ends: the rest of it is fetched if this client was away, then its calls are answered."""
+"""Finish a turn: fetch the missing rest after a disconnect, then answer its tool calls."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -35,7 +35,7 @@ class Completion:
         self._start(self._finish(turn, outcome))
 
     async def close(self) -> None:
-        """Stop what is at work."""
+        """Cancel the running tasks."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

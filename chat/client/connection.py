@@ -92,7 +92,7 @@ class Connection:
         return self.number
 
     async def first_ready(self) -> None:
-        """Wait for the first connection. Errors: `ConnectionFailed` when that takes too long, and those of `ready`."""
+        """Wait for the first connection. Errors: `ConnectionFailed` on timeout, and the errors of `ready`."""
         try:
             async with asyncio.timeout(self._options.ready_seconds):
                 await self.ready()
@@ -180,7 +180,7 @@ class Connection:
             self._on_lost(None)
 
     async def _beat(self, socket: ClientConnection) -> None:
-        """Ask for a sign of life; cut a connection that gives none. One that we do not read ourselves is not judged."""
+        """Ping the server, and close a connection that does not answer; skipped while this client is not reading."""
         while True:
             await asyncio.sleep(self._options.heartbeat_seconds)
             with suppress(ConnectionClosed):

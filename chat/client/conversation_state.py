@@ -1,4 +1,4 @@
-"""What a client knows of its conversation: messages, state, turns; and what it answers to each frame. No I/O.
+"""The client's copy of a conversation: messages, state and turns, updated by frames. No I/O.
 
 Resuming is decided here: an offered stream is acknowledged once a connection, replayed chunks are distinguished from
 new ones by
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class ConversationState:
-    """`take` each frame of the server; send what it returns. `fetch_rest` is called for a turn that lacks a piece."""
+    """Pass each server frame to `take` and send the returned frames. `fetch_rest` is called for an incomplete turn."""
 
     def __init__(
         self, backpressure: Backpressure, *, fetch_rest: Callable[[Turn, str], None], on_ended: Callable[[Turn], None]
@@ -79,7 +79,7 @@ class ConversationState:
         return future
 
     def state_is(self, value: JSONValue) -> None:
-        """The server has handled what this client set."""
+        """Record that the server has processed this client's state update."""
         if self.state_error is None:
             self.state = value
 

@@ -1,4 +1,4 @@
-"""What the client asks over HTTP: the transcript, and the rest of an answer that ended while it was away."""
+"""The client's HTTP requests: the transcript, and the rest of an answer that ended during a disconnect."""
 
 from typing import Final
 
@@ -33,14 +33,14 @@ class HttpApi:
         return found
 
     async def rest(self, request_id: str, offset: int) -> tuple[list[str], str]:
-        """The chunks of an ended turn from an offset, as JSON text, and how it ended; nothing for one that is gone."""
+        """The chunks of an ended turn from an offset, as JSON text, and its outcome; `None` if the turn is gone."""
         instance = await self._json("POST", f"{API}/instances", json={"agent": self._agent, "name": self._name})
         page = await self._json("GET", f"{API}/instances/{instance['id']}/turns?limit={RECENT_TURNS}")
         turn = next((turn for turn in page["items"] if turn["request_id"] == request_id), None)
         return ([], "") if turn is None else await self._stream(turn["id"], offset)
 
     async def _stream(self, turn_id: str, offset: int) -> tuple[list[str], str]:
-        """Errors: `ConnectionFailed` for a stream without an end, `ClientError` for one that began anew."""
+        """Errors: `ConnectionFailed` for a truncated stream, `ClientError` for a restarted one."""
         decoder, found, outcome = SSEDecoder(), [], None
         try:
             async with self._http.stream("GET", f"{API}/turns/{turn_id}/stream?offset={offset}") as response:

@@ -9,7 +9,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How patient a client is, and what it adds to what it sends. Units: seconds, unless the name says otherwise.
+    """Timeouts of a client, and additions to its requests. Units: seconds, unless the name says otherwise.
 
     `ready_seconds`: how long `async with` waits for the first connection. `open_seconds`: for one attempt. The n-th
     attempt waits `first_delay * 2^n` seconds at most, `longest_delay` at the end, shortened by chance to half, so that

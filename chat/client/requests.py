@@ -1,4 +1,4 @@
-"""Frames out, answers back: what was delivered was handled, and what must be delivered is sent until it was.
+"""Requests over the socket: resent after a reconnect until the server confirms them.
 
 The protocol acknowledges little. But a server handles the frames of a connection one after another, so the answer to a
 call that is sent last says that everything before it was handled. Each delivery ends with such a call, of no method.

@@ -52,6 +52,6 @@ class PendingCalls:
             queue.end()
 
     def lost(self, error: Exception) -> None:
-        """The connection has ended; what was called over it is not answered."""
+        """Fail all open calls: the connection has ended."""
         for queue in self._waiting.values():
             queue.end(error)

@@ -1,4 +1,4 @@
-"""`Turn`: one request and its answer, while it comes and after. What arrives twice is taken once, by its `seq`."""
+"""`Turn`: one request and its answer, during and after the turn. Duplicated chunks are dropped by their `seq`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -18,7 +18,7 @@ FAILED: Final = "error"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A tool call without a result: one that a client must run, or one that a person must decide."""
+    """A tool call without a result: a client has to run it, or a person has to decide."""
 
     call_id: str
     tool_name: str
@@ -95,7 +95,7 @@ class Turn:
                 yield chunk["delta"]
 
     async def message(self) -> Message:
-        """Wait for the end and return the answer, JSON-ready; a stopped or empty turn gives what there was.
+        """Wait for the end and return the answer, JSON-ready; for a stopped turn, the partial answer.
 
         Errors: `TurnFailed` with the words for people; what there was is in `answer`. `Refused` and `ClientClosed` when
         the end cannot be received any more.
@@ -110,7 +110,7 @@ class Turn:
         return self.answer
 
     async def final(self) -> Message:
-        """Wait for the answer and for those that continue it after tools of this client; returns the last one.
+        """Wait for the answer and its continuations after this client's tools; return the last one.
 
         It does not wait for people: while `approvals` are open the answer that asks for them is the last. Errors: as
         `message`.
@@ -169,7 +169,7 @@ class Turn:
             self.continuation.exception()  # it may never be awaited
 
     def continue_with(self, turn: "Turn | None") -> None:
-        """Say which turn continues this one, or that none does."""
+        """Set the turn that continues this one, or `None`."""
         if not self.continuation.done():
             self.continuation.set_result(turn)
 

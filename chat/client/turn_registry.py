@@ -1,4 +1,4 @@
-"""The turns that a client knows: its own, those of others, and which have ended."""
+"""All turns known to a client: its own, those of others, and those that have ended."""
 
 from collections import OrderedDict
 from collections.abc import Iterable

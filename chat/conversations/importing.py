@@ -29,7 +29,7 @@ _conf = AccessSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedConversation:
-    """What came of it. `left_out`: labels of blocks that people may not write in this agent."""
+    """Result of an import. `left_out`: labels of blocks that users may not write in this agent."""
 
     instance_id: str
     session_id: str

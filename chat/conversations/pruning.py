@@ -1,4 +1,4 @@
-"""Remove whole conversations by a rule: how old, how many for each owner, whose. First it says exactly what would go.
+"""Delete whole conversations by age, number per owner, or owner, after a preview of the exact list.
 
 Only roots are looked at; their sub-agents go with them. What is pinned or has a turn under way stays, and what a fork
 shares with a conversation that goes stays for the fork.
@@ -26,7 +26,7 @@ MAX_COUNTED: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRule:
-    """Which conversations may go: those that fulfil all that is given. At least one of the three must be.
+    """Selects conversations to delete; all given conditions must hold, and at least one must be given.
 
     `days`: not active for so long; `keep`: not among the so many newest of their owner; `owner_id`: of this person.
     Errors: `InputInvalid`.
@@ -44,7 +44,7 @@ class PruneRule:
             raise InputInvalid(f"Days are from 0 to {MAX_DAYS:,}, and a count is not negative.")
 
     def rows(self, now: datetime) -> QuerySet[AgentInstance]:
-        """What the rule says may go, longest inactive first, whether a turn is under way or not."""
+        """Conversations that match the rule, longest inactive first, with and without active turns."""
         rows = AgentInstance.objects.filter(parent=None, pinned_at=None)
         if self.archived_only:
             rows = rows.filter(archived_at__isnull=False)
@@ -81,7 +81,7 @@ class PlannedConversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunePlan:
-    """What would go now. `matching_count`: how many the rule names in all, counted up to 10,000.
+    """A preview. `matching_count`: conversations that match the rule, counted up to 10,000.
 
     `busy_count` of those looked at have a turn under way and stay; `staying_count` messages stay for forks.
     """
@@ -98,7 +98,7 @@ class PrunePlan:
 
     @property
     def message_count(self) -> int:
-        """Messages of all of them, those that stay for forks included."""
+        """Number of messages, including those kept for forks."""
         return sum(each.message_count for each in self.conversations)
 
     @property
@@ -108,7 +108,7 @@ class PrunePlan:
 
 
 def plan_pruning(rule: PruneRule, now: datetime, *, limit: int = MAX_PLANNED, skip: Collection[str] = ()) -> PrunePlan:
-    """Say what would go now, longest inactive first. Reads only; fixed queries, and one a level of sub-agents."""
+    """Preview a rule, longest inactive first. Reads only; fixed queries plus one per level of sub-agents."""
     rows = rule.rows(now).exclude(pk__in=skip) if skip else rule.rows(now)
     looked_at = list(rows.select_related("owner")[:limit])
     families = _families([row.pk for row in looked_at])
@@ -125,7 +125,7 @@ def plan_pruning(rule: PruneRule, now: datetime, *, limit: int = MAX_PLANNED, sk
 
 
 def prune_conversations(rule: PruneRule, now: datetime, ids: Sequence[str]) -> int:
-    """Delete those of the conversations that the rule still names and that have no turn under way. Returns how many.
+    """Delete the given conversations that still match the rule and have no active turn. Returns their number.
 
     Durability: one transaction each, so a stop in between leaves whole conversations. Safe to repeat.
     """

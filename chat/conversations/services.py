@@ -172,7 +172,7 @@ def show_message(instance: AgentInstance, message_id: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceFilter:
-    """Which conversations a list shows. Without `parent_id` the roots, with it what lies right below that instance."""
+    """Filter of a list: root conversations, or with `parent_id` that instance's direct sub-agents."""
 
     agent: str = ""
     search: str = ""
@@ -199,7 +199,7 @@ _EVERYTHING = InstanceFilter()
 def instance_page(
     owner_id: int, wanted: InstanceFilter = _EVERYTHING, *, cursor: str = "", limit: int = 50
 ) -> InstancePage:
-    """The user's conversations, newest activity first, with what a list shows. One query, no count.
+    """The user's conversations, most recently active first. One query, no count.
 
     Shape: `cursor` is the former page's `next_cursor`. Errors: `InputInvalid` for a cursor that is none.
     """

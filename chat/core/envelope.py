@@ -15,17 +15,17 @@ _ID = re.compile(r'"id"\s*:\s*"([^"\\\x00-\x1f]{1,128})"')
 
 
 def is_chat_request(text: str) -> bool:
-    """Whether a frame says that it is a chat request."""
+    """Whether a frame is a chat request."""
     return _find(_TYPE, text) == "cf_agent_use_chat_request"
 
 
 def is_message_list(text: str) -> bool:
-    """Whether a frame says that it is the client's own list of messages, which the server ignores."""
+    """Whether a frame is the client's own list of messages, which the server ignores."""
     return _find(_TYPE, text) == "cf_agent_chat_messages"
 
 
 def request_id(text: str) -> str | None:
-    """The id that a frame gives its request, for an answer to a frame that is not decoded."""
+    """The request id of a frame that is not decoded, for the error frame."""
     return _find(_ID, text)
 
 

@@ -39,7 +39,7 @@ _conf = AccessSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a user keeps."""
+    """Storage used by one user."""
 
     files: int
     byte_count: int
@@ -71,7 +71,7 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
 
 
 def store_original(owner_id: int, data: bytes, *, name: str) -> Attachment:
-    """Keep what a message loses because it is too large for its row, as JSON. Not inside a transaction.
+    """Store the part of a message that exceeds the row limit, as JSON. Not inside a transaction.
 
     It is no upload: no limit of size, type or pace holds, the user's room does. Errors: `QuotaExceeded`.
     """

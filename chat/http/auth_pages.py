@@ -1,4 +1,4 @@
-"""Signing in and out: the login page, and the one-time link of `make run`, whose button (not whose GET) consumes it."""
+"""Login and logout pages, and the one-time sign-in link of `make run`: its button consumes it, a GET does not."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ _conf = AccessSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What was looked at: name to "ok" or a word that says what is wrong.
+    """Results by check: "ok", or a word for the problem.
 
     A worker is "busy" while all its threads for hooks or tools are taken: turns go on, and some wait for a thread.
     """
@@ -45,7 +45,7 @@ def readiness() -> Health:
 
 
 def note_worker() -> None:
-    """Say that a worker lives; called by each worker every few seconds. Never raises: a lost note is noted again."""
+    """Record a worker's heartbeat; called by each worker every few seconds. Never raises: the next beat follows."""
     if not _redis_url():
         return
     try:
@@ -112,7 +112,7 @@ def live(_request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def ready(_request: HttpRequest) -> JsonResponse:
-    """The process can serve turns: 200, or 503 and what is missing."""
+    """Readiness: 200 if the process can serve turns, else 503 with the missing parts."""
     health = readiness()
     status = "ok" if health.is_ready else "unavailable"
     return JsonResponse({"status": status, "parts": health.parts}, status=200 if health.is_ready else 503)

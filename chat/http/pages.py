@@ -1,4 +1,4 @@
-"""The pages of the web UI: a shell whose first content is what the API answers to this user, embedded.
+"""The pages of the web UI: a shell with the API's first responses embedded.
 
 There is no second encoder and no second access check: each piece is the answer of the API's own operation, so a page
 can never show what the API would refuse. Must not query or write.
@@ -50,14 +50,14 @@ def new(request: HttpRequest) -> HttpResponse:
 @csp_update(_TRUSTED_TYPES)  # type: ignore[arg-type]  # any view will do, the package knows those without arguments
 @login_required
 def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
-    """One conversation, its newest page embedded. Errors: `Http404` for what is not this user's."""
+    """One conversation with its newest page embedded. Errors: `Http404` for conversations of other users."""
     instance = _ask(request, "instance_detail", instance_id=instance_id)
     instances = _listed(request)
     return _page(request, kind="conversation", instances=instances, instance=instance)
 
 
 def _listed(request: HttpRequest) -> Any:
-    """The newest conversations and, before them in the page, those that are pinned."""
+    """The most recent conversations, preceded by pinned ones."""
     instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
     return {**instances, "pinned": _ask(request, "instance_list", limit=_PINNED_LIMIT, pinned="true")["items"]}
 

@@ -1,4 +1,4 @@
-"""From a raw URL path to the address of an agent: the one parser that sockets and HTTP use.
+"""Parse a raw URL path into an agent's address; shared by sockets and HTTP.
 
 In a decoded path `c%2Fd` looks like two segments, so the raw path is split first and each segment decoded after.
 Pure: knows no database and no class. Source: `docs/reference/protocol.md`, routing.

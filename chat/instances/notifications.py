@@ -114,7 +114,7 @@ class ConversationChanged(TypedDict):
 
 
 class AuthorityChanged(TypedDict):
-    """What a user may do has changed, or may have."""
+    """A user's permissions have changed, or may have."""
 
     type: Literal["authority.changed"]
 

@@ -134,7 +134,7 @@ def _count(rows: QuerySet[MessageCount], count: int, byte_count: int, needed: in
 
 
 def _counter_of(owner_id: int) -> MessageCount:
-    """The counter; where there is none it is made with what the user keeps."""
+    """The user's storage counter, created from the stored attachments if missing."""
     row = MessageCount.objects.filter(owner_id=owner_id).first()
     if row is not None:
         return row

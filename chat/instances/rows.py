@@ -40,7 +40,7 @@ def parent_key(owner_id: int | None, ancestors: Sequence[Sequence[str]]) -> Inst
 
 
 def path_of(key: InstanceKey) -> str:
-    """What stands behind `/agents/` in the URL of an address."""
+    """The URL path of an address, after `/agents/`."""
     lineage = (*key.ancestors, key)
     return "/sub/".join(f"{quote(each.agent, safe='')}/{quote(each.name, safe='')}" for each in lineage)
 

@@ -1,4 +1,4 @@
-"""What conversations cost, those of their sub-agents included. Reads only."""
+"""Costs of conversations, including their sub-agents. Reads only."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,7 +11,7 @@ from sessions_app.models import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSpending:
-    """What a session has cost with the sub-agents of its conversation, and what it may cost."""
+    """The cost of a session including its conversation's sub-agents, and its limit."""
 
     cost: Decimal
     max_cost: Decimal | None
@@ -19,7 +19,7 @@ class SessionSpending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What a conversation used: by itself, below it, and together."""
+    """Usage of a conversation: its own, its sub-agents', and both."""
 
     own: UsageSum
     sub_agents: UsageSum
@@ -27,7 +27,7 @@ class Spending:
 
 
 def spending(instance: AgentInstance) -> Spending:
-    """What a conversation and its sub-agents used. Turns that run are not in it before they end."""
+    """Usage of a conversation and its sub-agents. Active turns are not included."""
     below = descendants(instance.pk)
     own = usage_of([instance.pk])
     children = usage_of(below) if below else UsageSum()
@@ -43,7 +43,7 @@ def spending(instance: AgentInstance) -> Spending:
 
 
 def session_spending(instance: AgentInstance, session_id: str) -> SessionSpending:
-    """What one session of the conversation has cost, and its limit. One query where there is no limit.
+    """The cost and limit of one session. One query without a limit.
 
     Sub-agents belong to the conversation, so what they cost counts for each of its sessions.
     """

@@ -7,7 +7,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 
 class LLMSettings:
-    """What is configured about models; each value is read when it is needed."""
+    """Settings of models, read on use."""
 
     model = Setting("THINK_MODEL", "", doc="Model that agents get as `default`, as `provider/model`.")
     choice_file = Setting("THINK_MODEL_CHOICE_FILE", "", doc="JSON file with what discovery chose at start.")

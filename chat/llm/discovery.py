@@ -52,7 +52,7 @@ class ChoiceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The model that agents get as "default". `hint` says to people what it is and how to get a better one.
+    """The model behind "default". `hint`: how to get a better one, for people.
 
     `context_tokens` is what its server says the model takes; 0 where it does not say.
     """
@@ -67,7 +67,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A model as a server lists it. `created` is epoch seconds; what the server leaves out is 0."""
+    """A model in a server's listing. `created`: epoch seconds; 0 for missing values."""
 
     id: str
     created: float = 0.0
@@ -105,7 +105,7 @@ async def discover_async(env: Mapping[str, str], *, ports: Mapping[str, str] = L
 
 
 def configured_choice(env: Mapping[str, str]) -> Choice | None:
-    """What the settings alone decide, without asking anybody."""
+    """The model chosen by the settings alone, without network access."""
     name = env.get("THINK_MODEL", "").strip()
     if name and name != "default":
         return Choice(name=name, kind=ChoiceKind.CONFIGURED, hint=f"Answers come from {name}, as configured.")
@@ -219,7 +219,7 @@ def _read_models(listing: JSONValue) -> list[Listed]:
 
 
 def _read_context(entry: JSONObject) -> int:
-    """What a listing says a model takes here: LM Studio, vLLM, OpenRouter and llama.cpp each have a word of their own.
+    """The context size in a listing: LM Studio, vLLM, OpenRouter and llama.cpp each have their own field.
 
     A context that the model was trained with does not count: its server may have been started with less.
     """
@@ -231,7 +231,7 @@ def _read_context(entry: JSONObject) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """`python -m chat.llm.discovery [--write FILE]`: print what was chosen as JSON, and store it."""
+    """`python -m chat.llm.discovery [--write FILE]`: print the chosen model as JSON, and store it."""
     parser = argparse.ArgumentParser(prog="python -m chat.llm.discovery", description=main.__doc__)
     parser.add_argument("--write", type=Path, help="store the choice in this file")
     options = parser.parse_args(arguments)

@@ -10,7 +10,7 @@ OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a provider is and what its models can take.
+    """A provider's address and its models' limits.
 
     `max_tokens_field` differs between vendors. `can_call_tools` false means that tools are never sent.
     """

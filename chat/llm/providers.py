@@ -25,7 +25,7 @@ LOOPBACK: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What the settings say about OpenAI and compatible servers. `local_base_url` is where the small model listens."""
+    """Endpoints of OpenAI and compatible servers from the settings. `local_base_url`: of the small local model."""
 
     openai_api_key: str = ""
     openai_base_url: str = ""
@@ -53,7 +53,7 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def route(provider: str, credentials: Credentials, custom: Mapping[str, JSONObject]) -> Route:
-    """Find a provider's endpoint. Errors: `ModelNotConfigured`, which says what to set."""
+    """Find a provider's endpoint. Errors: `ModelNotConfigured`, naming the missing setting."""
     if provider in custom:
         return _custom(provider, custom[provider])
     if provider == "openai":

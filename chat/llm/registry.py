@@ -62,7 +62,7 @@ def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
 
 
 def load_adapters() -> None:
-    """Import now what the first call of a model would import: a worker does that before it is ready."""
+    """Import the modules of a first model call in advance; workers do so before they report ready."""
     for name in ("chat_completions", "responses"):
         import_module(f"chat.llm.adapters.{name}")
 
@@ -81,7 +81,7 @@ def replaced_models(model: LanguageModel) -> Iterator[None]:
 
 
 def guarded(model: LanguageModel, *, gap_seconds: float | None = None) -> LanguageModel:
-    """Put the stall guard and, outside it, the retries around a model, as the settings (or `gap_seconds`) say.
+    """Wrap a model in the stall guard and the retries, configured by the settings (or `gap_seconds`).
 
     In between stands the way round a refused schema, which may hold an answer back and is not silent for that.
     """
@@ -112,7 +112,7 @@ def limits_of(model: LanguageModel) -> Limits:
 
 
 def describe_default() -> ModelInfo:
-    """Say which model agents get as "default", where it comes from, and how to connect a better one. Never raises."""
+    """Describe the "default" model, its source, and how to connect a better one. Never raises."""
     choice = default_choice()
     return ModelInfo(
         name=choice.name,

@@ -43,7 +43,7 @@ async def collect(model: LanguageModel, request: ModelRequest) -> list[ModelEven
 async def collect_until_error(
     model: LanguageModel, request: ModelRequest
 ) -> tuple[list[ModelEvent], ModelError | None]:
-    """What came of an answer, and the error that ended it, if one did."""
+    """A collected answer, with the error that ended it, if any."""
     events: list[ModelEvent] = []
     try:
         async with contextlib.aclosing(model.stream(request)) as stream:

@@ -38,7 +38,7 @@ def attempts_of(policy: RetryPolicy, max_retries: int | None) -> int:
 
 
 class _Wrapper:
-    """What wrappers share: they pass everything on."""
+    """Base of model wrappers: passes everything on."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -64,7 +64,7 @@ class _Wrapper:
 
 
 class Retrying(_Wrapper):
-    """Ask again after a failure that may pass, as long as nothing was yielded: what was shown is never shown twice."""
+    """Retry transient failures until the first event: shown output is never repeated."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class SchemaByTool(_Wrapper):
         return self._model.describe(by_tool(request) if self._must(request) else request)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Pass on what needs nothing; translate what does."""
+        """Pass events on, translating those that need it."""
         return self._model.stream(request) if request.settings.response_schema is None else self._answer(request)
 
     def _key(self, request: ModelRequest) -> tuple[str, bool]:

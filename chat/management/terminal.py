@@ -1,4 +1,4 @@
-"""A conversation on a terminal or a pipe: what is printed of a turn while it runs. Does no I/O but printing.
+"""Render a running turn on a terminal or a pipe. Its only I/O is printing.
 
 On a terminal everything goes to one screen, reasoning dimmed, control characters of the model's removed. On a pipe the
 answers alone go to standard output, byte for byte; the rest goes to standard error.
@@ -60,7 +60,7 @@ class Screen:
             self.note(f"{kind.partition('-')[0]}: {chunk['url']}")
 
     def on_reset(self) -> None:
-        """Discard what was printed: the answer is streamed again from its beginning."""
+        """Discard the printed answer: it is streamed again from its beginning."""
         self.note("(the answer begins again)")
 
     def on_done(self) -> None:
@@ -73,12 +73,12 @@ class Screen:
         self.error = text
 
     def note(self, text: str) -> None:
-        """Say something that is not part of the answer, on a line of its own."""
+        """Print a notice on a line of its own, outside of the answer."""
         self.end_line()
         self._print(self._aside, text, DIM)
 
     def complain(self, text: str) -> None:
-        """Say what went wrong."""
+        """Print an error."""
         self.end_line()
         self._print(self.err, f"error: {text}", RED)
 
@@ -117,7 +117,7 @@ class Screen:
 
 
 def clean(text: str) -> str:
-    """Remove what would command a terminal instead of being shown."""
+    """Remove terminal control sequences."""
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
 
 

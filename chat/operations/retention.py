@@ -1,4 +1,4 @@
-"""What is removed after a while, by policy: logs of final turns, old journals, unclaimed files, ended tokens, fibers.
+"""Retention policies: logs of final turns, old journals, unused files, expired tokens, fibers.
 
 Each policy is bounded in one go, safe to run at any time, twice, and in several processes. No word of a conversation is
 removed here, but for those of people whose account is gone.
@@ -45,7 +45,7 @@ def prune_journals() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One kind of things. `count`: how many would go, nothing when not known; `prune`: remove some, say how many."""
+    """One kind of data. `count`: rows to delete, `None` if unknown; `prune`: delete a batch, return its size."""
 
     name: str
     count: Callable[[], int | None]
@@ -74,5 +74,5 @@ def prune_all(policy: Policy, *, max_rounds: int = 10_000) -> Iterator[int]:
 
 
 def tidy() -> dict[str, int]:
-    """One bounded round of every policy: what runs by itself from time to time. Returns how many went."""
+    """Run one bounded round of every policy, on a schedule. Returns the number of deleted rows."""
     return {policy.name: policy.prune() for policy in POLICIES}

@@ -1,4 +1,4 @@
-"""What the next model call of a conversation would contain, in figures that people can read.
+"""Preview of a conversation's next model call, with sizes for people.
 
 Put together by `build_model_input`, as the calls of a turn are. No model is called, `before_turn` is not asked,
 nothing is written. A message that is being answered, or that waits, is not in it.
@@ -67,7 +67,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSize:
-    """The system prompt. `is_kept`: it is the one that was kept with the session."""
+    """The system prompt. `is_kept`: the session stores this prompt."""
 
     text: str
     tokens: int
@@ -76,7 +76,7 @@ class SystemSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The next call. `context_tokens`: what the model can take, 0 where it is unknown; `policy`: a preset's name.
+    """The next call. `context_tokens`: the model's limit, 0 if unknown; `policy`: a preset's name.
 
     `usable_tokens`: what a conversation may take by the agent's compaction policy; beyond it older messages are
     summarised if `is_automatic`.

@@ -12,7 +12,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRequest:
-    """One model call's request, without credentials. `is_exact`: its hash is that of what was sent."""
+    """One model call's request, without credentials. `is_exact`: its hash equals that of the sent request."""
 
     step_key: str
     body: JSONObject

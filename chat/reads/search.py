@@ -16,7 +16,7 @@ class ConversationHit:
 
     @property
     def path(self) -> str | None:
-        """What stands behind `/agents/`, encoded."""
+        """The encoded URL path after `/agents/`."""
         return None if self.instance is None else path_of(key_of(self.instance))
 
 
@@ -45,7 +45,7 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
     limit: int = 20,
     cursor: str = "",
 ) -> ConversationHits:
-    """Search what a user wrote and was answered, everywhere or in one place. A fixed number of queries.
+    """Search a user's conversations, all or one. A fixed number of queries.
 
     With `agent` the 500 conversations of it that were active last. Errors: `CursorInvalid`.
     """

@@ -1,4 +1,4 @@
-"""What sockets read: the transcript window, the turns that are under way, how a turn ended."""
+"""Snapshots for sockets: the transcript window, active turns, and outcomes of ended turns."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ class Snapshot:
         return tuple(turn for turn in self.turns if not turn.has_begun)
 
     def view(self, ended: TurnRef | None = None) -> InstanceView:
-        """What the handshake decides on. `ended` is the finished turn that an acknowledgement names."""
+        """Input of the handshake's decision. `ended`: the finished turn named by an acknowledgement."""
         active = self.active
         recovering = next((turn.request_id for turn in self.turns if turn.is_recovering), None)
         finished: dict[str, FinishedTurn | FailedTurn] = {}
@@ -170,7 +170,7 @@ def shown_message(key: InstanceKey, session_id: str, message_id: str) -> tuple[i
 
 
 def is_final(turn_id: str) -> bool:
-    """Whether a turn has ended and what it left is stored (also when it is gone)."""
+    """Whether a turn has ended and its answer is stored; also true for a deleted turn."""
     turn = (
         Turn.objects.select_related("fiber")
         .only("finished_at", "fiber__status", "fiber__fence")
@@ -189,7 +189,7 @@ def mark_seen(turn_id: str, user_id: int) -> None:
 
 
 def transcript(session_id: str | None) -> list[Message]:
-    """The window of the shown path, then the queued user messages, marked; also those that wait for nothing any more.
+    """The window of the active path, then queued user messages, marked; includes those of stopped turns.
 
     A message whose turn was stopped before it began gets its place with the next turn.
     """
@@ -200,7 +200,7 @@ def transcript(session_id: str | None) -> list[Message]:
 
 
 def current_transcript(key: InstanceKey) -> list[Message]:
-    """The transcript of an instance's current session; empty for one that does not exist yet."""
+    """The transcript of an instance's current session; empty before the session exists."""
     version = version_of(key)
     return [] if version is None else transcript(version[0])
 

@@ -1,4 +1,4 @@
-"""What a client shows of a conversation: a page of the path, the queue, the running turn, the last failure. Reads only.
+"""Transcripts for clients: a page of the path, the queue, the running turn, the last failure. Reads only.
 
 Costs what the page costs: a fixed number of queries whatever the length of the history.
 """
@@ -297,7 +297,7 @@ def _turns(instance_id: str, turn_ids: Iterable[str]) -> dict[str, TurnView]:
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """What goes on at the end of a conversation."""
+    """The live end of a conversation: the running turn and the queue."""
 
     running: TurnView | None
     failed: TurnView | None

@@ -1,4 +1,4 @@
-"""What a client asks for over its socket, as one connection carries it out.
+"""Commands of one connection's client.
 
 Each command calls one service and sends its outcome. How turns are sent is the business of the connection's feed.
 """
@@ -36,7 +36,7 @@ BUSY = "The server is very busy at the moment. Please try again."
 
 
 class ClientCommands:
-    """Carries out what one client asks for, one command after another; calls of methods run beside them."""
+    """Carries out a client's commands in order; method calls run concurrently."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -121,7 +121,7 @@ class ClientCommands:
             await connection.send(frames.done(request_id, turn.status, message_ids=turn.message_ids))
 
     async def _cancel(self, request_id: str) -> None:
-        """Stop a turn. One that is unknown or over is left alone."""
+        """Stop a turn. Unknown and ended turns are ignored."""
         turn = await db(snapshots.find_turn, self._connection.key, request_id=request_id)
         if turn is not None:
             is_over = not await db(cancel_turn, turn.turn_id)
@@ -133,7 +133,7 @@ class ClientCommands:
         await self._connection.feed.clear(generation, is_own=True)
 
     async def _resume(self, probe_id: str | None) -> None:
-        """Say whether there is a stream to resume."""
+        """Report whether there is a stream to resume."""
         connection = self._connection
         view = (await connection.snapshot()).view()
         pending = connection.feed.pending
@@ -161,7 +161,7 @@ class ClientCommands:
         await connection.carry_out(actions, turn)
 
     async def _answer_call(self, frame: frames.ToolResult | frames.ToolApproval) -> None:
-        """Store the answer to a call. A late or second one changes nothing, and its sender gets what is stored."""
+        """Store the answer to a call. A late or duplicate answer changes nothing; its sender gets the stored one."""
         connection = self._connection
         reply, tools = reply_of(frame), tools_of(frame)
         actor, origin = Actor(user_id=connection.user_id, via="socket"), connection.client.id

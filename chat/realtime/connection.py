@@ -58,7 +58,7 @@ class Connection:
         self._has_conversation = _has_conversation(key.agent)
 
     async def open(self) -> None:
-        """Send the client what there is, and from now on what comes."""
+        """Send the client a snapshot, then follow live events."""
         snapshot = await self.snapshot()
         await self.sender.end_interrupted_answer(snapshot)
         self.feed.seen.add_up_to(snapshot.last_position)
@@ -120,7 +120,7 @@ class Connection:
             await self.sender.transcript(connect=connect)
 
     async def send_state(self) -> None:
-        """Send the state if it is newer than the one that was sent.
+        """Send the state if it is newer than the last one sent.
 
         Changes in quick succession share one frame with the newest value: the state is a value, not a log of changes,
         and a slow reader must not fall behind.
@@ -131,7 +131,7 @@ class Connection:
             await self.send(frames.state(snapshot.state))
 
     async def carry_out(self, actions: list[Action], turn: TurnRef | None = None) -> None:
-        """Do what the handshake decided. `turn`: the one that the client asked about."""
+        """Carry out the handshake's decisions. `turn`: the one named by the client."""
         for action in actions:
             match action:
                 case SendTranscript():
@@ -197,5 +197,5 @@ class Connection:
 
 
 def _has_conversation(agent: str) -> bool:
-    """Whether instances of a class hold messages; those of a class that is gone may."""
+    """Whether instances of a class hold messages; assumed for a removed class."""
     return not is_served(agent) or issubclass(get_agent_class(agent), Think)

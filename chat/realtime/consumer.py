@@ -38,7 +38,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
     connection: Connection | None = None
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Hand notifications of the instance to its events, and what the server sends to this class."""
+        """Route instance notifications to the event handlers, and server messages to this consumer."""
         if message["type"].startswith("websocket."):
             await super().dispatch(message)
         elif self.connection is not None:

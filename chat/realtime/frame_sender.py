@@ -1,4 +1,4 @@
-"""What one connection is sent of a turn: its chunks, its transcript, its end.
+"""Sends the frames of turns to one connection: chunks, transcripts, terminal frames.
 
 Chunks come from the log, the transcript and the end from the rows; nothing here waits for a turn.
 """
@@ -152,7 +152,7 @@ class FrameSender:
         await self._send(frames.done(turn.request_id, outcome, message_ids=turn.message_ids))
 
     async def end(self, ended: TurnRef) -> None:
-        """The transcript and then the terminal frame, so that no late transcript wipes what a person sends next."""
+        """Send the transcript before the terminal frame, so that no late transcript removes the user's next message."""
         failed = ended.status is TurnStatus.ERROR
         # A turn that has begun may fail before its stream does, in a hook for instance.
         in_stream = failed and ended.has_begun and await db(next_cold_offset, ended.turn_id) > 0
@@ -210,7 +210,7 @@ class FrameSender:
             await self._send(frames.message_updated(message))
 
     async def actions(self, actions: list[Action]) -> None:
-        """Carry out what the handshake decided, where it is one frame."""
+        """Carry out those decisions of the handshake that are a single frame."""
         for action in actions:
             text = to_frame(action)
             if text is not None:
@@ -221,7 +221,7 @@ class FrameSender:
         return await db(snapshots.snapshot, self._key, self._user_id)
 
     async def has_begun(self, turn: TurnRef) -> bool:
-        """Whether the turn had started, and was not only waiting; so for one that is gone."""
+        """Whether the turn had left the queue; true for a deleted turn."""
         found = await self.find_turn(turn.turn_id)
         return found is None or found.has_begun
 
@@ -231,7 +231,7 @@ class FrameSender:
 
 
 def _is_followed(messages: list[Message], assistant_id: str) -> bool:
-    """Whether messages come after an answer, or wait in its place: those of the next turns, which may have begun.
+    """Whether messages follow an answer or wait behind it: those of the next turns, which may have begun.
 
     Clients keep the answer that they receive at the end of their list until its `done` frame, and put the next one
     behind it: the list must end with the next question by then.

@@ -138,7 +138,7 @@ class Inbound:
         self._second, self._count = 0.0, 0
 
     def refusal(self, text: str) -> Refusal | None:
-        """Count a frame; say why the connection must be closed, if it must."""
+        """Count a frame; returns the reason to close the connection, if any."""
         now, size = time.monotonic(), envelope.byte_length(text)
         per_minute = chat_settings.frame_bytes_per_minute
         if self._is_flood(now):
@@ -166,7 +166,7 @@ class Inbound:
             raise FrameInvalid(error.message, request_id=known) from error
 
     def refusal_of_kind(self, text: str, frame: frames.ClientFrame | frames.Foreign) -> Refusal | None:
-        """Say why a frame that was read must close the connection: a large one that only claimed to be a request."""
+        """The reason to close the connection after a large frame that is no chat request after all."""
         is_small = len(text) <= chat_settings.max_other_frame_bytes
         return (
             None if is_small or isinstance(frame, frames.ChatRequest | frames.PushMessages) else _only_chat_requests()

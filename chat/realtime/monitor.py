@@ -47,13 +47,13 @@ class Monitored(Protocol):
         ...
 
     async def send_state(self) -> None:
-        """Send the state if it is newer than the one that was sent."""
+        """Send the state if it is newer than the last one sent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the row of an instance counts: turns, states, and the changes of its current session."""
+    """Counters in an instance's row: turns, states, and changes of its current session."""
 
     turns: int
     states: int
@@ -147,7 +147,7 @@ def _needs(connection: Monitored, counts: Counts) -> bool:
 
 
 async def _catch_up(connection: Monitored, counts: Counts) -> None:
-    """Send one connection what it has missed."""
+    """Bring one connection up to date."""
     feed = connection.feed
     if connection.session_id is not None and connection.session_id != counts.session_id:
         await connection.follow_current()

@@ -1,4 +1,4 @@
-"""When a path that changed outside of turns is shown: the first change at once, those that follow soon together."""
+"""Throttles transcripts after changes outside of turns: the first is sent immediately, later ones are batched."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Recovery notices for one connection: one when it opens, then those that the worker announces."""
+"""Recovery notices of one connection: one on opening, then those announced by workers."""
 
 from collections.abc import Awaitable, Callable
 
@@ -35,6 +35,6 @@ class RecoveryNotice:
             await self._send(frames.recovering(False, request_id))
 
     async def announced(self, request_id: str, *, is_recovering: bool) -> None:
-        """Pass on what the worker announces; it also announces the end."""
+        """Forward the worker's announcements of a recovery, including its end."""
         self._announced = self._after_replay = ""
         await self._send(frames.recovering(is_recovering, request_id))

@@ -60,7 +60,7 @@ def client_label(scope: dict[str, Any]) -> str:
 
 
 def client_query(scope: dict[str, Any]) -> Mapping[str, str]:
-    """What a client wrote into its address for the agent, the first value of each name; empty when it is too much."""
+    """Query parameters for the agent, the first value of each name; empty if they exceed the limit."""
     return {name: value for name, value in _query(scope).items() if name not in _OURS}
 
 

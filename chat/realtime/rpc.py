@@ -49,7 +49,7 @@ class CallDispatcher:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Cancel what runs."""
+        """Cancel the running calls."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -40,7 +40,7 @@ class Transcript:
 
 @dataclass(slots=True, kw_only=True)
 class _Window:
-    """One version of a session's window, and how it is marked: by the turns of waiting messages that were stopped."""
+    """A version of a session's window, with its marks: stopped turns among the waiting messages."""
 
     version: Version
     limits: _Limits

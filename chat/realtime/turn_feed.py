@@ -119,7 +119,7 @@ class TurnFeed:
             self._restart.set()  # not for another turn, which would be sent twice
 
     async def turn_finished(self, turn_id: str) -> None:
-        """A turn ended. One that waits behind another is ended here; the current one by its own delivery."""
+        """Handle the end of a turn. A waiting turn is ended here; the current one by its own delivery."""
         self._changed.set()
         waiting = next((t for t in self.pending.values() if t.turn_id == turn_id), None)
         if waiting is not None and waiting is not self._current:
@@ -266,7 +266,7 @@ class TurnFeed:
                     await self.sender.replay_complete(turn)
 
     def _is_held(self, turn: TurnRef) -> bool:
-        """Whether a stream that goes out live was offered since: what is live now would come before its beginning.
+        """Whether a live stream was offered since: its live chunks would precede its beginning.
 
         A client's own request goes on: clients do not acknowledge what they never stopped listening to.
         """

@@ -32,7 +32,7 @@ class ChatDatabaseHost(DatabaseHost):
     _context: SessionContext | None = None  # of the turn that the agent object serves
 
     async def open_context(self, agent: Agent, session_id: str | None = None) -> SessionContext:
-        """Open the context of a turn's session and keep it; without one that one, or the current session's of now."""
+        """Open the context of a turn's session and keep it. `None`: the object's session, else the current one."""
         if not isinstance(agent, Think):
             raise TurnConflict(f"Agent {self.key.agent!r} does not chat.")
         if session_id is not None and (self._context is None or self._context.session_id != session_id):

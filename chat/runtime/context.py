@@ -1,4 +1,4 @@
-"""What people see and change of a conversation's context: the blocks, what is loaded, the prompt, the entries.
+"""A person's view of a conversation's context: blocks, loaded documents, the prompt, entries.
 
 The blocks are those that the agent's class declares, so its `configure_session` and its providers run here, in a web
 process. An instance whose class is gone shows what was added to it, and nothing of what its class declared.
@@ -28,7 +28,7 @@ from thinkproject.kernel.aio import db
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextView:
-    """The context of a session as it is now. `is_outdated`: a kept prompt does not show what the blocks hold now."""
+    """The context of a session. `is_outdated`: the kept prompt differs from the current blocks."""
 
     blocks: list[Block]
     loaded: list[str]
@@ -95,7 +95,7 @@ async def write_entry(context: SessionContext, label: str, entry: Entry, by: Act
 
 
 async def forget_block(context: SessionContext, label: str, by: Actor, *, erases_history: bool) -> None:
-    """Forget what a block holds, as a person. Errors: `BlockNotFound`, `BlockNotWritable`, `AgentCodeFailed`."""
+    """Clear a block on behalf of a person. Errors: `BlockNotFound`, `BlockNotWritable`, `AgentCodeFailed`."""
     declaration, holder = await _find(context, label)
     if isinstance(declaration.provider, OURS):
         await db(partial(store.forget, holder, label, erases_history=erases_history, by=by.within(context.session_id)))

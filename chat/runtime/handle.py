@@ -40,7 +40,7 @@ __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
 
 class StreamCallback(Protocol):
-    """What a caller of `chat` may implement; each method may be sync or async, and may be missing.
+    """Callbacks of `chat`. Each method is optional, and may be sync or async.
 
     `on_start(request_id)` first; `on_event(text)` per chunk, its JSON; then `on_done()` once the answer is stored, or
     `on_error(text)`. After a stop neither comes. `on_reset()`: the log was lost, the chunks come again from the first.
@@ -91,7 +91,7 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
         signal: asyncio.Event | None = None,
         waits_for_hook: bool = True,
     ) -> ChatResult:
-        """Say something and wait for the answer; returns after `on_chat_response` has run.
+        """Send a message and wait for the answer; returns after `on_chat_response`.
 
         Shape: a text, or a UI message of role user. `callback`: see `StreamCallback`. Setting `signal` stops the turn;
         the partial answer is kept. A hook that calls this must not wait for the hooks behind it.
@@ -123,7 +123,7 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
         return turn is not None and await db(cancel_turn, turn.turn_id)
 
     async def answer_wait(self, call_id: str, value: JSONValue = None, *, wait: str) -> bool:
-        """Answer what a tool's call waits for; see `ToolContext.wait`. `wait` is the key that it gave, or its kind.
+        """Answer a tool call's wait; see `ToolContext.wait`. `wait`: the key given by the tool, or the kind.
 
         Durability: committed when this returns. False when it was answered before or its time is over.
         Errors: `CallNotFound`.

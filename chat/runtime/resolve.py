@@ -21,7 +21,7 @@ _DEFAULT = Agent.__dict__["resolve_name"].__func__
 
 
 async def resolve(user_id: int, address: Address) -> InstanceKey:
-    """Give the address that answers this user's URL. Reads only what the developers' hooks read; writes nothing.
+    """Resolve a user's URL to an address. Read-only; queries only made by the developers' hooks.
 
     Errors: `AgentNotFound` for a sub-agent that is unknown or refused, `AgentUnavailable` when a hook failed.
     """

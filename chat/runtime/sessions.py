@@ -1,4 +1,4 @@
-"""Several histories in one instance: made, chosen, renamed, removed. One is current, and its row says which.
+"""The sessions of an instance: create, switch, rename, delete. The instance's row names the current one.
 
 Sockets are notified and read the rows again. Authorization happens before.
 """
@@ -32,7 +32,7 @@ _SHARED: Final = {field.name for field in fields(StoredSession)} & {field.name f
 
 
 def keeps_sessions(agent: str) -> bool:
-    """Whether a class keeps several histories in an instance; one that is not served any more keeps none."""
+    """Whether a class allows several sessions in an instance; false for a class that is no longer served."""
     found = get_agent_class(agent) if is_served(agent) else None
     return found is not None and issubclass(found, Think) and found.keeps_sessions
 
@@ -107,7 +107,7 @@ def rename_session(key: InstanceKey, session_id: str, name: str) -> None:
 
 
 def delete_session(key: InstanceKey, session_id: str) -> None:
-    """Stop the turns of a history and remove it with what belongs to them; the others are left alone.
+    """Stop a session's turns and delete it with its data; other sessions are not affected.
 
     Durability: one transaction; a runner that still writes finds its rows gone and stops. Errors: `SessionNotFound`,
     `InputInvalid` when the class does not keep several.

@@ -45,7 +45,7 @@ _asking: ContextVar[ClientScope | None] = ContextVar("think_asking", default=Non
 
 @contextmanager
 def acting_for_client(key: InstanceKey, connection: ClientConnection) -> Iterator[ClientScope]:
-    """What is done inside is done for this client: where it may not set its instance's state, nothing inside may."""
+    """Code in this block acts for a client: a read-only client's may not set the state of its instance."""
     asking = ClientScope(key=key, connection=connection)
     token = _asking.set(asking)
     try:

@@ -28,7 +28,7 @@ MAX_LIST: Final = 200
 def submit(
     key: InstanceKey, messages: list[NewMessage], *, idempotency_key: str | None = None, metadata: JSONObject
 ) -> Submission:
-    """Accept messages for an answer, or find what was accepted under this key. Never waits for a turn.
+    """Accept messages for an answer, or find the submission with this key. Does not wait for the turn.
 
     Errors: `InputInvalid` without messages, for an impossible key or metadata; `TurnConflict` when the key belongs to
     another kind of request; what admission raises. Nothing is changed then.

@@ -29,7 +29,7 @@ def is_inside_turn(key: InstanceKey) -> bool:
 
 
 def refuse_nesting(key: InstanceKey) -> None:
-    """Refuse what would wait for itself. Errors: `NestedTurn`."""
+    """Refuse a turn that would wait for itself. Errors: `NestedTurn`."""
     if is_inside_turn(key):
         raise NestedTurn
 

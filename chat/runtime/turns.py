@@ -37,7 +37,7 @@ async def run_words(
     callback: Any = None,
     signal: asyncio.Event | None = None,
 ) -> SavedTurn:
-    """Run a turn on what a program says and wait for its end; without words it goes on from the last answer.
+    """Run a turn from code and wait for its end; without input it continues from the last answer.
 
     Errors: `NestedTurn`.
     """
@@ -74,7 +74,7 @@ async def _request(
 
 
 async def _supply(key: InstanceKey, function: MessageFunction, turn: Turn) -> None:
-    """Wait for the turn's place, call the function, add the messages that it gives. Without any it is stopped."""
+    """Wait for the turn's start, call the function, and add its messages. Without messages the turn is skipped."""
     if not await input_reservation.wait_for_place(turn.pk):
         return
     is_given = False

@@ -6,7 +6,7 @@ from thinkproject.kernel.conf import Setting
 
 
 class StreamSettings:
-    """What an operator may change."""
+    """Settings of the streams."""
 
     window_seconds = Setting(
         "THINK_STREAM_WINDOW_SECONDS", 0.02, doc="Chunks that come faster than this travel together. 0 sends each."

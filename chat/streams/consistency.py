@@ -9,7 +9,7 @@ ALL = 1_000_000
 
 
 async def inconsistencies(stream: str, *, log: StreamLog | None = None) -> list[str]:
-    """Return what is wrong with a stream, in words; nothing when all holds."""
+    """Check a stream's invariants; returns a description of each violation."""
     hot = await (log or get_log()).read(stream, 0, ALL)
     stored = await db(database_log.cold_records, stream, 0, ALL)
     problems = []

@@ -55,7 +55,7 @@ async def follow(
     log: StreamLog | None = None,
     queue_batches: int | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Yield lists of records from the offset on: what is stored, `CaughtUp`, then live, and `End` when all is over.
+    """Yield lists of records from an offset: stored ones, `CaughtUp`, live ones, and finally `End`.
 
     `Reset` says that what was delivered does not hold (the offset lies beyond the end, or the stream began a new life)
     and that records from 0 follow. `is_over` returns whether the turn is final; it is called after silence, after
@@ -113,7 +113,7 @@ class _Follower:
         self._is_caught_up = False
 
     async def replay(self, *, must_ask: bool) -> AsyncGenerator[Event, None]:
-        """Yield what is stored beyond the position; `End` last if the turn is over."""
+        """Yield stored records after the position; `End` if the turn is over."""
         is_over = must_ask and await self._is_over()
         while True:
             page = await _page(self.log, self.stream, self.position, is_thorough=must_ask)

@@ -1,4 +1,4 @@
-"""What the log speaks in: records, appends, and what readers get.
+"""Types of the log: records, append results, and reader events.
 
 A record is one chunk's compact JSON text under an offset; offsets start at 0 and have no gaps. Nothing here does I/O.
 """
@@ -25,7 +25,7 @@ class Published(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """Answer to a writer that takes a stream: where to go on, and what the database does not have yet."""
+    """The reply to a writer that takes over a stream: its next offset, and the records missing in the database."""
 
     epoch: str
     next_offset: int
@@ -62,7 +62,7 @@ class AppendResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotSlice:
-    """What the hot log knows: records from an offset without gaps among them. `next_offset` None: nothing at all."""
+    """A contiguous read of the hot log from an offset. `next_offset` `None`: the stream is unknown."""
 
     epoch: str | None = None
     next_offset: int | None = None
@@ -72,14 +72,14 @@ class HotSlice:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """What came before does not hold: forget it, the records from 0 follow."""
+    """The epoch changed: discard earlier records, those from 0 follow."""
 
     epoch: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """Everything that was stored has been replayed; what follows is live."""
+    """All stored records were replayed; live ones follow."""
 
     offset: int  # of the next record
     epoch: str | None

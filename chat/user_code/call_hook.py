@@ -34,7 +34,7 @@ class AgentCodeFailed(ChatError):
 
     @property
     def reason(self) -> str:
-        """What was raised, for models and logs."""
+        """The text of an exception, for models and logs."""
         return str(self.original) or type(self.original).__name__
 
 
@@ -53,7 +53,7 @@ async def call_hook(agent: Agent, name: str, *args: Any) -> Any:
 
 
 async def call_hook_typed(agent: Agent, name: str, kind: type[Answer], *args: Any) -> Answer | None:
-    """Call a deciding hook that is overridden and check what it returns; `None` where it has no opinion.
+    """Call an overridden deciding hook and validate its result; `None`: no decision.
 
     Errors: those of `call_hook`, and `TurnConfigInvalid` for anything that is not of this kind.
     """
@@ -67,7 +67,7 @@ async def call_hook_typed(agent: Agent, name: str, kind: type[Answer], *args: An
 
 
 async def user_facing_error(agent: Agent | None, error: ThinkError, context: ChatErrorContext) -> str:
-    """The text of an error for clients, after `on_chat_error` had its say. Never raises: the error stays visible."""
+    """The client's text of an error, after `on_chat_error`. Never raises: the error stays visible."""
     if agent is None or not isinstance(agent, Think) or not is_overridden(agent, "on_chat_error"):
         return error.message
     original = error.original if isinstance(error, AgentCodeFailed) else error
@@ -80,7 +80,7 @@ async def user_facing_error(agent: Agent | None, error: ThinkError, context: Cha
 
 @contextmanager
 def user_code_boundary(method: str) -> Iterator[None]:
-    """What is done inside is the developer's. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
+    """Run a developer's code. Errors: `ThinkError` unchanged; any other as `AgentCodeFailed`."""
     try:
         yield
     except ThinkError:
@@ -104,7 +104,7 @@ async def iterate(stream: Any) -> AsyncGenerator[Chunk, None]:
 
 
 async def notify_hook(agent: Agent, name: str, *args: Any) -> None:
-    """Call an observing hook; what it raises is logged and changes nothing."""
+    """Call a notification hook; its exceptions are logged only."""
     if is_overridden(agent, name):
         try:
             await call_hook(agent, name, *args)

@@ -22,7 +22,7 @@ SITE: Final = "THINK_OVERFLOW_FORMULA"
 
 
 def policy_of(agent: Think) -> CompactionPolicy:
-    """The policy of an agent. A preset has what the site says of it, an object counts as it is.
+    """An agent's policy. The site's settings override a preset, not a policy object.
 
     Errors: `TurnConfigInvalid` for a name that is none, or values that no conversation could be compacted by.
     """
@@ -33,7 +33,7 @@ def policy_of(agent: Think) -> CompactionPolicy:
 
 
 def site_choice() -> SiteChoice:
-    """What the settings say instead of the presets."""
+    """The site's overrides of presets."""
     return SiteChoice(
         reserved_tokens=chat_settings.reserved_tokens,
         keep_tokens=chat_settings.compaction_keep_tokens,

@@ -1,4 +1,4 @@
-"""The step rule: what is recorded is returned, what is new is run and recorded.
+"""The step rule: a recorded step is returned, a new one is run and recorded.
 
 The journal is held in memory for one attempt and filled once, so that asking for a key costs no query. A value is
 normalised when it is recorded: the attempt that ran the step and the attempt that replays it see the same JSON.

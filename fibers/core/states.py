@@ -29,7 +29,7 @@ RECOVERED = "recovered"
 
 
 class FiberEvent(StrEnum):
-    """What can happen to a fiber."""
+    """Events of a fiber."""
 
     CLAIM = "claim"  # a worker takes the lease
     COMPLETE = "complete"  # the function returned

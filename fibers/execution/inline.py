@@ -54,7 +54,7 @@ async def running(look: Callable[[], list[str]], look_seconds: float) -> AsyncIt
 
 
 def first_claimable(fibers: FiberQuerySet) -> list[str]:
-    """Return the ids of those that may run now, the longest due first."""
+    """Ids of fibers that may run now, longest due first."""
     return list(fibers.claimable().order_by("available_at", "pk").values_list("pk", flat=True)[:100])
 
 

@@ -31,7 +31,7 @@ GIVEN_UP = (FiberStatus.FAILED, FiberStatus.INTERRUPTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepCounts:
-    """What one sweep did."""
+    """Counts of one sweep."""
 
     recovered: int = 0
     ended: int = 0
@@ -165,7 +165,7 @@ def _dispatch_unclaimed() -> int:
 
 
 def _fair(found: list[tuple[str, str | None]]) -> list[str]:
-    """Of each share as many as may run, so that one that fills the queue does not delay the others."""
+    """Limit each share to its free slots, so that a full queue of one does not delay the others."""
     limit = fiber_settings.running_per_share
     counts: Counter[str] = Counter()
     ids: list[str] = []

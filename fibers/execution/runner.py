@@ -57,7 +57,7 @@ async def run_fiber(fiber_id: str) -> None:
 
 
 class Run:
-    """One attempt that runs in this process: what the heartbeat renews and interrupts reach."""
+    """One attempt in this process: the target of the heartbeat and of interrupts."""
 
     def __init__(self, context: FiberContext) -> None:
         self.fiber_id = context.fiber_id

@@ -1,4 +1,4 @@
-"""What a worker process does besides running tasks: sweep, listen for interrupts, hand its leases back when it stops.
+"""A worker process besides its tasks: sweeps, listens for interrupts, returns its leases when it stops.
 
 Started by Celery's signals in each worker process, or by hand where fibers run without Celery. The heartbeat needs no
 start: it lives while the process runs a fiber.
@@ -100,7 +100,7 @@ class Worker:
                 thread.start()
 
     def close(self) -> None:
-        """Claim nothing more, interrupt what runs, wait for it, hand back what did not end in time.
+        """Stop claiming, interrupt active runs, wait for them, and return the leases of the rest.
 
         **Units:** returns within the grace time and a second.
         """

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Renews the leases of a registry's runs and passes on what it learns: lost leases, requested cancels."""
+    """Renews the leases of a registry's runs, and reports lost leases and requested cancels."""
 
     def __init__(self, runs: RunRegistry) -> None:
         self._runs = runs

@@ -1,4 +1,4 @@
-"""What this process runs at the moment. Memory of one process, never the truth: the truth is the lease in the row."""
+"""Runs of this process, in memory only; the lease in the row is authoritative."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""Insert a fiber. The one place that gives lane positions; services and leases build on it."""
+"""Inserts fibers and assigns lane positions; used by services and leases."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,7 +22,7 @@ LANE_GAP = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiberSpec:
-    """What a caller decides about a new fiber."""
+    """The caller's choices for a new fiber."""
 
     name: str
     payload: JSONValue

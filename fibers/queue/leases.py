@@ -38,7 +38,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What a process believes to hold: the fence of its lease and the progress to write."""
+    """A lease as its process knows it: the fence, and the progress to write."""
 
     fence: int
     progress: int
@@ -195,7 +195,7 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
 
 
 def _timed(waits: Sequence[Wait], fiber: Fiber) -> list[JSONObject]:
-    """The waits with the instants at which they are over. One that goes on over another answer keeps its instants."""
+    """The waits with their expiry instants. A wait resumed after another one's answer keeps its own."""
     now: datetime = fiber.now  # type: ignore[attr-defined]  # annotated by `settle`
     known = {wait["key"]: wait for wait in fiber.waits}
     timed = []

@@ -1,4 +1,4 @@
-"""Sessions in Django's admin, which finds what this package registers."""
+"""Django admin of the sessions; importing this package registers its models."""
 
 from sessions_app.admin import context, sessions
 

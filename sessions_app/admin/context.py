@@ -1,4 +1,4 @@
-"""What models read besides messages, in the admin: summaries, context blocks and entries, and who changed them.
+"""Admin of context: summaries, blocks and entries, and the history of changes.
 
 Texts are edited here and nothing else; every change goes through the same services as everywhere, so limits hold and
 the history says which member of the staff it was.
@@ -38,7 +38,7 @@ _CHANGED = "The text has changed since this page was opened. Reload it, then mak
 
 
 class TextForm(_Form):
-    """Edits one text of a row, as long as it is still the one that was shown."""
+    """Edits one text of a row; refused if the text changed since the form was shown."""
 
     text_field = "content"
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -52,7 +52,7 @@ class TextForm(_Form):
 
     @override
     def clean(self) -> dict[str, Any] | None:
-        """Refuse what the services would refuse, beside its field."""
+        """Report the services' refusals beside the field."""
         data = super().clean()
         if self.cleaned_data.get("seen") != fingerprint(self.held):
             raise forms.ValidationError(_CHANGED)
@@ -113,7 +113,7 @@ class TextAdmin(ReadOnlyAdmin):
 
     @override
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Leave the hidden field to those who may edit."""
+        """Show the hidden field only to users who may edit."""
         fields = list(super().get_fields(request, obj))
         return fields if self.has_change_permission(request, obj) else [name for name in fields if name != "seen"]
 
@@ -136,7 +136,7 @@ class TextAdmin(ReadOnlyAdmin):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Say what a service refused."""
+        """Show a service's refusal."""
         try:
             return super().delete_view(request, object_id, extra_context)
         except ThinkError as error:
@@ -147,12 +147,12 @@ class TextAdmin(ReadOnlyAdmin):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[Any, int], set[str], list[Any]]:
-        """Name what goes."""
+        """Describe the objects to be deleted."""
         names = [self.name_deleted(row) for row in objs]
         return names, {self.opts.verbose_name_plural: len(names)}, set(), []
 
     def name_deleted(self, row: Any) -> str:
-        """What the page that asks says about a row."""
+        """A row's description on the confirmation page."""
         return str(row)
 
     @override
@@ -272,7 +272,7 @@ class BlockAdmin(TextAdmin):
 
     @admin.action(description="Delete, and take the texts out of the history", permissions=["delete"])
     def forget_wholly(self, request: HttpRequest, queryset: QuerySet[ContextBlock]) -> None:
-        """Forget the selected blocks and what the history says they were; who changed them and when stays."""
+        """Clear the selected blocks and their earlier texts; authors and times of changes stay."""
         chosen = list(queryset)
         for row in chosen:
             forget(_holder_of(row), row.label, erases_history=True, by=_by(request))
@@ -346,7 +346,7 @@ class ViaFilter(admin.SimpleListFilter):
 
 
 class ActionFilter(ViaFilter):
-    """By what was done."""
+    """Filter by the kind of change."""
 
     title = "action"
     parameter_name = "action"
@@ -354,7 +354,7 @@ class ActionFilter(ViaFilter):
 
 
 class ChangeAdmin(ReadOnlyAdmin):
-    """The history of what models read. Rows are only added."""
+    """The history of context changes. Append-only."""
 
     class Media:
         css: ClassVar = {"all": ("think_sessions/admin.css",)}

@@ -68,7 +68,7 @@ class SiblingView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryView:
-    """A compaction where it ends. `is_covered`: a larger one that is not undone stands for the same messages."""
+    """A compaction at its end. `is_covered`: a larger active one includes its messages."""
 
     row: Compaction
     is_covered: bool
@@ -111,7 +111,7 @@ class ConversationView:
 
 
 def conversation_view(session_id: str, *, branch: str = "", before: str = "", at: str = "") -> ConversationView:
-    """A page of a session: of the shown path, or of the one through the message `branch`, or around the message `at`.
+    """A page of a session: the active path, the path through message `branch`, or around message `at`.
 
     Unknown ids are ignored.
     """
@@ -239,7 +239,7 @@ def _pruned(session_id: str, ids: Sequence[str]) -> dict[str, int]:
 
 
 def part_view(part: Part) -> PartView:
-    """Say what a part is and what unfolds; a part of any shape gives something readable."""
+    """Render a part: a title and its details; a part of any shape is readable."""
     kind = str(part.get("type", ""))
     if kind == "text":
         return PartView(kind="text", text=_text(part.get("text", "")))

@@ -84,7 +84,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="automatic compaction")
     def compacts_itself(self, row: Session) -> str:
-        """What was chosen for the session."""
+        """The model and limits chosen for the session."""
         return {True: "on", False: "off", None: "as its agent and the site say"}[row.auto_compaction]
 
     @admin.display(description="summary for people")
@@ -107,7 +107,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="models also read")
     def read_besides(self, row: Session) -> str:
-        """Links to what belongs to the session besides its messages."""
+        """Links to the session's related objects."""
         links = [
             (reverse(f"admin:think_sessions_{name}_changelist"), row.pk, title)
             for name, title in (
@@ -142,18 +142,18 @@ class SessionAdmin(ReadOnlyAdmin):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[Any, int], set[str], list[Any]]:
-        """Say which sessions go, without loading their messages to list them."""
+        """List the sessions to delete, without loading their messages."""
         names = [f"{row} with all its messages" for row in objs]
         return names, {self.opts.verbose_name_plural: len(names)}, set(), []
 
     @override
     def delete_model(self, request: HttpRequest, obj: Session) -> None:
-        """Delete a session; what a fork reaches stays."""
+        """Delete a session; messages that a fork shares stay."""
         services.delete_session(obj.pk)
 
     @override
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> None:
-        """Delete the chosen sessions; what a fork reaches stays."""
+        """Delete the selected sessions; messages that a fork shares stay."""
         for session_id in queryset.values_list("pk", flat=True):
             services.delete_session(session_id)
 
@@ -243,7 +243,7 @@ class MessageAdmin(ReadOnlyAdmin):
         return [path("search/", view, name="think_sessions_message_search"), *super().get_urls()]
 
     def search_view(self, request: HttpRequest) -> HttpResponse:
-        """Search in what people and agents wrote, best hits first."""
+        """Search messages of people and agents, best hits first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         form = SearchForm(request.GET if "q" in request.GET else None)

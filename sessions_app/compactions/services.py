@@ -56,7 +56,7 @@ class CompactionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionDone:
-    """What a compaction did. Units: tokens of the whole history that the model gets, before and after."""
+    """Result of a compaction. Units: tokens of the model's whole history, before and after."""
 
     compaction_id: str
     first_id: str
@@ -84,7 +84,7 @@ CODE: Final = Author()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What is known of a new compaction besides its range and its summary."""
+    """Metadata of a new compaction besides its range and its summary."""
 
     trigger: CompactionTrigger = CompactionTrigger.ADDED
     model_name: str = ""

@@ -102,7 +102,7 @@ def store_summary(
     model_name: str,
     afresh: bool = False,
 ) -> bool:
-    """Keep what a model made of the material, in the caller's transaction where there is one.
+    """Store a model's summary, in the caller's transaction if there is one.
 
     False, and nothing is written, when one of the messages is gone meanwhile, or a person has written a summary (but
     not `afresh`). **Errors:** `SummaryInvalid`, `SessionNotFound`.

@@ -15,7 +15,7 @@ class Providers:
         self._begun: set[str] = set()
 
     async def call(self, declaration: Declaration, method: str, *args: Any) -> Any:
-        """Call a method of a block's provider, with as many of the arguments as it takes. What it raises is its own."""
+        """Call a method of a block's provider with the arguments it accepts. Its errors are not wrapped."""
         if declaration.label not in self._begun:
             self._begun.add(declaration.label)
             if callable(getattr(declaration.provider, "init", None)):

@@ -1,4 +1,4 @@
-"""What a session has changed of what is remembered: its own blocks and documents, and those of its user.
+"""Changes a session made to memory: its own blocks and documents, and its user's.
 
 Of the user's memory, which other sessions change as well, only what was changed in this one counts.
 """
@@ -39,7 +39,7 @@ class DocumentDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDiff:
-    """Everything that a session has changed, what was changed last first. `is_cut`: there was more."""
+    """All changes of a session, latest first. `is_cut`: there were more."""
 
     documents: list[DocumentDiff]
     is_cut: bool
@@ -56,7 +56,7 @@ class SessionDiff:
 
 
 def session_diff(session_id: str) -> SessionDiff:
-    """Read what a session has changed. Two queries; texts that are too long to compare are not read.
+    """Read a session's changes. Two queries; texts too long to compare are not read.
 
     What was changed back, and what was erased from the history, is not in it.
     """

@@ -1,4 +1,4 @@
-"""The history of what models read: who changed it, and when. Rows are only added."""
+"""The history of context changes: author and time. Append-only."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -99,7 +99,7 @@ def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str
 
 
 def list_changes(holder: Holder, *, subject: str = "", before_id: int | None = None, limit: int = 50) -> list[Change]:
-    """The newest changes, newest first; of one subject only, or those before one that is known. One query."""
+    """The latest changes, newest first; optionally of one subject, or before a given change. One query."""
     rows = ContextChange.objects.filter(**holder.row)
     if subject:
         rows = rows.filter(subject=subject)

@@ -37,7 +37,7 @@ def find_messages(query: str, *, besides: str, owner_id: int | None, scope: str,
 
 
 def _texts(hits: list[SearchHit]) -> dict[tuple[str, str], str]:
-    """Texts of the messages that their sessions hold themselves; of what a fork shares there is the snippet."""
+    """Texts of messages owned by their session; for messages shared by a fork, the snippet."""
     rows = Message.objects.filter(
         session_id__in={hit.session_id for hit in hits}, message_id__in={hit.message_id for hit in hits}
     )

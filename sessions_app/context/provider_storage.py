@@ -1,4 +1,4 @@
-"""Skills in a Django storage: on disk, in a bucket, wherever `STORAGES` says."""
+"""Skills in a Django storage: on disk, in a bucket, as `STORAGES` configures."""
 
 from collections.abc import Collection
 

@@ -48,7 +48,7 @@ async def _nothing() -> str:
 
 
 class SessionContext:
-    """The context of one session, as `setup` declares it. `base` gives the prompt of a setup without blocks.
+    """The context of one session, declared by `setup`. `base`: the prompt of a setup without blocks.
 
     Errors of every method: `SessionNotFound`.
     """
@@ -173,7 +173,7 @@ class SessionContext:
             self._added[label] = made
 
     async def remove(self, label: str) -> bool:
-        """Take a block out of this session; false when it is not there. What was written stays stored.
+        """Remove a block from this session; false if it is not there. Its content stays stored.
 
         The kept prompt shows it until a refresh. Documents loaded from it are read no more.
         """
@@ -200,7 +200,7 @@ class SessionContext:
         return str(document)
 
     async def unload(self, label: str, key: str) -> bool:
-        """Have models read a loaded document no more; false when it was not loaded. What is stored stays."""
+        """Unload a document from the context; false if it was not loaded. Stored messages stay."""
         return await db(store.note_unloaded, self.session_id, loaded_name(label, key))
 
     async def search(self, label: str, query: str, *, limit: int = 10) -> str:
@@ -281,7 +281,7 @@ def _block_of(state: ContextState, label: str, ability: str, lack: str) -> Decla
 
 
 def _as_entry(found: Any) -> Entry:
-    """An entry of what a provider's own search gave: an entry, a pair of key and content, or a text."""
+    """Normalise a hit of a provider's own search: an entry, a pair of key and content, or a text."""
     if isinstance(found, Entry):
         return found
     if isinstance(found, str):

@@ -1,4 +1,4 @@
-"""Skills that lie in documents elsewhere: the list that models see, and the one document that they asked for.
+"""Skills in external documents: the list shown to models, and the loaded document.
 
 A document is a file with a head (`name`, `description`) and a text, see `sessions_app.core.context.documents`. What can
 be loaded is what was listed: a key is never made a path.
@@ -34,12 +34,12 @@ class Source(Protocol):
         ...
 
     def read(self, address: str, max_bytes: int) -> bytes | None:
-        """Read the beginning of a document; nothing for one that is gone."""
+        """Read the beginning of a document; `None` if it is gone."""
         ...
 
 
 class Documents:
-    """A provider of skills: `get` lists them, `load` gives one. Safe for threads.
+    """A provider of skills: `get` lists them, `load` returns one. Thread-safe.
 
     Units: the list is read again after `seconds`. Keep one object for a class, so that the list is not read each turn.
     """
@@ -53,14 +53,14 @@ class Documents:
         self._fresh_until = float("-inf")
 
     def get(self) -> str | None:
-        """List what can be loaded: a line for each, with its description. Nothing when there is nothing."""
+        """List the available documents, one line each with a description; empty without any."""
         return key_list(
             Entry(key=key, content="", description=document.description)
             for key, (_, document) in sorted(self._list().items())
         )
 
     def load(self, key: str) -> str | None:
-        """Give the text of a document; nothing for one that is not listed or is gone."""
+        """The text of a document; `None` if it is not listed or gone."""
         found = self._list().get(key)
         content = None if found is None else self._source.read(found[0].address, MAX_BYTES + 1)
         if found is None or content is None:

@@ -1,4 +1,4 @@
-"""What a context is made of at the moment, and the contents that we keep ourselves."""
+"""The current parts of a context, with the contents stored by the product."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -20,13 +20,13 @@ OURS: Final = (StoredText, StoredSkills, StoredSearch)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextState:
-    """Which blocks there are, and what the session keeps of them; contents of providers are not in it."""
+    """The blocks, and the session's stored data about them; without contents of providers."""
 
     blocks: dict[str, Declaration]  # in the order of the prompt
     rows: SessionRows
 
     def holder(self, declaration: Declaration, session_id: str) -> Holder:
-        """Whose rows a stored block has. What belongs to a user belongs to the session where there is no user."""
+        """The owner of a stored block's rows. Without a user, a user's block belongs to the session."""
         owner_id = self.rows.owner_id
         if declaration.of == "user" and owner_id is not None:
             return Holder(owner_id=owner_id)

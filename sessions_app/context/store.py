@@ -50,7 +50,7 @@ class StoredBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRows:
-    """What a session keeps of its context: whose it is, what is loaded, the kept prompt, its own texts."""
+    """Stored data of a session's context: owner, loaded documents, kept prompt, own texts."""
 
     owner_id: int | None
     scope: str
@@ -63,7 +63,7 @@ _TEXT: Final = ("label", "content", "description", "max_tokens", "is_runtime", "
 
 
 def read_session(session_id: str) -> SessionRows:
-    """Read what a session keeps, in the order in which blocks were added. One query. Errors: `SessionNotFound`."""
+    """Read a session's stored context, blocks in the order of their addition. One query. Errors: `SessionNotFound`."""
     columns = ("owner_id", "scope", "loaded_keys", "system_prompt", *(f"context_blocks__{name}" for name in _TEXT))
     found = list(Session.objects.filter(pk=session_id).order_by("context_blocks__pk").values_list(*columns))
     if not found:
@@ -76,7 +76,7 @@ def read_session(session_id: str) -> SessionRows:
 
 
 def read_texts(holder: Holder, labels: Sequence[str] | None = None) -> dict[str, StoredBlock]:
-    """Read the texts of a holder, or those of the labels. One query."""
+    """Read an owner's texts, optionally of some labels only. One query."""
     rows = ContextBlock.objects.filter(**holder.row)
     if labels is not None:
         rows = rows.filter(label__in=labels)
@@ -89,7 +89,7 @@ def _stored(values: Sequence[Any]) -> StoredBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a declaration says of a stored text. It is kept with it, so that people's edits meet the same limit."""
+    """A block's declared limits, stored with its text so that edits by people obey them too."""
 
     description: str = ""
     max_tokens: int | None = None
@@ -105,7 +105,7 @@ def write_text(
     shape: Shape | None = None,
     by: Actor = CODE,
 ) -> str:
-    """Change a text under a lock; returns what is stored. Without a shape the stored limit holds.
+    """Change a text under a lock; returns the stored text. Without a shape the stored limit applies.
 
     Errors: `BlockTooLarge`, `ContextInvalid`, `SessionNotFound`; then nothing is changed.
     """
@@ -126,7 +126,7 @@ def write_text(
 
 
 def forget(holder: Holder, label: str, *, erases_history: bool = False, by: Actor = CODE) -> None:
-    """Forget a block: its text and its entries; with `erases_history` also what the history says they were.
+    """Clear a block: its text and entries; `erases_history` also removes its earlier texts from the history.
 
     Errors: `BlockNotFound` where there is nothing to forget.
     """
@@ -150,7 +150,7 @@ def forget(holder: Holder, label: str, *, erases_history: bool = False, by: Acto
 
 
 def add_block(session_id: str, label: str, shape: Shape, *, by: Actor = CODE) -> None:
-    """Add a block to a session while its agent runs. One that was taken out comes back with its content.
+    """Add a block during a turn. A removed block is restored with its content.
 
     Errors: `BlockExists`, `SessionNotFound`.
     """
@@ -167,7 +167,7 @@ def add_block(session_id: str, label: str, shape: Shape, *, by: Actor = CODE) ->
 
 
 def remove_block(session_id: str, label: str, *, by: Actor = CODE) -> None:
-    """Take a block out of a session. Its content is kept; what was loaded from it is not loaded any more."""
+    """Remove a block from a session. Its content stays stored; its documents are unloaded."""
     holder = Holder(session_id=session_id)
     with _holding(holder):
         row = _text_row(holder, label) or _new_text(holder, label)

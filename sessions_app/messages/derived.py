@@ -1,4 +1,4 @@
-"""What is derived from messages and goes when they go: compactions and the summary for people."""
+"""Data derived from messages and deleted with them: compactions and session summaries."""
 
 from sessions_app.models import Compaction, ContextChange, SessionSummary
 
@@ -19,5 +19,5 @@ def forget_summary(session_id: str, *, keeps_own: bool = False) -> None:
 
 
 def compaction_subject(compaction_id: str) -> str:
-    """What the history of context names a compaction; with an empty id the beginning of all such names."""
+    """A compaction's subject in the history of context; with an empty id the common prefix."""
     return f"compaction:{compaction_id}"

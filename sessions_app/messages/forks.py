@@ -1,4 +1,4 @@
-"""What a fork takes along besides its messages: compactions of the shared path, and what the session remembers."""
+"""Data copied to a fork besides messages: compactions of the shared path, and memory."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
@@ -19,7 +19,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 def take_along(origin_id: str, fork_id: str, fork_point: Message) -> None:
-    """Copy what the fork goes on with, inside the transaction that makes it. The origin's rows are left alone."""
+    """Copy a fork's data, inside the transaction that creates it. The origin's rows are not changed."""
     copy_rows(_shared_compactions(origin_id, fork_point), id=new_compaction_id, session_id=fork_id)
     for model in (ContextBlock, ContextEntry):
         copy_rows(model._default_manager.filter(session_id=origin_id).order_by("pk"), id=None, session_id=fork_id)
@@ -52,7 +52,7 @@ def copy_rows(rows: Any, **changed: Any) -> None:
 
 
 def _shared_compactions(origin_id: str, fork_point: Message) -> list[Compaction]:
-    """Compactions that count for the path to the fork point, oldest first: those that end in its last messages.
+    """Compactions that apply to the path of the fork point, oldest first: those ending in its last messages.
 
     Where one of them reaches further up, the search goes on above it, as reading does; what it covers up there is left
     out, since it stands for that already. So this costs what is read of the path and not its length.

@@ -1,4 +1,4 @@
-"""Read conversations. Every call costs what it returns, never what the history holds, and opens no transaction.
+"""Read conversations. Costs follow the result, not the history; no transaction is opened.
 
 Values come out, never rows: `StoredMessage` carries the ids that clients know. In a fork the messages it shares with
 its origin are found like its own.
@@ -35,7 +35,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a session shows: the message that ends the shown path, and how often the session has changed."""
+    """The active path's end, and the session's change counter."""
 
     leaf_id: str | None
     change_seq: int
@@ -197,7 +197,7 @@ def _applying(
 
 
 def _places(rows: MessageQuerySet, last: StoredMessage) -> dict[str, tuple[int | None, str | None, int]]:
-    """By message id: the row above it, the id of that, and its own depth; only what lies above another message."""
+    """By message id: its parent's row and id, and its depth; only for messages that have children."""
     above = rows.filter(placed_at__isnull=False, depth__lte=last.depth).order_by("depth", "pk")
     return {row[0]: row[1:] for row in above.values_list("message_id", "parent_id", "parent__message_id", "depth")}
 
@@ -310,7 +310,7 @@ def end_of_turn(session_id: str, turn_id: str, *, below: str | None, besides: st
 
 
 def count_path(session_id: str, leaf: str | Leaf = Leaf.ACTIVE) -> int:
-    """How many messages a path has, without archived ones. Costs one row: the depth of the leaf says it.
+    """Number of messages of a path, without archived ones. One row: the leaf stores its depth.
 
     **Errors:** `MessageNotFound` for an unknown leaf.
     """
@@ -362,7 +362,7 @@ def _lower(session_id: str, leaf_row_id: int | None, row: Message, below: int) -
 
 
 def _from_first_question(messages: list[StoredMessage], has_more: bool) -> list[StoredMessage]:
-    """Drop what comes before the first user's message or summary, unless the root is there or there is none."""
+    """Drop messages before the first user message or summary, unless the root is included or there is neither."""
     if not has_more:
         return messages
     for index, message in enumerate(messages):

@@ -81,7 +81,7 @@ def rename_session(session_id: str, name: str) -> None:
 
 
 def set_auto_compaction(session_id: str, is_on: bool | None) -> None:
-    """Say whether a session is summarised without being asked; `None` leaves it to agent and site.
+    """Turn a session's automatic compaction on or off; `None` leaves it to agent and site.
 
     **Errors:** `SessionNotFound`.
     """
@@ -111,7 +111,7 @@ def queue_messages(
 
 
 def place_messages(session_id: str, ids: Sequence[str], *, after: After) -> str | None:
-    """Put queued messages into the tree, each below the one before it, and show the path to the last. Safe to repeat.
+    """Place queued messages into the tree as a chain, and make it the active path. Idempotent.
 
     Returns the message that an answer now hangs below. Messages that have a place already keep it: if all have, the
     last is returned and the shown path stays. Without ids nothing is placed: a named `after` becomes the shown leaf.
@@ -144,7 +144,7 @@ def append_messages(
     spill: Spill | None = None,
     shows: bool = True,
 ) -> list[str]:
-    """Add messages to the tree at once, each below the one before it, and show the path to the last. Safe to repeat.
+    """Add messages to the tree as a chain, and make it the active path. Idempotent.
 
     With `shows=False` the shown path stays as it is.
 
@@ -198,7 +198,7 @@ def update_message(
     *,
     spill: Spill | None = None,
 ) -> shapes.Message | None:
-    """Read, change and write one message under a lock. Returns what was stored, `None` if nothing changed.
+    """Read, modify and write one message under a lock. Returns the stored message, `None` if unchanged.
 
     `change` gets the UI message (a copy) and gives the new one, or `None`; id and role stay whatever it gives. In a
     fork a message that it shares with its origin becomes the fork's own first. **Errors:** `MessageNotFound`.
@@ -260,7 +260,7 @@ def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str
 
 
 def delete_message(session_id: str, message_id: str) -> None:
-    """Delete one message; what hangs below it moves up to its parent, nothing else is lost.
+    """Delete one message; its children move up to its parent.
 
     **Errors:** `MessageNotFound`; `MessageShared` when a fork reaches it or, in a fork, when the origin owns it.
     """
@@ -268,7 +268,7 @@ def delete_message(session_id: str, message_id: str) -> None:
 
 
 def delete_messages(session_id: str, ids: Sequence[str]) -> None:
-    """Delete messages, all of them or none; what hangs below one moves up to its parent, nothing else is lost.
+    """Delete all of these messages or none; children move up to the deleted message's parent.
 
     Closing a gap costs a few statements for each of them and the rows below it.
     **Errors:** `MessageNotFound`; `MessageShared` when a fork reaches one or, in a fork, when the origin owns one.
@@ -346,7 +346,7 @@ def prune_outputs(session_id: str, calls: Mapping[str, Sequence[str]]) -> int:
 
 
 def freeze_prompt(session_id: str, text: str, *, replace: bool = False) -> str:
-    """Keep a system prompt for the session's life, an empty one too. Returns the one that is kept.
+    """Store a session's system prompt, even an empty one, once. Returns the stored prompt.
 
     The first one wins, unless `replace`. Clearing the session forgets it. **Errors:** `SessionNotFound`.
     """
@@ -360,7 +360,7 @@ def freeze_prompt(session_id: str, text: str, *, replace: bool = False) -> str:
 
 @transaction.atomic
 def delete_session(session_id: str) -> None:
-    """Remove a session with its messages; what a fork reaches is kept for the fork. **Errors:** `SessionNotFound`."""
+    """Delete a session with its messages; messages shared by a fork are kept. **Errors:** `SessionNotFound`."""
     clear_session(session_id)
     Session.objects.filter(pk=session_id).delete()
 

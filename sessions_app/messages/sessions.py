@@ -1,4 +1,4 @@
-"""Sessions as a whole: what there is to know of one, lists of them, and what happens to one besides its messages.
+"""Sessions as a whole: facts, lists, and operations besides messages.
 
 Lists cost what they return. `scope` narrows to what belongs together; an owner narrows to what is one person's.
 """
@@ -114,7 +114,7 @@ def prunable_sessions(
     archived_only: bool = True,
     limit: int = MAX_LISTED,
 ) -> list[SessionInfo]:
-    """Sessions that may go, longest unchanged first: those that fulfil all that is given. What is pinned stays.
+    """Sessions that match all given conditions, longest unchanged first. Pinned sessions are kept.
 
     `days`: not changed for so long; `keep`: not among the so many newest of their owner and scope. One query.
     **Errors:** `ValueError` when neither is given, or one is negative.
@@ -137,7 +137,7 @@ def prunable_sessions(
 
 
 def prune_sessions(listed: Iterable[SessionInfo]) -> list[SessionInfo]:
-    """Remove sessions that were listed, but for those that have changed since; returns what went.
+    """Delete listed sessions that have not changed since; returns the deleted ones.
 
     What a fork reaches stays. One transaction for each session, so a stop in between leaves whole sessions. Sessions of
     agents are removed with their conversations (`prune_conversations`), not here.

@@ -1,4 +1,4 @@
-"""What a session used: tokens and cost, added in the transaction of the work that used them.
+"""A session's usage: tokens and cost, added in the transaction of the work.
 
 Not part of the conversation: nothing is locked for longer than the statement, and the change sequence stays.
 """
@@ -19,7 +19,7 @@ _MOST = Decimal(10) ** 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionUsage:
-    """Tokens as providers counted them, and what they cost. Input includes cached tokens, output includes reasoning."""
+    """Token counts of the providers, and their cost. Input includes cached tokens, output includes reasoning."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -50,7 +50,7 @@ def stored_messages(owner_id: Any) -> StoredMessages:
 
 
 def add_usage(session_id: str, usage: SessionUsage, *, model_name: str = "") -> bool:
-    """Add to what a session used; false when it is gone. Parts may be negative, where something is counted anew."""
+    """Add to a session's usage; false if the session is gone. Values may be negative, for corrections."""
     changes = {
         "input_tokens": F("input_tokens") + usage.input_tokens,
         "output_tokens": F("output_tokens") + usage.output_tokens,
@@ -71,7 +71,7 @@ def usage_of(scopes: Iterable[str]) -> UsageSum:
 
 
 def set_budget(session_id: str, max_cost: Decimal | None) -> None:
-    """Say what a session may cost in all; `None` lifts the limit. Errors: `BudgetInvalid`, `SessionNotFound`."""
+    """Limit a session's cost; `None` removes the limit. Errors: `BudgetInvalid`, `SessionNotFound`."""
     if max_cost is not None and not (max_cost.is_finite() and 0 <= max_cost < _MOST):
         raise BudgetInvalid(f"A budget is an amount from 0 to {_MOST:,}, or nothing; not {max_cost}.")
     if not Session.objects.filter(pk=session_id).update(max_cost=max_cost):

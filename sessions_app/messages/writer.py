@@ -48,7 +48,7 @@ def prepare(message: shapes.Message, spill: Spill | None = None) -> shapes.Messa
 
 @contextmanager
 def writing(session_id: str) -> Iterator["Writer"]:
-    """Take a session's row for one transaction. What is not marked as a change leaves no trace.
+    """Lock a session's row for one transaction. Only marked changes are written.
 
     **Errors:** `SessionNotFound`.
     """

@@ -39,7 +39,7 @@ MessageInput: TypeAlias = str | NewMessage
 
 
 class SessionReader:
-    """What can be read of one session."""
+    """Read access to one session."""
 
     def __init__(self, session_id: str) -> None:
         self.id = session_id
@@ -52,7 +52,7 @@ class SessionReader:
         return sessions.session_info(self.id)
 
     def history(self, leaf: str | Leaf = Leaf.ACTIVE) -> list[StoredMessage]:
-        """The path to a leaf as a model reads it, root first: summaries stand for what was compacted.
+        """The path to a leaf as a model reads it, root first: summaries replace compacted messages.
 
         The newest 10,000 messages or 64 MiB of it, beginning at a user's message.
         """
@@ -87,7 +87,7 @@ class SessionReader:
         return self.path_length() > max_messages
 
     def compactions(self) -> list[CompactionView]:
-        """Summaries that stand for stretches of this session, oldest first; those that were undone are left out."""
+        """Active compactions of this session, oldest first."""
         return compactions_services.compactions(self.id)
 
     def summary(self) -> SummaryView | None:
@@ -95,12 +95,12 @@ class SessionReader:
         return summaries.find_summary(self.id)
 
     def diff(self) -> SessionDiff:
-        """What it has changed of what is remembered: of its own blocks, and of its user's."""
+        """The session's changes of memory: its own blocks, and its user's."""
         return session_diff(self.id)
 
 
 class SessionHandle(SessionReader):
-    """One session. Every method raises `SessionNotFound` or `MessageNotFound` for what is not there."""
+    """One session. Every method raises `SessionNotFound` or `MessageNotFound` for missing rows."""
 
     def append(self, message: MessageInput, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
         """Add a message at the end of the shown path, below `parent`, or with `None` as a new root; returns its id.
@@ -110,12 +110,12 @@ class SessionHandle(SessionReader):
         return self.append_all([message], parent=parent)
 
     def append_all(self, messages: Iterable[MessageInput], *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
-        """Add messages, each below the one before it; returns the id of the last."""
+        """Add messages as a chain; returns the last one's id."""
         ids = messages_services.append_messages(self.id, [_message(message) for message in messages], after=parent)
         return ids[-1] if ids else ""
 
     def upsert(self, message: NewMessage, *, parent: str | Leaf | None = Leaf.ACTIVE) -> str:
-        """Add a message, or replace the content of the one with its id, whatever its role; it is never moved."""
+        """Add a message, or replace the content of the one with its id, of any role; never moved."""
         given = _message(message)
         if selectors.get_message(self.id, given["id"]) is None:
             return self.append(given, parent=parent)
@@ -123,7 +123,7 @@ class SessionHandle(SessionReader):
         return given["id"]
 
     def delete_messages(self, ids: Sequence[str]) -> None:
-        """Delete messages, all or none; what hangs below one moves up to its parent."""
+        """Delete all of these messages or none; children move up to the parent."""
         messages_services.delete_messages(self.id, ids)
 
     def clear(self) -> None:
@@ -135,11 +135,11 @@ class SessionHandle(SessionReader):
         return messages_services.select_leaf(self.id, message_id)
 
     def fork(self, message_id: str, name: str = "") -> "SessionHandle":
-        """Make a session that goes on from a message. What they share is stored once, and survives either of them."""
+        """Fork this session at a message. Shared messages are stored once, and outlive either session."""
         return SessionHandle(messages_services.fork_session(self.id, message_id, name=name).pk)
 
     def split(self, summary: str, name: str = "") -> "SessionHandle":
-        """End this session and go on in a new one that begins with a summary of it."""
+        """End this session and continue in a new one that begins with its summary."""
         return SessionHandle(sessions.split_session(self.id, summary, name=name).pk)
 
     def rename(self, name: str) -> None:
@@ -158,7 +158,7 @@ class SessionHandle(SessionReader):
         return compactions_services.add_compaction(self.id, first_id=first_id, last_id=last_id, summary=summary)
 
     def add_usage(self, input_tokens: int, output_tokens: int, cost: Decimal | int | str = 0) -> None:
-        """Count what a model call took. Costs add up exactly, so a float is refused, as is a negative number."""
+        """Add a model call's usage. Costs are exact: floats and negative numbers are refused."""
         if isinstance(cost, float) or min(input_tokens, output_tokens) < 0 or Decimal(cost) < 0:
             raise MessageInvalid("Usage is counted in numbers from 0 on, and a cost is a Decimal, not a float.")
         used = SessionUsage(input_tokens=input_tokens, output_tokens=output_tokens, cost=Decimal(cost))

@@ -105,7 +105,7 @@ class SessionManager:
         self.get(session_id).rename(name)
 
     def delete(self, session_id: str) -> None:
-        """Remove it with its messages; what a fork reaches stays. If it was the current one, none is."""
+        """Delete it with its messages; messages shared by a fork stay. If it was current, no session is."""
         services.delete_session(self.get(session_id).id)
         if self.current_id == session_id:
             self._current_id = None
@@ -123,11 +123,11 @@ class SessionManager:
         return self.get(session_id).fork(message_id, name)
 
     def compact_and_split(self, session_id: str, summary: str, name: str = "") -> SessionHandle:
-        """End a session and go on in a new one that begins with a summary of it."""
+        """End a session and continue in a new one that begins with its summary."""
         return self.get(session_id).split(summary, name)
 
     def search(self, query: str, *, session_id: str | None = None, limit: int = 20, cursor: str = "") -> SearchPage:
-        """Search all of them, or one; a malformed query finds nothing and says why. **Errors:** `CursorInvalid`."""
+        """Search all sessions or one; a malformed query returns a problem and no hits. **Errors:** `CursorInvalid`."""
         scopes = None if self.scope is None else [self.scope]
         chosen = None if session_id is None else self.get(session_id).id
         return search(query, session_id=chosen, scopes=scopes, owner_id=self.owner_id, limit=limit, cursor=cursor)
@@ -135,7 +135,7 @@ class SessionManager:
     # Out and in
 
     def export(self, session_id: str) -> Iterator[str]:
-        """Everything of a session but what belongs to others, as lines of JSON that `import_session` reads."""
+        """Export a session as lines of JSON, without data of other owners; `import_session` reads them."""
         return export_lines(self.get(session_id).id)
 
     def export_markdown(self, session_id: str) -> Iterator[str]:
@@ -143,7 +143,7 @@ class SessionManager:
         return export_markdown(self.get(session_id).id)
 
     def import_session(self, lines: Lines, name: str = "") -> SessionHandle:
-        """Make a session of what was exported. **Errors:** `ExportInvalid`; then nothing is kept."""
+        """Create a session from an export. **Errors:** `ExportInvalid`; then nothing is stored."""
         made = import_session(lines, owner_id=self.owner_id, scope=self.scope or "", name=name)
         return SessionHandle(made.session_id)
 

@@ -1,4 +1,4 @@
-"""What a database must do for the search, and which of the two does it here.
+"""The search engine's interface, and the choice of the database's implementation.
 
 A search back end stores nothing itself: it keeps a full-text index over a table of `IndexedText` and turns a query into
 SQL. Ranking and paging (`ordering.py`) and snippets are the same for all.
@@ -24,7 +24,7 @@ TABLES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Within:
-    """Where is looked: rows with one tag of each group, and besides them those that the SQL `also` names."""
+    """Scope of a search: rows with one tag of each group, and those of the SQL `also`."""
 
     tags: Sequence[Sequence[str]]
     also: Sql | None = None
@@ -43,7 +43,7 @@ class Engine(Protocol):
         ...
 
     def select(self, table: str, query: Query, tags: Sequence[Sequence[str]]) -> Sql:
-        """SQL up to its WHERE that gives `id` and `words` of what matches; more conditions may follow."""
+        """SQL up to its WHERE, selecting `id` and `words` of matches; conditions may be appended."""
         ...
 
     def newest(self, table: str, found: Sql, limit: int) -> Sql:
@@ -52,7 +52,7 @@ class Engine(Protocol):
 
     @property
     def row_id(self) -> str:
-        """What the id is called in the conditions of `select`."""
+        """The id's name in the conditions of `select`."""
         ...
 
 

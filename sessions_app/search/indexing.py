@@ -1,4 +1,4 @@
-"""Keeping the index in step: the one place that writes it.
+"""Maintains the search index; its only writer.
 
 `writing.py` calls `index_messages` in the transaction of what it wrote. What writes context entries calls
 `index_entries`. Rows that are deleted take their words along by themselves.
@@ -55,7 +55,7 @@ def index_entries(entries: Iterable[ContextEntry]) -> None:
 def fill_messages(
     messages: models.Manager[Message], *, after: int = 0, anew: bool = False
 ) -> Iterator[tuple[int, int]]:
-    """Index messages that are not, batch by batch; with `anew` all of them. Gives the last id and how many were put.
+    """Index missing messages in batches; `anew`: all. Returns the last id and the number indexed.
 
     Each batch is a transaction of its own, so it may be stopped at any time and begun again; `after` skips what is
     done. Messages that other processes write meanwhile are indexed by them.

@@ -70,7 +70,7 @@ class Ranked:
 
 
 def page_sql(found: Sequence[Sql], phrases: Sequence[Phrase], page: PageOf) -> Sql:
-    """SQL of one page of what some queries for `id` and `words` find. It gives one row more than the page has."""
+    """SQL for one page of the results of several queries for `id` and `words`, with one extra row."""
     needles = [f" {' '.join(phrase)} " for phrase in phrases]
     counts = ", ".join(_filled(_COUNT, number=at, length=len(needle)) for at, needle in enumerate(needles))
     counted = [_filled(_COUNTED, counts=counts, newest=sql) for sql, _ in found]
@@ -95,7 +95,7 @@ def page_sql(found: Sequence[Sql], phrases: Sequence[Phrase], page: PageOf) -> S
 
 
 def read_page(rows: Sequence[tuple[Any, ...]], page: PageOf) -> Ranked:
-    """What the rows of such SQL say."""
+    """Decode the rows of such a query."""
     newest, total = rows[0][:2]
     given = [row for row in rows if row[2] is not None]
     shown = given[: page.limit]

@@ -1,4 +1,4 @@
-"""Search in what people and agents wrote, and in context entries. Reads only; a page of hits costs fixed queries.
+"""Search messages and context entries. Reads only; a fixed number of queries per page.
 
 The newest 5,000 matches are ranked; where there are more, the result is marked. A query that cannot be understood finds
 nothing and says why.
@@ -80,7 +80,7 @@ def search(
     limit: int = 20,
     cursor: str = "",
 ) -> SearchPage:
-    """Search one session, the sessions of some scopes, or all of an owner; what is given must all hold.
+    """Search one session, the sessions of some scopes, or all of an owner; all given filters apply.
 
     A fork's session finds the messages that it shares too. Words must all occur; also "a phrase", -without and OR.
     **Shape:** at most 100 hits; `cursor` is the former page's `next_cursor`; at most 500 scopes.
@@ -128,7 +128,7 @@ def search_entries(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where is looked, as tags for the index and as columns for the check of what it gave."""
+    """Scope of a search: tags for the index, and columns to verify its hits."""
 
     session_id: str | None
     scopes: Sequence[str] | None

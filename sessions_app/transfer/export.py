@@ -115,7 +115,7 @@ def _markdown(session_id: str, name: str, summary: str | None) -> Iterator[str]:
 
 
 def _rows(places: list[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
-    """Read rows in their order, so many at a time that a page of them stays small. One that is gone is left out."""
+    """Read rows in order, in batches of bounded size. Deleted rows are skipped."""
     begin = 0
     while begin < len(places):
         end, size = begin, 0

@@ -76,7 +76,7 @@ LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRules:
-    """What a person may import. Messages of role system are refused: people must not add instructions for models.
+    """Limits of a person's import. System messages are refused: people must not add instructions for models.
 
     `blocks`: the policy of the agent that will read the session. Blocks that it does not declare, or that are not
     written by people, are left out, and so is what says that a block was added or removed while an agent ran.
@@ -92,7 +92,7 @@ class ImportRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What came in. `left_out`: labels of blocks that the importer may not write."""
+    """Result of an import. `left_out`: labels of blocks that the importer may not write."""
 
     session_id: str
     message_count: int
@@ -136,7 +136,7 @@ def is_importing(owner_id: Any) -> bool:
 
 
 def prune_unfinished(*, limit: int = 100) -> int:
-    """Delete what imports have left that never came to their end. Returns how many."""
+    """Delete the remains of unfinished imports. Returns their number."""
     before = timezone.now() - PATIENCE
     found = Session.objects.filter(scope__startswith=UNFINISHED, updated_at__lt=before)
     ids = list(found.values_list("pk", flat=True)[:limit])
@@ -302,7 +302,7 @@ class _Reader:
 
 
 def _finish(session_id: str, reader: _Reader, scope: str, name: str) -> None:
-    """Give the session what belongs to it, its scope last: from here on it can be seen."""
+    """Attach the session's data, its scope last: from then on it is visible."""
     with transaction.atomic():
         for model in (SessionSummary, Compaction, ContextBlock, ContextEntry):
             rows = [row for row in reader.others if isinstance(row, model)]

@@ -15,7 +15,7 @@ from thinkproject.kernel import conf
 
 
 def app_settings(apps: Iterable[str], environ: Mapping[str, str], *, taken: Mapping[str, object]) -> dict[str, Any]:
-    """Import the declarations of the apps and return the values that the environment gives them.
+    """Import the apps' declarations and return their values from the environment.
 
     Shape: `taken` holds what settings.py read itself; that wins. Errors: `EnvError`.
     """

@@ -26,7 +26,7 @@ FALSE = frozenset({"0", "false", "no", "off"})
 
 
 class EnvError(ImproperlyConfigured):
-    """The environment says something that cannot be followed. The message is one line and names the variable."""
+    """An environment variable is invalid. The message is one line and names the variable."""
 
 
 def env_text(name: str, default: str = "", *, doc: str) -> str:
@@ -120,7 +120,7 @@ def _parse_object(name: str, text: str) -> dict[str, Any]:
 
 
 def app_values(declared: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the environment says of the apps' settings (`declared`: name to default)."""
+    """The apps' settings from the environment (`declared`: name to default)."""
     return {
         name: parse_like(name, environ[name].strip(), default)
         for name, default in declared.items()

@@ -52,7 +52,7 @@ def private_directory(path: Path) -> None:
 
 
 def private_data_directory(path: Path) -> None:
-    """Make the data directory for this user alone; one that an earlier version left open is closed.
+    """Create the data directory, private to this user; permissions of an existing one are tightened.
 
     A directory that is not ours stays as it is: one of another user (a volume), one with other things in it, and
     one that all may write to, such as `/tmp`. Errors: `OSError` when it cannot be made.

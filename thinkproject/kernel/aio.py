@@ -1,4 +1,4 @@
-"""The one bridge between async core and sync services.
+"""The bridge between the async core and sync services.
 
 `await db(service, ...)` runs sync ORM code on a small executor of its own, so that database connections are bounded
 per process (one per executor thread). `await user_code(fn, ...)` runs a developer's sync hook on threads of its own

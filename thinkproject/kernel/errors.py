@@ -1,4 +1,4 @@
-"""The one error base that all apps share, and its five kinds.
+"""The error base shared by all apps, and its five kinds.
 
 ThinkError
 ├─ Invalid 422 · Denied 403 · NotFound 404 · Conflict 409 · Unavailable 503 (retryable)
@@ -27,7 +27,7 @@ class ThinkError(Exception):
 
 
 class Invalid(ThinkError):
-    """The input is not what was expected."""
+    """The input is invalid."""
 
     code = "invalid"
     http_status = 422

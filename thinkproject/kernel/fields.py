@@ -28,7 +28,7 @@ class JSONText(_TextField):
     description = "JSON value, stored as text"
 
     def from_db_value(self, value: str | None, _expression: object, _connection: BaseDatabaseWrapper) -> JSONValue:
-        """Decode what the database holds."""
+        """Decode a database value."""
         return None if value is None else load(value)
 
     def get_prep_value(self, value: JSONValue) -> str | None:

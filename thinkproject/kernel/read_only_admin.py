@@ -1,4 +1,4 @@
-"""The base of what the admin shows: rows to look at, bounded counts, and actions instead of forms."""
+"""Base of read-only admin pages: bounded counts, and actions instead of forms."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ class BoundedPaginator(_Paginator):
 
     @cached_property
     def count(self) -> int:
-        """Rows, at most the limit. Only their keys are read: what a list adds to its rows is not worked out for it."""
+        """Rows up to the limit, by key only: a list's annotations are not computed for them."""
         rows: Any = self.object_list
         return rows.order_by().values("pk")[:COUNT_LIMIT].count() if isinstance(rows, QuerySet) else len(rows)
 
@@ -52,7 +52,7 @@ class ReadOnlyAdmin(_ModelAdmin):
 
     @override
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Rows are removed by services; where the admin calls them, by those who hold Django's permission."""
+        """Deletion is left to services; admin pages call them for users with Django's permission."""
         return self.can_delete and super().has_delete_permission(request, obj)
 
 

@@ -43,7 +43,7 @@ thread_settings = ThreadSettings()
 
 @contextlib.contextmanager
 def acting_for(user: object | None) -> Iterator[None]:
-    """Count the threads of what is called inside as this user's."""
+    """Count threads used within this block against this user."""
     token = _acting_for.set(user)
     try:
         yield

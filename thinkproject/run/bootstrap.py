@@ -1,4 +1,4 @@
-"""From a bare Python to a running product: `python3 -m thinkproject.run.bootstrap run` (which is what `make run` says).
+"""From a bare Python to a running product: `python3 -m thinkproject.run.bootstrap run`, used by `make run`.
 
 Standard library only, and nothing here needs a network the second time: the environment is in step when the hash of the
 lock files is. The other commands (`test`, `check`, ...) prepare the same environment with the development lock.
@@ -48,7 +48,7 @@ EXIT_SETUP = 2
 
 
 class SetupError(Exception):
-    """Something on this machine keeps the product from starting; the message is one line that says what to do."""
+    """The product cannot start on this machine; the message is one line with the remedy."""
 
 
 def main(arguments: list[str]) -> int:
@@ -81,7 +81,7 @@ def say(text: str) -> None:
 
 
 def run(_rest: list[str]) -> int:
-    """Set up what is missing, then become the supervisor."""
+    """Install missing requirements, then become the supervisor."""
     install(["base"])
     build_assets()
     sys.stdout.flush()
@@ -90,7 +90,7 @@ def run(_rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    """The tests of every change: on SQLite, then on PostgreSQL what locks or searches. With paths: all of those."""
+    """The tests of every change: on SQLite, then locks and searches on PostgreSQL. With paths: all tests there."""
     if rest:
         return _tests(rest, sqlite=[], postgres=["-m", "database"])
     plain = ["-m", "not long", "--ignore=tests/house"]  # `check` has just run those
@@ -122,7 +122,7 @@ def _tests(rest: list[str], *, sqlite: list[str], postgres: list[str], **extra: 
 
 
 def not_tested(report: Path) -> list[str]:
-    """Say which tests did not run, and why. Shape: one line per reason and run, from what `tests/conftest.py` wrote."""
+    """Report skipped tests with reasons. Shape: one line per reason and run, from the file of `tests/conftest.py`."""
     try:
         records = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
     except FileNotFoundError:
@@ -139,7 +139,7 @@ def _several(rest: list[str]) -> list[str]:
 
 
 def check(_rest: list[str]) -> int:
-    """The gates, as many at a time as there are cores; all of them run, whatever the first one says."""
+    """Run all gates, one per core at a time; a failing one does not stop the others."""
     install(["dev"])
     gates = [
         ["mypy", "."],  # the longest begin first
@@ -212,7 +212,7 @@ def example(rest: list[str]) -> int:
 
 
 def clean(_rest: list[str]) -> int:
-    """Remove what can be made again. Conversations in ./var stay."""
+    """Remove generated files. Conversations in ./var stay."""
     names = [".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".import_linter_cache"]
     for path in [
         *(ROOT / name for name in names),
@@ -406,7 +406,7 @@ def build_assets() -> None:
 
 
 def _gate(words: list[str]) -> int:
-    """Run one gate beside others; what it prints comes in one piece when it is over."""
+    """Run one gate beside others; its output is printed in one piece at its end."""
     command = [str(VENV / "bin" / words[0]), *words[1:]]
     began = time.monotonic()
     done = subprocess.run(  # noqa: S603 - our own tools

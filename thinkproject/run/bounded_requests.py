@@ -19,7 +19,7 @@ Refusal = Callable[[int], tuple[list[tuple[bytes, bytes]], bytes]]
 
 
 class BodyPolicy:
-    """What a server asks about bodies. `limit_of` takes a path; `refusal` gives headers and body of the 413.
+    """A server's limits on bodies. `limit_of` takes a path; `refusal` gives headers and body of the 413.
 
     `smallest` is within the limit of every path: shorter bodies need no look at the path.
     """

@@ -1,4 +1,4 @@
-"""The embedded Redis (Valkey from a wheel): its command line, and what a former run left behind.
+"""The embedded Redis (Valkey from a wheel): its command line, and cleaning up after an earlier run.
 
 It listens on a unix socket in a private directory and never on TCP; every write goes to the append-only file, so that
 killing the process loses nothing and a power cut at most the last second; it never evicts.

@@ -47,7 +47,7 @@ async def leave(server: Any) -> None:
 
 
 def _running(server: Any) -> dict[Any, "asyncio.Future[Any]"]:
-    """Applications at work, by connection; one that has none yet is not among them."""
+    """Running applications by connection; a connection without one is not included."""
     found = {protocol: details.get("application_instance") for protocol, details in server.connections.items()}
     return {protocol: task for protocol, task in found.items() if task is not None and not task.done()}
 

@@ -26,7 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 def die_with_parent(parent: int) -> Callable[[], None]:
-    """Return what a child runs before it becomes its program: it is signalled when its parent ends (Linux)."""
+    """A function a child runs before its program starts: the kernel signals it when its parent ends (Linux)."""
 
     def arrange() -> None:
         if _libc is not None:
@@ -111,7 +111,7 @@ class Child:
         self.backoff_seconds = min(self.backoff_seconds * 2, LONGEST_BACKOFF_SECONDS)
 
     def restart(self) -> None:
-        """End the process; `tick` starts it again. One that waits for its back-off starts at once."""
+        """Stop the process; `tick` restarts it. A process in back-off starts immediately."""
         self.backoff_seconds = FIRST_BACKOFF_SECONDS
         if self.process is None:
             self.start_at = 0.0
@@ -166,7 +166,7 @@ class Child:
 
 
 def describe_exit(code: int) -> str:
-    """Say how a process ended."""
+    """Describe a process's exit."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -176,7 +176,7 @@ def describe_exit(code: int) -> str:
 
 
 def stop_all(children: Sequence[Child], *, hurry: Callable[[], bool]) -> None:
-    """End the children and wait for it; `hurry` says whether to stop being polite."""
+    """Stop the children and wait for them; `hurry` reports whether to kill them now."""
     for child in children:
         child.stop()
     while any(child.process is not None for child in children):

@@ -45,7 +45,7 @@ access_logger = logging.getLogger("think.access")
 
 
 class ThinkSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
-    """Daphne's socket, with a bound on what was received and not handled yet.
+    """Daphne's socket, with a bound on received but unprocessed frames.
 
     It also sends without the coloured text for a debug log that autobahn makes for every frame.
     """
@@ -142,7 +142,7 @@ class ThinkServer(Server):  # type: ignore[misc]  # daphne has no types
             await asyncio.sleep(BUFFER_POLL_SECONDS)
 
     def kill_all_applications(self) -> Any:
-        """End what runs and wait for it: before the reactor stops."""
+        """Stop running applications and wait for them, before the reactor stops."""
         return defer.Deferred.fromFuture(asyncio.ensure_future(leave(self))).addErrback(_log_failure)
 
 
@@ -168,7 +168,7 @@ def _log_failure(failure: Any) -> None:
 
 
 def buffered_bytes(protocol: Any) -> int:
-    """Return how much of what was sent the kernel has not taken yet."""
+    """Number of sent bytes that the kernel has not taken yet."""
     transport = getattr(protocol, "transport", None)
     if transport is None:  # an HTTP request: its transport belongs to the channel
         transport = getattr(getattr(protocol, "channel", None), "transport", None)

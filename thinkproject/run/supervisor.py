@@ -227,7 +227,7 @@ class Supervisor:
 
 
 def lock_data_dir(path: Path, who: str) -> int:
-    """Make the data directory and take its lock, which the operating system gives back when this process ends.
+    """Create the data directory and lock it; the operating system releases the lock with this process.
 
     Errors: `SetupError` when it cannot be written or the lock is taken.
     """

@@ -42,7 +42,7 @@ def limit_of(path: str) -> int:
 
 
 def smallest_limit() -> int:
-    """What a request to any path may send."""
+    """The body limit of a path."""
     return _conf.request_max_bytes
 
 
@@ -134,7 +134,7 @@ def _limit_of_route(match: ResolverMatch) -> int:
 
 
 def _declared_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
-    """What the client says of the length; nothing for a body of unknown length."""
+    """The declared length of a body; `None` if unknown."""
     fields = dict(headers)
     if b"transfer-encoding" in fields:
         return None

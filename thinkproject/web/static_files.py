@@ -1,4 +1,4 @@
-"""Static files under ASGI, before Django: no middleware, no session, no thread per request for what is not a file.
+"""Static files under ASGI, before Django: no middleware, session or thread for other requests.
 
 WhiteNoise knows the files, their types, hashes and conditional requests; this is its ASGI face. On one's own machine
 files are found where they are edited; in production they are those of `collectstatic`, compressed and immutable.
@@ -47,7 +47,7 @@ class Files(WhiteNoise):  # type: ignore[misc]  # the package has no types
 
 
 class StaticFiles:
-    """Serves what lies under `STATIC_URL`, passes everything else on."""
+    """Serves files under `STATIC_URL`, passes other requests on."""
 
     def __init__(self, application: Application) -> None:
         self.application = application

@@ -1,4 +1,4 @@
-"""Check a call before it runs, and make what a tool returned a JSON value."""
+"""Validates a call before it runs, and converts a tool's result to JSON."""
 
 import dataclasses
 import datetime as dt
@@ -26,7 +26,7 @@ class CheckedCall:
 
 
 def check_call(toolset: Toolset, tool_name: str, arguments: str) -> CheckedCall:
-    """Parse and validate without running anything. Never raises for what a model can write."""
+    """Parse and validate without running anything. Never raises for a model's input."""
     if tool_name not in toolset:
         try:
             toolset.get(tool_name)

@@ -20,7 +20,7 @@ PATTERN_BYTES: Final = 1_000_000
 
 
 def problems(value: JSONValue, schema: JSONValue) -> list[str]:
-    """Return what is wrong, a line for each place ("items.0: 1 is not of type …"), at most 20; none when it fits.
+    """Validate a value; one line per problem ("items.0: 1 is not of type …"), at most 20, empty if valid.
 
     Errors: `SchemaInvalid`.
     """
@@ -35,7 +35,7 @@ def problems(value: JSONValue, schema: JSONValue) -> list[str]:
 
 
 def check_schema(schema: JSONValue) -> None:
-    """Refuse what is no JSON Schema. Errors: `SchemaInvalid`."""
+    """Refuse an invalid JSON Schema. Errors: `SchemaInvalid`."""
     _validator(schema)
 
 

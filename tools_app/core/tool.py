@@ -29,7 +29,7 @@ DEFAULT_TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What a tool may know of the call it serves.
+    """A tool's information about its call.
 
     `idempotency_key` is the same when the call runs again after a crash: hand it to whatever must happen once.
     `shared` is what the agent's hooks hand to tools.
@@ -85,7 +85,7 @@ class Tool:
 
     @property
     def is_client(self) -> bool:
-        """Whether a client gives the result."""
+        """Whether a client returns the result."""
         return self.function is None
 
     def parse(self, value: JSONObject) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A tool call, how it ended, and what may happen to its row in between."""
+"""A tool call, its outcome, and the transitions of its row."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,7 +26,7 @@ OPEN = frozenset({CallStatus.WAITING, CallStatus.ASKED, CallStatus.APPROVED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One call of a model. `input` is the parsed object as the model gave it."""
+    """One call of a model. `input`: the parsed object."""
 
     call_id: str
     tool_name: str

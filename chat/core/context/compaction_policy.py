@@ -1,4 +1,4 @@
-"""When a conversation is made shorter, what of it stays, and what its summary is like: one policy, with presets.
+"""The compaction policy: its threshold, the messages it keeps and the form of the summary; with presets.
 
 A preset is one of the documented ways to do it; the site names one, a class may name another or bring its own. Pure:
 the caller knows the model and reads the settings.
@@ -59,7 +59,7 @@ class CompactionPolicy:
         )
 
     def bounds_when_full(self, usable: int) -> Bounds:
-        """What stays of a conversation that does not fit. `usable`: what fits, more than 0.
+        """Messages kept when a conversation exceeds the window. `usable`: tokens available, more than 0.
 
         Never more than half of it is kept by tokens: else nothing would be left to summarise.
         """
@@ -71,7 +71,7 @@ class CompactionPolicy:
         return self._bounds(min(self.keep_tokens or TAIL_TOKENS, tokens // TAIL_SHARE))
 
     def least_bounds(self) -> Bounds:
-        """What stays when all else left nothing to summarise, and something must go: the last messages."""
+        """Last resort when nothing is left to summarise: keep only the last messages."""
         return Bounds(protect_head=min(self.protect_head, PROTECT_HEAD), tail_tokens=LEAST_TAIL_TOKENS)
 
     def _bounds(self, tail_tokens: int) -> Bounds:
@@ -106,7 +106,7 @@ PRESETS: Final[dict[str, CompactionPolicy]] = {"v1": V1, "v2": V2, "v3": V3, "sh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteChoice:
-    """What a site says instead of a preset; 0 and nothing: as the preset has it. Fields are named as the policy's."""
+    """A site's overrides of a preset; 0 and `None` keep the preset's value. Field names are the policy's."""
 
     reserved_tokens: int = 0
     keep_tokens: int = 0
@@ -118,7 +118,7 @@ class SiteChoice:
 def compaction_policy(
     choice: CompactionPolicy | str, site: SiteChoice | None = None, *, source: str = "compaction_policy"
 ) -> CompactionPolicy:
-    """Give the policy that was chosen: itself, or a preset by its name with what the site says in it.
+    """Resolve a policy: a policy object, or a preset's name with the site's overrides.
 
     `source` is what an error names: the attribute or the setting. **Errors:** `TurnConfigInvalid` for an unknown name,
     and for values that no conversation could be compacted by.
@@ -142,7 +142,7 @@ def _with_site_values(policy: CompactionPolicy, site: SiteChoice) -> CompactionP
 
 
 def policy_problems(policy: CompactionPolicy) -> list[str]:
-    """Say what is wrong with the values of a policy, a sentence each; nothing where it is fine."""
+    """Validate a policy; returns one sentence per problem."""
     problems = [] if policy.formula in set(Formula) else [f"There is no formula {policy.formula!r}."]
     for field in fields(policy):
         value = getattr(policy, field.name)

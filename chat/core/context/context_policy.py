@@ -20,7 +20,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextPolicy:
-    """What the model sees of a conversation. Units: messages and characters; `None` leaves a rule out.
+    """Limits on the history sent to the model. Units: messages and characters; `None` disables a rule.
 
     The newest `keep_messages` are whole; in older ones outputs are cut to `max_output_chars` and texts to
     `max_text_chars`. An output that is an object or a list stays one: it is shortened inside. `keep_calls_of`: tool
@@ -75,12 +75,12 @@ def context_policy(choice: ContextPolicy | str) -> ContextPolicy:
 
 
 def cut_text(text: str, max_chars: int) -> str:
-    """Shorten a text and say how long it was."""
+    """Shorten a text and append its original length."""
     return text if len(text) <= max_chars else f"{text[:max_chars]}... [truncated {len(text)} chars]"
 
 
 def truncate(messages: Sequence[Message], policy: ContextPolicy = READ_TIME) -> list[Message]:
-    """Shorten what is old, for the model only. Returns new messages where something changed; never fewer messages."""
+    """Shorten old content for the model only. Changed messages are copies; the number of messages stays."""
     border = max(0, len(messages) - policy.keep_messages)
     return [_cut_message(message, policy) for message in messages[:border]] + list(messages[border:])
 
@@ -109,7 +109,7 @@ def _cut_result(part: Mapping[str, object], max_chars: int) -> JSONObject:
 
 
 def without_calls(messages: Sequence[Message], kept_ids: Collection[str]) -> list[Message]:
-    """Take out every tool call, with its result, that is not among these; and what is empty then."""
+    """Remove all other tool calls with their results, and messages left empty."""
     made: list[Message] = []
     for message in messages:
         stored: Sequence[JSONValue] = message.get("parts") or []

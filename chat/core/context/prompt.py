@@ -1,4 +1,4 @@
-"""From what is stored to what a model is asked: UI messages become a valid list of model messages.
+"""Convert stored UI messages into a valid list of model messages.
 
 Whatever the history holds (cut turns, calls without results, denied approvals, odd inputs, ids used twice), the list is
 one that every provider accepts: each call has exactly one result, directly after the message that made it; no text is
@@ -72,7 +72,7 @@ def to_model_messages(
 
 
 def with_last_calls(history: Sequence[Message], policy: ContextPolicy) -> list[Message]:
-    """A history without the tool calls that its policy does not send; those of the answer under way are none of it."""
+    """A history without the tool calls excluded by the policy; calls of the current answer are not affected."""
     if policy.keep_calls_of is None:
         return list(history)
     # Each message of the model's stands for one of ours at most, so the last ones come of no more than as many.
@@ -89,7 +89,7 @@ def _call_ids(message: ModelMessage) -> list[str]:
 
 
 def with_checkpoint(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
-    """The same messages, ended by a line of the user's where they end with the assistant's. For what hooks put in."""
+    """The same messages, with a final user line if they end with the assistant's: for messages inserted by hooks."""
     if messages and not isinstance(messages[-1], AssistantMessage):
         return tuple(messages)
     return (*messages, UserMessage(content=(TextContent(text=GO_ON_TEXT if messages else NOTHING_TEXT),)))
@@ -222,7 +222,7 @@ def _texts(part: Part) -> Iterable[TextContent]:
 
 
 def _reasoning(part: Part) -> Iterable[ReasoningContent]:
-    """Give back what a provider signed; reasoning that was cut has no valid signature and stays out."""
+    """Return the provider's signed data; truncated reasoning has no valid signature and is left out."""
     metadata = part.get("providerMetadata")
     if isinstance(metadata, dict) and metadata and part.get("state") != "streaming":
         yield ReasoningContent(text=clean_text(str(part.get("text") or "")), provider_metadata=metadata)

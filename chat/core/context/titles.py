@@ -1,4 +1,4 @@
-"""A title for a conversation: what a model is asked, and what of its answer may stand in a list. Pure.
+"""Titles of conversations: the request to the model, and validation of its answer. Pure.
 
 A list is better off with the person's own first words than with a stub, an apology or half an answer. So whatever does
 not look like a title is refused; what a very small model says has to pass a stricter look.
@@ -115,7 +115,7 @@ def title_request(question: str, answer: str, *, for_small: bool) -> ModelReques
 
 
 def _small_request(question: str) -> ModelRequest:
-    """Examples instead of rules: it goes on with what it sees, and would otherwise answer the question."""
+    """Small models continue a pattern more reliably than they follow rules, which they answer like a question."""
     messages: list[ModelMessage] = []
     for text, title in _EXAMPLES:
         messages += [_user_message(f"Text: {text}"), AssistantMessage(content=(TextContent(text=title),))]
@@ -133,7 +133,7 @@ def _start(text: str, characters: int) -> str:
 
 
 def clean_title(text: str) -> str:
-    """The title in a model's answer: its first line that says something, without thoughts and ornaments.
+    """Parse a title: the first meaningful line, without reasoning and decoration.
 
     Longer than 100 characters, it is cut to 97 and `...`. Source: reference row B5.4.
     """

@@ -1,4 +1,4 @@
-"""What happens to a submit while others run or wait: a decision, nothing else.
+"""The concurrency policy: decides about a submit while other turns are active. Pure.
 
 Only plain submits are concerned; regenerations, continuations, approvals and turns of the server always queue.
 """
@@ -48,7 +48,7 @@ class Admission:
 
 
 def to_policy(value: str | Mapping[str, JSONValue]) -> ConcurrencyPolicy:
-    """Read what a developer wrote: a strategy's name, or `{"strategy": ..., "debounceMs": ...}`.
+    """Parse a developer's setting: a strategy's name, or `{"strategy": ..., "debounceMs": ...}`.
 
     Errors: `InputInvalid` for an unknown strategy. A `debounceMs` that is no number of milliseconds is the default.
     """

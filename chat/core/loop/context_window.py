@@ -31,7 +31,7 @@ SUMMARISED_TEXT: Final = (
 
 
 class ContextReducer(Protocol):
-    """Measures a request against the model's limits, and shortens what the next one contains."""
+    """Compares requests with the model's limits, and shortens the next request."""
 
     def is_over_limit(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
         """Whether the request, with space for an answer, exceeds the limits. `usage`: of the previous call."""
@@ -45,7 +45,7 @@ class ContextReducer(Protocol):
         ...
 
     def resume(self, *, was_refused: bool) -> None:
-        """Repeat, without asking a model, what an earlier attempt of this turn did to its prompt."""
+        """Repeat the shortening that an earlier attempt of this turn recorded, without asking a model."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What hooks are given and what they may answer.
+"""Arguments and return values of hooks.
 
 Hooks never mutate their argument; they return a value or `None`, which means "no opinion". All values are frozen.
 The order for one turn: `before_turn`, then per step `before_step`, `on_chunk` per chunk, per tool call
@@ -32,7 +32,7 @@ StopCondition: TypeAlias = Callable[[Sequence["StepRecord"]], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnContext:
-    """What the turn is about to do. Runs once an attempt: again when a crashed turn is recovered."""
+    """A turn before its first model call. Built once per attempt, so again after a crash."""
 
     request_id: str
     turn_id: str
@@ -47,7 +47,7 @@ class TurnContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnConfig:
-    """Overrides for one turn; `None` leaves a value as it is. What does not fit together ends the turn with a reason.
+    """Overrides for one turn; `None` keeps a value. Contradictory values end the turn with a reason.
 
     `instructions` is another word for `system`. `tools` are added on top, `active_tools` limits what may be called.
     `output`: a pydantic model, a JSON Schema or an `Output`; the answer is JSON of that shape, or the turn fails.
@@ -105,7 +105,7 @@ class StepContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepConfig:
-    """Overrides for one step; `None` leaves what the turn has. `shared` holds from here on, also for later steps."""
+    """Overrides for one step; `None` keeps a value. `shared` applies to all later steps too."""
 
     model: ModelChoice | None = None
     system: str | None = None
@@ -189,7 +189,7 @@ ToolDecision: TypeAlias = Allow | Block | Substitute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:
-    """How a call ended. `input` is what the model gave; blocked and substituted calls count as success.
+    """The outcome of a call. `input` is the model's; blocked and substituted calls count as success.
 
     `output` is what the model sees; of a call that failed that is the text in `error` too.
     """
@@ -260,7 +260,7 @@ class ChatResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatErrorContext:
-    """Where an error came from and whether what was shown is kept.
+    """The origin of an error, and whether the partial output is kept.
 
     `stage`: "parse" and "persist" for a request that was refused before it was a turn, in the web process that got it;
     "turn" before anything was streamed, "stream" after; "recovery" for a turn that a crash cut and that does not go on.
@@ -274,7 +274,7 @@ class ChatErrorContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryContext:
-    """A turn that a crash cut, before it goes on. `kind` says whether anything of the cut step had been shown.
+    """A turn interrupted by a crash, before it continues. `kind`: whether partial output of the step had been shown.
 
     `recovery_data` is what the turn kept with `stash`; `messages` the conversation that it answers, without its own
     partial answer; `client_tools` what clients brought, as they sent it.

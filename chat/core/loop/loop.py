@@ -1,4 +1,4 @@
-"""The agent loop: ask the model, run what it called, repeat; yield chunks.
+"""The agent loop: ask the model, run its tool calls, repeat; yields chunks.
 
 It does no I/O of its own: the model, the tools, the hooks and the journal are ports. There is one loop for fresh and
 for recovered turns: recorded steps are skipped and emit nothing, framing that the log already holds is not repeated,
@@ -80,7 +80,7 @@ class ToolRunner(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class StepView:
-    """What the present step sees. The loop keeps it up to date; who runs tools for the loop reads it."""
+    """The state of the current step. Updated by the loop, read by the tool runner."""
 
     number: int = 0
     messages: tuple[ModelMessage, ...] = ()
@@ -105,7 +105,7 @@ class StepHooks(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPlan:
-    """What one turn does. `prompt` turns the assistant message so far into the whole list of messages to send."""
+    """The input of one turn. `prompt` builds the full message list from the assistant message so far."""
 
     request_id: str
     assistant_id: str
@@ -128,7 +128,7 @@ class TurnPlan:
 
 @dataclass(slots=True, kw_only=True)
 class TurnTotals:
-    """What the turn cost so far, recorded steps included. The loop updates it; its caller reads it."""
+    """The usage of a turn, recorded steps included. Updated by the loop, read by its caller."""
 
     usage: Usage = field(default_factory=Usage)
     cost: Decimal = NOTHING
@@ -234,7 +234,7 @@ class TurnLoop:
             self.totals.output = self.plan.output.read(self.fold.step_text())
 
     async def _step(self) -> AsyncGenerator[Chunk, None]:
-        """Settle what the last model call left open; otherwise make the next model call."""
+        """Settle the open calls of the last model call; without any, make the next model call."""
         if self._is_answered and self.fold.step_is_open:
             if not self._view.messages:  # a call of an earlier attempt: what its hook overrode is not known any more
                 self._view.number = self._answered_steps - 1
@@ -349,7 +349,7 @@ class TurnLoop:
         self._number += 1
 
     async def _seal(self, *, is_shown: bool = True) -> AsyncGenerator[Chunk, None]:
-        """Keep what a broken model call showed and settle it, so that the next call goes on from there.
+        """Settle a failed model call with its partial output, so that the next call continues from it.
 
         Text stays open (the next text goes into the same part); half a tool call becomes an input error; half
         reasoning is closed and kept for people. Of a call that showed nothing there is nothing to keep.
@@ -411,7 +411,7 @@ class TurnLoop:
 
 
 def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
-    """What the settled model calls of a turn cost, from its journal: for a turn that does not go on."""
+    """Usage of the settled model calls of a turn, from its journal: for a turn that does not continue."""
     totals = TurnTotals()
     for key, record in records.items():
         if key.startswith(MODEL_PREFIX):
@@ -441,7 +441,7 @@ def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[C
 
 
 def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
-    """What the journal keeps of a settled call, or of one that a client or a person answers."""
+    """The journal record of a call that is settled, or left to a client or a person."""
     if isinstance(item, ToolResult):
         return {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
     return {

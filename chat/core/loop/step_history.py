@@ -13,7 +13,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 
 
 class StepHistory:
-    """Finished steps, oldest first; and what each request repeats of the one before."""
+    """Finished steps, oldest first, with the parts of each request that repeat the one before."""
 
     def __init__(self, fold: TurnState, request_id: str, output: Output | None) -> None:
         self._fold = fold
@@ -37,7 +37,7 @@ class StepHistory:
         self._settled.append({**record, "request": whole})
 
     def describe(self, body: JSONObject) -> JSONObject:
-        """A request as it is recorded, without what the one before had already: its pieces and a hash of the whole."""
+        """A recorded request without the parts it shares with the one before: its pieces and a hash of the whole."""
         body = dict(body)
         key = "messages" if "messages" in body else "input"
         sent: list[JSONValue] = list(body.get(key) or [])

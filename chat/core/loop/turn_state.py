@@ -1,4 +1,4 @@
-"""The assistant message of a running turn: the one accumulator, and what the loop asks of it.
+"""The assistant message of a running turn: wraps the one accumulator with the loop's queries.
 
 Everything the loop decides on (is a step open, which calls wait for a result, which text part is open) is read off the
 folded chunks. A recovered turn feeds the log in first and is then exactly where the lost worker was.
@@ -119,7 +119,7 @@ class TurnState:
         ]
 
     def sealing_chunks(self) -> list[Chunk]:
-        """What closes a step that broke off: reasoning ends, half calls become input errors, text stays open."""
+        """Chunks that close an interrupted step: reasoning ends, partial calls become input errors, text stays open."""
         sealing: list[Chunk] = []
         if self.open_reasoning_id is not None:
             sealing.append(chunks.reasoning_end(self.open_reasoning_id))
@@ -204,7 +204,7 @@ class EventTranslator:
                 return iter(())
 
     def close(self) -> Iterator[Chunk]:
-        """End what is open once the model call ended."""
+        """Close open parts after the model call."""
         if self._fold.open_reasoning_id is not None:
             yield chunks.reasoning_end(self._fold.open_reasoning_id)
         if self._fold.open_text_id is not None:

@@ -1,4 +1,4 @@
-"""What the loop needs of a language model: one request in, a stream of typed events out.
+"""The interface of a language model: one request in, a stream of typed events out.
 
 Adapters live in `chat/llm/`; they know one vendor's wire and nothing of messages in the database or of tools' code.
 All values are frozen. The unions are closed: match them with `assert_never`.
@@ -31,7 +31,7 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningContent:
-    """Reasoning the model gave earlier. Sent back only by adapters whose API wants it (`provider_metadata`)."""
+    """Earlier reasoning of the model. Sent back only by adapters whose API requires it (`provider_metadata`)."""
 
     text: str
     provider_metadata: JSONObject = field(default_factory=dict)
@@ -62,7 +62,7 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMessage:
-    """The one result of one call. `output` is what the model sees: text as it is, other JSON encoded by the adapter."""
+    """The only result of one call. `output` is sent as it is if text; other JSON is encoded by the adapter."""
 
     call_id: str
     tool_name: str
@@ -112,7 +112,7 @@ class ModelSettings:
     extra: JSONObject = field(default_factory=dict)
 
     def with_options(self, options: Mapping[str, JSONObject]) -> "ModelSettings":
-        """The same with more options for providers; they are added to what a provider has already."""
+        """A copy with additional provider options, merged into the existing ones."""
         merged = {name: {**self.provider_options.get(name, {}), **given} for name, given in options.items()}
         return replace(self, provider_options={**self.provider_options, **merged})
 
@@ -184,7 +184,7 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallStart:
-    """The model begins a call; the adapter makes up a `call_id` when the provider gives none or repeats one."""
+    """A call begins. The adapter generates a `call_id` if the provider sends none or a duplicate."""
 
     call_id: str
     tool_name: str
@@ -249,7 +249,7 @@ class LanguageModel(Protocol):
 
     @property
     def accepts_images(self) -> bool:
-        """Whether `FileContent` images may be sent; otherwise the prompt says that a file was attached."""
+        """Whether images (`FileContent`) may be sent; otherwise the prompt mentions the attachment."""
         ...
 
     @property

@@ -29,7 +29,7 @@ class Output:
         return dict(self.schema) if isinstance(self.schema, dict) else json_schema(self.schema)
 
     def read(self, text: str) -> JSONValue:
-        """Read an answer. Errors: `OutputInvalid`, which says what is wrong with it."""
+        """Parse an answer. Errors: `OutputInvalid`, with the violations."""
         try:
             value = load(_unfenced(text))
         except ValueError as error:

@@ -53,7 +53,7 @@ class Formula(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a model can take, in tokens; 0 is not known. `input_tokens` where a model declares one of its own."""
+    """A model's limits in tokens; 0: unknown. `input_tokens`: a separate input limit, where the model has one."""
 
     context_tokens: int = 0
     input_tokens: int = 0
@@ -91,7 +91,7 @@ class Count:
 
 
 def counted(usage: Usage) -> Count:
-    """What a provider reported. Ours counts cached tokens as input, here they are apart."""
+    """Usage reported by a provider, with cached tokens separate; elsewhere they count as input."""
     cached = min(usage.cached_tokens, usage.input_tokens)
     return Count(input_tokens=usage.input_tokens - cached, cache_read_tokens=cached, output_tokens=usage.output_tokens)
 
@@ -129,20 +129,20 @@ def usable_tokens(
 
 
 def _beside(limits: Limits, free_tokens: int) -> int:
-    """The context less what is kept free; never more than a model that declares it takes as input."""
+    """The context without the reserve; at most the model's own input limit."""
     usable = limits.context_tokens - free_tokens
     return min(usable, limits.input_tokens) if limits.input_tokens else usable
 
 
 def overflows_v1(count: Count, limits: Limits, *, is_on: bool = True) -> bool:
-    """Whether input, cache reads and output together are more than what is left beside the answer."""
+    """Whether input, cache reads and output together exceed the space left beside the answer."""
     usable = usable_tokens(limits, Formula.V1)
     total = count.input_tokens + count.cache_read_tokens + count.output_tokens
     return is_on and usable > 0 and total > usable
 
 
 def overflows_v2(count: Count, limits: Limits, *, is_on: bool = True, reserved_tokens: int = 0) -> bool:
-    """Whether all tokens reach what is left beside the answer and the reserve."""
+    """Whether all tokens reach the space left beside the answer and the reserve."""
     usable = usable_tokens(limits, Formula.V2, reserved_tokens=reserved_tokens)
     return is_on and usable > 0 and count.all_tokens >= usable
 
@@ -176,7 +176,7 @@ def overflows(
 
 
 def estimate_request(request: ModelRequest, counter: TokenCounter = length_over_four) -> int:
-    """Estimate what a request takes: its system prompt, its messages and its tools. Pictures are not counted."""
+    """Estimate the tokens of a request: system prompt, messages and tools. Images are not counted."""
     messages = sum(TOKENS_PER_MESSAGE + _count(message, counter) for message in request.messages)
     return counter(request.system) + messages + sum(_count_tool(tool, counter) for tool in request.tools)
 

@@ -1,4 +1,4 @@
-"""What a model call costs: exact decimals from the tokens that the provider counted. Pure.
+"""The cost of a model call: exact decimals from the provider's token counts. Pure.
 
 Prices are per million tokens, in one currency (the table below: US dollars). Reasoning is part of the output and has
 its price. A request whose input is beyond 200,000 tokens is paid by the price of long requests, all of it.
@@ -73,7 +73,7 @@ def _is_version(name: str, key: str) -> bool:
 
 
 def read_prices(entries: Mapping[str, JSONValue]) -> dict[str, Price]:
-    """Prices as configuration gives them.
+    """Parse prices from the configuration.
 
     Shape: `{name: {"input", "output", "cache_read"?, "cache_write"?, "above_200k"?: the same}}`, numbers or texts.
     Errors: `ValueError`, which names the entry and what was expected.

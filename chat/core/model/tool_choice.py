@@ -1,4 +1,4 @@
-"""Which tool a model has to call, as hooks say it and as requests carry it."""
+"""Tool choice: the values of hooks, and their form in requests."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final

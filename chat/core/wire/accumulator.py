@@ -1,4 +1,4 @@
-"""The one fold: chunks become a message.
+"""The accumulator: folds chunks into a message. The only one in Python.
 
 What is persisted, what a late reader sees and what recovery starts from are all this fold of the log. Its rules are
 those of the protocol's builder (`docs/reference/protocol.md`, folding), which differ from the browser's reducer in
@@ -67,7 +67,7 @@ class Accumulator:
 
     @property
     def message(self) -> Message:
-        """The message so far, JSON-ready; later chunks do not change what was returned."""
+        """A JSON-ready copy of the message so far; later chunks do not change it."""
         self._draft.join()
         return cast("Message", {**self._draft.head, "parts": [part.copy() for part in self._draft.parts]})
 
@@ -128,7 +128,7 @@ class Accumulator:
         return part is None or part.get("state") in accepted
 
     def apply(self, chunk: Chunk) -> None:
-        """Fold one chunk; its cost does not depend on what was folded before. Never raises on a valid chunk."""
+        """Fold one chunk, in time independent of the chunks before. Never raises on a valid chunk."""
         kind = chunk["type"]
         handler = _HANDLERS.get(kind)
         if handler is not None:
@@ -142,7 +142,7 @@ class Accumulator:
 
 
 class _Draft:
-    """What the handlers below work on: the parts, and where to find them without looking through all."""
+    """State of the fold: the parts, with indices for constant-time access."""
 
     def __init__(self, seed: Message | None) -> None:
         self.head: JSONObject = {"id": "", "role": "assistant"}

@@ -1,4 +1,4 @@
-"""Chunks of the AI SDK's UI message stream: what a turn is made of while it runs.
+"""Chunks of the AI SDK's UI message stream.
 
 A chunk is a plain dict, exactly as on the wire; its JSON text is one record of the log. The constructors emit the
 subset that version 6 of the SDK knows; `validate` also takes what version 7 added. Nothing here folds: see
@@ -66,7 +66,7 @@ def _with(chunk: Chunk, **optional: JSONValue) -> Chunk:
 
 
 def start(message_id: str | None = None, *, metadata: JSONObject | None = None) -> Chunk:
-    """Begin the message: its id is the one that will be stored."""
+    """Begin the message with its final, stored id."""
     return _with({"type": "start"}, messageId=message_id, messageMetadata=metadata)
 
 
@@ -116,7 +116,7 @@ def reasoning_delta(part_id: str, delta: str, *, provider_metadata: JSONObject |
 
 
 def reasoning_end(part_id: str, *, provider_metadata: JSONObject | None = None) -> Chunk:
-    """Close the open reasoning part; what the provider needs to see again comes as its metadata."""
+    """Close the open reasoning part; the metadata carries the data that the provider needs again."""
     return _with({"type": "reasoning-end", "id": part_id}, providerMetadata=provider_metadata)
 
 
@@ -197,7 +197,7 @@ def data(name: str, value: JSONValue, *, part_id: str | None = None, transient: 
 
 
 def status(kind: str, facts: JSONObject) -> Chunk:
-    """Say what a turn that runs waits for, for people; never stored. `kind`: `retry` or `waiting`."""
+    """Report a running turn's wait to people; never stored. `kind`: `retry` or `waiting`."""
     return {"type": STATUS, "data": {"kind": kind, **facts}, "transient": True}
 
 
@@ -207,7 +207,7 @@ def error(text: str) -> Chunk:
 
 
 def abort(reason: str | None = None) -> Chunk:
-    """Say that the turn was stopped."""
+    """The turn was stopped."""
     return _with({"type": "abort"}, reason=reason)
 
 
@@ -266,7 +266,7 @@ def is_boundary(chunk: Chunk) -> bool:
 
 
 def merge(first: Chunk, second: Chunk) -> Chunk | None:
-    """Join two adjacent deltas of the same part into one that folds to the same, or `None` when they do not join."""
+    """Join two adjacent deltas of one part into an equivalent one; `None` if they do not join."""
     names = _DELTAS.get(first["type"])
     if names is None or second["type"] != first["type"]:
         return None

@@ -1,4 +1,4 @@
-"""What a client's array of messages asks for: which one is new, edited or regenerated from, and which calls it answers.
+"""The intent of a client's message array: a new message, an edit, a regeneration, or answers to tool calls.
 
 Nothing else in the array is believed: it never rewrites what is stored, and assistant or system messages in it add
 nothing. The array is the client's window of the path, so its first ids prove nothing either; its last message decides.
@@ -77,7 +77,7 @@ Intent: TypeAlias = Append | Edit | Answer | AnswerAgain | Continue | Refuse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallAnswer:
-    """What the array says about a pending call; the tool service decides whether it may (first answer wins)."""
+    """A client's claim about a pending call; the tool service decides whether to accept it (the first answer wins)."""
 
     message_id: str
     call_id: str
@@ -87,7 +87,7 @@ class CallAnswer:
 
 
 def decide_intent(messages: Sequence[Message], trigger: str, known: Mapping[str, Known]) -> Intent:
-    """Decide what a request asks for, by the last message of its array. `known`: stored messages by id."""
+    """Derive the intent from the last message of the array. `known`: stored messages by id."""
     if not messages:
         return Answer(None)
     last = messages[-1]
@@ -108,7 +108,7 @@ def decide_intent(messages: Sequence[Message], trigger: str, known: Mapping[str,
 
 
 def _regenerate(messages: Sequence[Message], known: Mapping[str, Known]) -> Intent:
-    """Find the last message that is stored; what a person wrote and was never stored is not passed over."""
+    """Find the last stored message; a user message that was never stored is not skipped."""
     for message in reversed(messages):
         stored = known.get(message["id"])
         if message["role"] == "user" and stored is None:
@@ -122,7 +122,7 @@ def _regenerate(messages: Sequence[Message], known: Mapping[str, Known]) -> Inte
 
 
 def is_same_content(sent: Message, stored: Message) -> bool:
-    """Whether two user messages say the same: texts and files in order, whatever else storage added.
+    """Whether two user messages are equal: texts and files in order, ignoring additions of the storage.
 
     A file that was sent as a data URL is stored under a URL of ours; then only its type and name are compared.
     """
@@ -143,7 +143,7 @@ def _is_same(stored: tuple[str, ...], sent: tuple[str, ...]) -> bool:
 
 
 def call_answers(messages: Sequence[Message], known: Mapping[str, Known]) -> list[CallAnswer]:
-    """Find the answers in the array to calls that are still pending in what is stored.
+    """Find answers in the array to calls that are pending in storage.
 
     Only a call with the same name and the same arguments is answered; settled ones never are.
     """

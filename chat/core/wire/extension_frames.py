@@ -1,4 +1,4 @@
-"""Frames beside the chat itself: MCP servers, runs of agents that are used as tools, what a session does to itself.
+"""Frames of extensions: MCP servers, agents used as tools, and session events.
 
 One shape serves both directions: the server makes and encodes it, clients in Python get it from `parse_server`. A shape
 that is wrong cannot be made (`pydantic.ValidationError`). Objects of MCP keep the fields that we do not know; elsewhere
@@ -63,7 +63,7 @@ class McpResource(_McpObject):
 
 
 class McpState(WireShape):
-    """Every server of an agent by its id, and what they offer."""
+    """All servers of an agent by id, with their tools."""
 
     servers: dict[str, McpServer] = Field(default_factory=dict)
     tools: list[McpTool] = Field(default_factory=list)
@@ -153,7 +153,7 @@ RunEvent: TypeAlias = RunStarted | RunChunk | RunFinished | RunFailed | RunAbort
 
 
 class AgentToolEvent(WireShape):
-    """What a child agent's run does, for the clients of its parent.
+    """A progress event of a sub-agent's run, for clients of the parent.
 
     `sequence`: 0 for `started`, stored chunk i is i + 1, the end comes after the last. `replay`: sent on connect.
     """
@@ -188,7 +188,7 @@ def conversation_changed(instance_id: str, title: str) -> str:
 
 
 class Compacted(WireShape):
-    """What a compaction changed; more fields may come."""
+    """The effect of a compaction; fields may be added."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,4 +1,4 @@
-"""The one codec of the socket: text to client frames, server frames to text.
+"""The codec of the socket: text to client frames, server frames to text. The only one in Python.
 
 `parse` is the border: what comes out is checked, what is wrong raises `FrameInvalid` and nothing else, what is not ours
 is `Foreign` and goes to the agent's `on_message`. Wire names live here, in `side_frames.py` and in `chunks.py`.
@@ -211,7 +211,7 @@ def _parse_request(raw: JSONObject, decode: Load) -> ChatRequest:
 
 
 def parse_request_body(text: str, request_id: str) -> ChatRequest:
-    """Read what the frame of a request carries as its body, and what plain HTTP posts. Errors: `FrameInvalid`."""
+    """Parse the body of a request frame or of an HTTP post. Errors: `FrameInvalid`."""
     return _request_of(_parse_body(text, request_id), request_id, request_id)
 
 
@@ -255,7 +255,7 @@ def _check_message(message: JSONObject, request_id: str | None) -> None:
 
 
 def _client_tools(tools: JSONValue) -> JSONValue:
-    """Keep the last of tools with the same name, in order; leave what is not a list of tools to the validator."""
+    """Drop all but the last of tools with the same name; anything but a list is left to the validator."""
     if not isinstance(tools, list):
         return tools
     named = {tool["name"]: tool for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)}
@@ -288,7 +288,7 @@ def _shallow(value: JSONObject, request_id: str | None) -> JSONObject:
 
 
 def encode(frame: ClientFrame) -> str:
-    """Encode a client frame: what the test client sends, and `parse` reads."""
+    """Encode a client frame, for the Python client and tests; the inverse of `parse`."""
     if isinstance(frame, ChatRequest):
         body = {"messages": frame.messages, "trigger": frame.trigger, **frame.body}
         if frame.client_tools is not None:
@@ -358,7 +358,7 @@ def resuming(request_id: str, probe_id: str | None = None) -> str:
 
 
 def resume_none(*, reason: str | None = None, probe_id: str | None = None) -> str:
-    """Say that there is nothing to resume."""
+    """There is nothing to resume."""
     return _frame("cf_agent_stream_resume_none", reason=reason, probeId=probe_id)
 
 
@@ -368,7 +368,7 @@ def pending(request_id: str | None = None, probe_id: str | None = None) -> str:
 
 
 def recovering(is_recovering: bool, request_id: str | None = None) -> str:
-    """Say that an interrupted turn is being recovered, or no longer is."""
+    """A turn's recovery began, or ended."""
     frame = {"type": "cf_agent_chat_recovering", "recovering": is_recovering}
     return dump({**frame, "id": request_id} if request_id else frame)
 

@@ -1,4 +1,4 @@
-"""The rules of resuming: what a connection is sent, and which live chunks it may get.
+"""The rules of resuming a connection: which frames it receives, and which live chunks it may follow.
 
 One `Handshake` a socket. Events go in with a view of the instance, actions come out in order; the consumer carries them
 out. It does no I/O and knows no clock. Source: `docs/reference/protocol.md`, connecting and resuming.
@@ -36,7 +36,7 @@ class FinishedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceView:
-    """What is true of the instance when an event is handled.
+    """Facts about the instance at the time of an event.
 
     Shape: `active` is the request whose stream has begun and not ended; `accepted` are the requests that wait, oldest
     first; `continuation` is the one of them that answers a tool call; `terminal` is the newest failure that this user
@@ -74,7 +74,7 @@ class SendPending:
 
 @dataclass(frozen=True, slots=True)
 class SendNone:
-    """Say that there is nothing to resume; with a reason only when asked."""
+    """There is nothing to resume; the reason is included only on request."""
 
     reason: str | None = None
     probe_id: str | None = None
@@ -82,12 +82,12 @@ class SendNone:
 
 @dataclass(frozen=True, slots=True)
 class SendTranscript:
-    """Send the window of messages, marked as the one of the connection."""
+    """Send the window of messages, marked as this connection's first transcript."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendRecovering:
-    """Say that a request is under recovery."""
+    """A request is under recovery."""
 
     request_id: str
 
@@ -144,7 +144,7 @@ Action: TypeAlias = (
 
 
 class Handshake:
-    """The state of one connection: what it was offered, whether it waits, what it must not see any more."""
+    """The state of one connection: offered turns, pending acknowledgement, and turns it must not receive."""
 
     def __init__(self) -> None:
         self._offered = RecentSet[str]()
@@ -163,7 +163,7 @@ class Handshake:
         return request_id not in self._offered and request_id not in self._cleared
 
     def connected(self, view: InstanceView) -> list[Action]:
-        """Begin. While a stream is active no transcript is sent: it would overwrite what the replay rebuilds."""
+        """Begin. During an active stream no transcript is sent: it would overwrite the rebuilt answer."""
         if view.active is not None:
             return [self._offer(view.active)]
         actions: list[Action] = []
@@ -192,7 +192,7 @@ class Handshake:
         return [self._park(None, probe_id)]
 
     def acked(self, request_id: str, view: InstanceView) -> list[Action]:
-        """Replay what was acknowledged; end what is over, so that no client waits for a request that is gone."""
+        """Replay the acknowledged stream, and end finished requests so that no client waits for them."""
         self._offered.discard(request_id)
         if request_id == view.active:
             self._acknowledged.add(request_id)
@@ -257,7 +257,7 @@ class Handshake:
 
 
 def to_frame(action: Action) -> str | None:
-    """Encode an action that is one frame; `None` for those that need the transcript, the log or a write."""
+    """Encode an action of one frame; `None` for actions that need the transcript, the log or a write."""
     match action:
         case SendResuming():
             return frames.resuming(action.request_id, action.probe_id)

@@ -18,7 +18,7 @@ _KEPT_AS_THEY_ARE: Final = frozenset({"file", "reasoning-file", "source-url", "s
 
 
 def rebuild(message: Message) -> Iterator[Chunk]:
-    """Chunks that fold to this message, `start` first; what no chunk can say is left out."""
+    """Chunks that fold to this message, starting with `start`; parts without a chunk form are left out."""
     yield chunks.start(message["id"], metadata=message.get("metadata"))
     for number, part in enumerate(message["parts"]):
         yield from _part(part, f"r{number}")

@@ -1,4 +1,4 @@
-"""A set that keeps what was added last."""
+"""A bounded set that keeps the most recently added items."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, Generic, TypeVar

@@ -45,7 +45,7 @@ class RpcAnswer(WireShape):
 
 
 class Transcript(WireShape):
-    """The messages; they replace what the client had. `connect`: the one of this connection.
+    """The messages, replacing the client's. `connect`: the first transcript of this connection.
 
     `version`: the number of the last change of the session that is in it for certain; sent to the product's pages.
     """
@@ -149,7 +149,7 @@ _MODELS: Final[dict[str, type[ServerFrame]]] = {
 
 
 def parse_server(text: str | bytes) -> ServerFrame | None:
-    """Read one frame of the server; `None` for what a client ignores. Never raises."""
+    """Decode one server frame; `None` for a frame that clients ignore. Never raises."""
     try:
         raw = load(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""How an API request says who it is: a bearer token, or the session cookie together with the CSRF token.
+"""Authentication of API requests: a bearer token, or the session cookie with a CSRF token.
 
 A request with an `Authorization` header is decided by that alone. After success `request.auth` is a `Caller`.
 """

@@ -1,4 +1,4 @@
-"""Error responses in the OpenAPI document: what the framework leaves out, since it knows only what operations return.
+"""Error responses in the OpenAPI document: the framework derives only success responses.
 
 Most statuses follow from the shape of an operation. What depends on the state of a conversation is declared beside the
 operation, with `openapi_extra=declares(409)`.

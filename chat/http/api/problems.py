@@ -62,7 +62,7 @@ def install_problems(api: NinjaAPI) -> None:
 
 
 def unknown_operation(_request: HttpRequest) -> HttpResponse:
-    """Answer what lies below `/api/` and is no operation, as a problem and not as a page."""
+    """Answer unknown paths below `/api/` with a problem document instead of a page."""
     return problem(404, "not_found", "There is no such operation.")
 
 

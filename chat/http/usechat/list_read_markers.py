@@ -1,4 +1,4 @@
-"""Lists that pages without a socket load before they ask what runs: a turn that ends in between is in neither answer.
+"""Closes the race between GET messages and GET stream of pages without a socket.
 
 So it is kept, for half a minute in Django's cache, which turns the list was read without, and a page that asks then
 follows these too, to their ends. Nothing in a request names the page: what is kept is of the user's last list of the
@@ -43,7 +43,7 @@ def _note(instance: AgentInstance, user_id: int, left_out: list[str]) -> None:
 
 
 def turns_for_page(instance: AgentInstance, user_id: int) -> list[Turn]:
-    """What a page that has its list follows, in order: turns under way, and those that ended since it was read."""
+    """Turns to stream to a page that has read its list, in order: active ones, and those ended since the read."""
     turns = {turn.pk: turn for turn in turns_here(instance)}
     ended = _left_out(instance, user_id) - turns.keys()
     if ended:

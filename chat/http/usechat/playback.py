@@ -48,7 +48,7 @@ class Extended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playback:
-    """A turn and how one page gets it. `before`: what the answer goes on from, for a page that may not have it."""
+    """A turn and its form for one page. `before`: the answer it continues, for a page that may lack it."""
 
     turn: TurnRef
     extends: Extended | None = None

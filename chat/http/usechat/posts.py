@@ -1,4 +1,4 @@
-"""What the AI SDK's `useChat` posts over plain HTTP, as a turn; and what its page may follow or stop.
+"""Turns posted by the AI SDK's `useChat` over plain HTTP; following and stopping them.
 
 The page's list is no more believed than a socket's (`turns/intake.py`). It differs from what is stored in two ways,
 which are put right here before the one admission reads it: a page keeps its id for a message that it edited, and it
@@ -44,7 +44,7 @@ class ChatPost:
 
     @property
     def last(self) -> Message | None:
-        """The message that says what is asked for."""
+        """The message that carries the request."""
         return self.messages[-1] if self.messages else None
 
 
@@ -67,7 +67,7 @@ def read_post(text: str) -> ChatPost:
 def accept_post(
     key: InstanceKey, instance: AgentInstance | None, post: ChatPost, *, idempotency_key: str | None = None
 ) -> Playback:
-    """Have what was posted answered, once; says how the answer is played back. Errors: as `admit`."""
+    """Admit the posted request, idempotently; returns how to play its answer back. Errors: as `admit`."""
     intake = _intake(instance, post)
     request_id = _request_id(instance, post)
     request = TurnRequest(
@@ -85,7 +85,7 @@ def accept_post(
 
 
 def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playback]:
-    """What a page that comes back may follow: the turns that its list is without, else a failure that is not seen."""
+    """What a returning page may follow: turns missing from its list, else a failure it has not shown."""
     if instance is None or instance.session_id is None:
         return []
     turns = [snapshots.turn_ref(turn) for turn in turns_for_page(instance, user_id)]
@@ -101,7 +101,7 @@ def stop_turns(instance: AgentInstance | None) -> int:
 
 
 def _cut(messages: list[Message], message_id: str | None, *, is_regenerate: bool) -> list[Message]:
-    """End the list where `message_id` says, as the SDK does by itself; lists of other makers may go on beyond it."""
+    """Truncate the list at `message_id`, as the SDK itself does; other clients may send a longer list."""
     index = next((i for i, message in enumerate(messages) if message["id"] == message_id), None)
     if index is None:
         return messages
@@ -142,7 +142,7 @@ def _as_stored(session_id: str, message: Message, *, is_regenerate: bool) -> lis
 
 
 def _under_its_own_id(session_id: str, message: Message, stored: StoredMessage) -> Message:
-    """A message that was edited before: the page says its first id, and the shown path has it under another."""
+    """An earlier edited message: the page uses its first id, the active path its newest."""
     if is_same_content(message, stored.to_ui()):
         return message
     others = set(selectors.siblings(session_id, [stored.id]).get(stored.id, ())) - {stored.id}
@@ -152,7 +152,7 @@ def _under_its_own_id(session_id: str, message: Message, stored: StoredMessage) 
 
 
 def _taken_apart(session_id: str, message: Message) -> list[Message]:
-    """An answer and its continuations, one message on the page: the stored ones with what it says of their calls."""
+    """An answer and its continuations, one message on the page: the stored ones with the page's tool results."""
     answers = _answers_at_the_end(session_id)
     begin = next((i for i, stored in enumerate(answers) if stored.id == message["id"]), None)
     if begin is None or begin == len(answers) - 1:

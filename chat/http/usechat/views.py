@@ -36,13 +36,13 @@ BUSY = "The server is very busy at the moment. Please try again."
 
 @csrf_exempt  # the transport knows no token; the Origin rule stands in its place
 async def chat(request: HttpRequest) -> HttpResponseBase:
-    """Have what was posted answered, and stream the answer."""
+    """Admit the posted request, and stream its answer."""
     return await _answer(request, ("POST",))
 
 
 @csrf_exempt  # as above
 async def chat_stream(request: HttpRequest) -> HttpResponseBase:
-    """Stream what is under way, `204` when nothing is; or stop it."""
+    """Stream the active turn (`204` without one), or stop it."""
     return await _answer(request, ("GET", "DELETE"))
 
 

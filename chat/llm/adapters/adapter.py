@@ -1,4 +1,4 @@
-"""What adapters share: one streamed answer from a POST, asked for again where a server refuses an option we added.
+"""Base of the adapters: one streamed POST, retried without an option of ours that the server rejects.
 
 An adapter says what the body is, which call of the `openai` client sends it, and how its events are read.
 """
@@ -57,7 +57,7 @@ class Reader(Protocol):
         ...
 
     def end(self) -> list[ModelEvent]:
-        """What is left to say."""
+        """Flush the remaining events."""
         ...
 
 
@@ -149,7 +149,7 @@ class HttpModel(ABC):
         return tuple(found)
 
     def _own_options(self, settings: ModelSettings) -> JSONObject:
-        """What is merged into the body as it is: what is meant for any provider, then what is meant for this one."""
+        """Options merged into the body unchanged: those for all providers, then those for this one."""
         return {**settings.extra, **settings.provider_options.get(self._endpoint.provider, {})}
 
     @abstractmethod

@@ -130,7 +130,7 @@ class ChatReader:
         return self._finish is not None or self.is_done
 
     def feed(self, data: bytes) -> list[ModelEvent]:
-        """Take one event's data. Errors: what an error inside the stream means; `Overloaded` for garbage."""
+        """Process one event. Errors: the error contained in the stream; `Overloaded` for unreadable data."""
         if data == DONE:
             self.is_done = True
             return []
@@ -171,7 +171,7 @@ class ChatReader:
             self._usage = read_usage(chunk.usage)
 
     def end(self) -> list[ModelEvent]:
-        """Close the calls and say how the answer ended."""
+        """Close the calls and report the finish reason."""
         events: list[ModelEvent] = []
         for _, call in sorted(self._calls.items()):
             if not call.started:
@@ -292,7 +292,7 @@ def _part_text(part: JSONValue) -> str:
 
 
 def read_usage(usage: JSONValue) -> Usage:
-    """Tokens from either vendor spelling; what is missing or no number counts as zero.
+    """Token counts in either vendor's spelling; missing and non-numeric values count as zero.
 
     Made equal: the input includes what was read from a cache or written into one, the output includes reasoning, also
     where a provider counts them apart.

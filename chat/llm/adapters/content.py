@@ -19,7 +19,7 @@ def file_note(file: FileContent) -> str:
 
 
 def output_text(output: JSONValue, *, is_error: bool) -> str:
-    """A tool's output as the model reads it: text as it is, other values as JSON; failures say so."""
+    """A tool's output as sent to the model: text unchanged, other values as JSON, failures marked."""
     text = output if isinstance(output, str) else dump(output)
     return f"Error: {text}" if is_error and not text.lower().startswith("error") else text
 

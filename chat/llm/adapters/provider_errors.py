@@ -1,4 +1,4 @@
-"""Map a provider's failure to the `ModelError` family, with the waiting time where the provider gave one.
+"""Map provider failures to the `ModelError` family, with the provider's retry delay if given.
 
 Messages name the provider and what to do; they carry no credential and nothing of the provider's body, which goes,
 redacted, to the log.
@@ -79,7 +79,7 @@ class Failure:
 
 
 def classify(failure: Failure) -> ModelError:
-    """Decide what a failure means. Pure; the order is from the surest sign to the vaguest."""
+    """Classify a failure, from the most to the least reliable sign. Pure."""
     error = _classify_text(failure) or _classify_status(failure) or _classify_words(failure)
     error.data.setdefault("provider", failure.provider)
     if failure.status:
@@ -156,7 +156,7 @@ def from_error_object(provider: str, error: JSONValue, *, secrets: tuple[str, ..
 def from_exception(
     provider: str, error: openai.OpenAIError | httpx2.HTTPError | httpx2.InvalidURL, *, secrets: tuple[str, ...] = ()
 ) -> ModelError:
-    """Classify what the client raised, and log a provider's body redacted."""
+    """Classify the HTTP client's exception, and log the provider's body redacted."""
     if isinstance(error, openai.APIStatusError):
         body = error.body
         code = str(body.get("code") or body.get("type") or "") if isinstance(body, dict) else ""
@@ -214,7 +214,7 @@ def _logged(failure: Failure, secrets: tuple[str, ...]) -> ModelError:
 
 
 def retry_after_seconds(headers: Mapping[str, str], *, now: float, text: str = "") -> float | None:
-    """How long the provider asks to wait, from its headers or its words; `None` when it does not say.
+    """The provider's retry delay, from headers or text; `None` if it gives none.
 
     Units: `now` is epoch seconds. Order: `retry-after-ms`, `retry-after` (seconds or HTTP date), the reset of an
     exhausted `x-ratelimit` bucket, "try again in 20s" in the text.

@@ -24,7 +24,7 @@ _SECRET_TEXT: Final = re.compile(
 
 
 def redact_text(text: str, *, secrets: tuple[str, ...] = ()) -> str:
-    """Replace what is or looks like a credential, and cut to what a log line may carry."""
+    """Replace anything that is or resembles a credential, and truncate to the size of a log line."""
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, REDACTED)

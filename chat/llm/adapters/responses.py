@@ -154,7 +154,7 @@ def _assistant_items(message: AssistantMessage) -> list[JSONObject]:
 
 
 def _reasoning_item(item: ReasoningContent) -> list[JSONObject]:
-    """Reasoning goes back only with what the provider sealed it with; text alone means nothing to it."""
+    """Reasoning is sent back only with the provider's encrypted form; text alone is ignored."""
     metadata = item.provider_metadata.get(METADATA_KEY)
     if not isinstance(metadata, dict):
         return []

@@ -101,7 +101,7 @@ class ResponsesReader:
         return self.is_done
 
     def feed(self, data: bytes) -> list[ModelEvent]:
-        """Take one event's data. Errors: what an error inside the stream means; `Overloaded` for garbage."""
+        """Process one event. Errors: the error contained in the stream; `Overloaded` for unreadable data."""
         if data == DONE or self.is_done:
             return []
         try:
@@ -123,7 +123,7 @@ class ResponsesReader:
         """Nothing follows the end here."""
 
     def end(self) -> list[ModelEvent]:
-        """Close what is open and say how the answer ended."""
+        """Close open parts and report the finish reason."""
         events: list[ModelEvent] = []
         for call in self._calls.values():
             events.extend(_end_call(call, None))
@@ -210,7 +210,7 @@ class ResponsesReader:
 
 
 def _key(event: WireEvent) -> str:
-    """What ties a call's events together: its place in the output, or the item's id from servers that give no place."""
+    """The key of a call's events: its output index, or the item's id if the server sends no index."""
     if event.output_index is not None:
         return str(event.output_index)
     return event.item_id or (event.item.id if event.item is not None else None) or ""

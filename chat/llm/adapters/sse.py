@@ -1,4 +1,4 @@
-"""Server-sent events from bytes, incrementally. It knows the framing and nothing of what is inside.
+"""Incremental decoder of server-sent events; knows the framing only.
 
 Source: the HTML standard, "Interpreting an event stream". One deviation: `flush` hands out an event whose closing blank
 line never came, because several model servers leave it out after their last event.
@@ -22,7 +22,7 @@ class SSEEvent(NamedTuple):
 
 
 class SSEDecoder:
-    """Decode a byte stream cut anywhere: fed byte by byte it gives what it gives fed at once.
+    """Decode a byte stream; the result does not depend on where it is split.
 
     Errors: `SSEOverflow` when a line or an event grows beyond `max_bytes`.
     """

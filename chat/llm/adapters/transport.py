@@ -87,7 +87,7 @@ async def close_clients() -> None:
 
 
 async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent], None]:
-    """Yield the events of each network read together, and at the end what a missing last blank line held back.
+    """Yield the events of each network read together, and at the end an event without its closing blank line.
 
     Errors: `SSEOverflow`; what the client raises. Closing the generator closes the connection's iterator.
     """

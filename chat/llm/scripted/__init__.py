@@ -1,4 +1,4 @@
-"""A provider that answers from a script: for tests, documents and benchmarks, never what a user meets.
+"""A provider that answers from a script: for tests, documentation and benchmarks, never shown to users.
 
 It takes the request it receives seriously: the answer is a function of the conversation, a continuation continues.
 """

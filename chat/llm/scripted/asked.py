@@ -1,4 +1,4 @@
-"""What a request demands of the answer besides its messages: tools, which of them to call, the form of the text.
+"""Requirements of a request besides its messages: tools, tool choice, output format.
 
 The scripted provider honours it as a real one does: no call where none is allowed, a call where one is demanded, JSON
 of the schema where the script says nothing else. Pure.
@@ -56,7 +56,7 @@ def read_asked(body: JSONObject) -> Asked:
 
 
 def sample(schema: JSONValue, root: JSONObject | None = None, depth: int = 0) -> JSONValue:
-    """A small value of a schema: the first allowed one of each, and only what is required."""
+    """The smallest value that a schema accepts: first alternatives, required fields only."""
     if not isinstance(schema, dict) or depth > 8:
         return None
     root = schema if root is None else root

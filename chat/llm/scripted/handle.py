@@ -74,7 +74,7 @@ class ScriptedServer:
             self._child = None
 
     def script(self, match: str, script: str) -> None:
-        """Answer user messages that contain `match` as `script` says; the latest registered wins."""
+        """Answer user messages that contain `match` with `script`; the latest registration wins."""
         body = json.dumps({"match": match, "script": script}).encode()
         url = f"http://127.0.0.1:{self.port}/_scripted/scripts"
         headers = {"Authorization": f"Bearer {self._options.api_key}"}

@@ -1,4 +1,4 @@
-"""What the scripted provider remembers between requests: how often a directive with `times` has applied."""
+"""Memory of the scripted provider between requests: counts the uses of directives with `times`."""
 
 from chat.llm.scripted.plan import Plan
 from chat.llm.scripted.script import Cut, HttpError

@@ -56,7 +56,7 @@ class ScriptedModel:
         return redact_body(self._body(request))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Answer as the script says. Errors: the `ModelError` that the script asks for."""
+        """Answer from the script. Errors: the `ModelError` that the script requests."""
         body = self._body(request)
         self.requests.append(body)
         system, messages = read_chat(body)
@@ -120,7 +120,7 @@ async def _pace(unit: Unit) -> None:
 
 
 async def _cut(cut: Cut, wire: ChatWire) -> bytes:
-    """Do what the break does; returns what it sends. Errors: `NetworkLost` for a break of the connection."""
+    """Perform a scripted fault and return the chunks to send. Errors: `NetworkLost` for a dropped connection."""
     if cut.how in ("stall", "hang"):
         await asyncio.sleep(cut.seconds if cut.seconds is not None else _FOREVER_SECONDS)
         return b""

@@ -1,4 +1,4 @@
-"""From a request to the answer that the scripted provider gives: a pure function of the conversation it received.
+"""Compute the scripted answer to a request: a pure function of its conversation.
 
 A request that goes on from a sealed partial answer gets the rest of the *same* answer, byte for byte; a partial that is
 no beginning of that answer is answered with a loud mismatch, because then text was lost or doubled.
@@ -62,7 +62,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """An answer and what goes wrong with it. `continues` is how much of the text the client already has."""
+    """An answer with its faults. `continues`: characters of text the client already has."""
 
     marker: str
     round: int
@@ -79,7 +79,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a message without directives gets: `tokens` words (0: a short sentence) at `rate` chunks per second."""
+    """The answer to a message without directives: `tokens` words (0: a short sentence), `rate` chunks per second."""
 
     tokens: int = 0
     rate: float = 0.0
@@ -162,7 +162,7 @@ class _Planner:
         return ""
 
     def _read_rounds(self) -> tuple[int, list[tuple[str, str]]]:
-        """How often tools were called since the user spoke, and what the last round of them returned."""
+        """Rounds of tool calls since the last user message, and the results of the last round."""
         rounds, names, results = 0, dict[str, str](), list[tuple[str, str]]()
         for message in self.messages:
             if message.role == "user":
@@ -266,7 +266,7 @@ def _of_round(directives: list[Directive], wanted: int) -> list[Directive]:
 
 
 def _without_prefix(units: list[Unit], length: int) -> list[Unit]:
-    """What is left after `length` characters of text were shown. Reasoning is not thought a second time."""
+    """The rest of an answer after `length` characters of text. Reasoning is not repeated."""
     rest: list[Unit] = []
     for unit in units:
         if unit.kind not in ("text", "refusal"):

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Say:
-    """Text with a backslash and an n for a line break; `{result}` and `{results}` stand for what tools returned.
+    """Text in which a backslash and an n break the line; `{result}` and `{results}` insert tool results.
 
     `kind`: text, reasoning or refusal.
     """
@@ -65,7 +65,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misbehave:
-    """A lie: the log says that chunk `at` was sent as it should be, the wire skips or repeats it."""
+    """A deliberate fault: the log records chunk `at` as sent, the wire skips or repeats it."""
 
     how: str
     at: int
@@ -80,7 +80,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """A pause before what follows."""
+    """A pause before the following directive."""
 
     seconds: float
 
@@ -95,7 +95,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Echo:
-    """Say what was received: `request` (messages as JSON) or `system`."""
+    """Echo part of the request: `request` (messages as JSON) or `system`."""
 
     what: str
 
@@ -117,7 +117,7 @@ _FLAG: Final = re.compile(r"\s+(whole|no-id|repeat-id|no-index|index-zero|id=[\w
 
 
 def parse(text: str) -> list[Directive]:
-    """Read the directives of a message. Never raises: what is no directive is prose."""
+    """Parse the directives of a message. Never raises: other lines are prose."""
     directives: list[Directive] = []
     for number, line in enumerate(text.splitlines()):
         directive = _parse_line(number, line.strip())

@@ -1,4 +1,4 @@
-"""The scripted provider's HTTP side: a small server on plain asyncio that speaks like a provider and logs what it sent.
+"""HTTP server of the scripted provider, on plain asyncio; logs every chunk it sends.
 
 Many streams at little cost: one timer per chunk and stream, no tasks. The log is append-only JSON lines: `request`, one
 `chunk` for each chunk as it *should* be sent, `end`. It is the oracle of tests, so it never reports what a directive
@@ -60,13 +60,13 @@ class Log:
         self._lines.append(msgspec.json.encode({"at": time.time(), **entry}) + b"\n")
 
     def flush(self) -> None:
-        """Write what is waiting."""
+        """Write queued records."""
         if self._file is not None and self._lines:
             self._file.write(b"".join(self._lines))
             self._lines.clear()
 
     def close(self) -> None:
-        """Write what is waiting and close the file."""
+        """Write queued records and close the file."""
         self.flush()
         if self._file is not None:
             self._file.close()
@@ -154,7 +154,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def drop(self) -> None:
-        """Close without an end of the body; what was sent still arrives."""
+        """Close the connection in mid-body; data already sent still arrives."""
         if self._transport is not None:
             self._transport.close()
 

@@ -15,7 +15,7 @@ class Wire(Protocol):
     """A provider's stream format."""
 
     def begin(self) -> bytes:
-        """What comes before the first chunk."""
+        """The opening of a stream, before the first chunk."""
         ...
 
     def unit(self, unit: Unit) -> bytes:
@@ -23,7 +23,7 @@ class Wire(Protocol):
         ...
 
     def end(self, finish: str, usage: JSONObject) -> bytes:
-        """What comes after the last chunk. `finish` is a Chat Completions finish reason."""
+        """The end of a stream, after the last chunk. `finish`: a Chat Completions finish reason."""
         ...
 
     def error(self, code: str, message: str) -> bytes:

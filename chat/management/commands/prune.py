@@ -1,4 +1,4 @@
-"""`prune`: remove what is past its retention, with progress; `--dry-run` only counts."""
+"""`prune`: delete expired data, with progress; `--dry-run` only counts."""
 
 import sys
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""`prune_conversations`: remove whole conversations by a rule; `--dry-run` says exactly which."""
+"""`prune_conversations`: delete whole conversations by a rule; `--dry-run` lists them."""
 
 import sys
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""`start_agent NAME`: write an agent of one's own, with a test that passes, and say how it is served."""
+"""`start_agent NAME`: create an agent of your own with a passing test, and explain how it is served."""
 
 import importlib.util
 import keyword

@@ -1,4 +1,4 @@
-"""`think_doctor`: say what is wrong with this installation, and what to do about it.
+"""`think_doctor`: diagnose this installation and suggest fixes.
 
 Every check looks at one thing, takes a few seconds at most and changes nothing. The exit code is 1 when something that
 a running product needs does not work; what is only missing for development is a note.
@@ -71,7 +71,7 @@ class Command(BaseCommand):
 
 
 def examine() -> list[Finding]:
-    """Look at everything. Never raises for what is wrong with the installation."""
+    """Run all checks. A broken installation is reported, never raised."""
     checks = (python, machine, data_dir, open_files, database, redis_server, worker, web_server, pages, model, chromium)
     return [finding for check in checks for finding in [_examined(check)] if finding is not None]
 
@@ -88,7 +88,7 @@ def python() -> tuple[State, str]:
 
 
 def machine() -> tuple[State, str]:
-    """The platform is one that was tried."""
+    """The platform is a tested one."""
     detail = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     is_tried = (platform.system(), platform.machine()) == ("Linux", "x86_64")
     return (State.OK, detail) if is_tried else (State.NOTE, f"{detail}; Linux x86_64 is what was tried")
@@ -196,7 +196,7 @@ def model() -> tuple[State, str]:
 
 
 def pages() -> tuple[State, str]:
-    """What the pages load: a checkout, or a wheel made of one, has it once it was built."""
+    """The built page assets exist, in a checkout or a wheel."""
     found = finders.find("think/main.js")
     return (State.OK, str(found)) if found else (State.NOTE, "their scripts are missing: run `python static/build.py`")
 

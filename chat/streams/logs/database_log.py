@@ -36,7 +36,7 @@ def write_segments(stream: str, records: Sequence[Record], epoch: str = "") -> N
 
 
 def write_missing(stream: str, records: Sequence[Record], epoch: str = "") -> None:
-    """Insert those of the records that the database does not hold yet. Inside the caller's transaction."""
+    """Insert the records that the database lacks. Inside the caller's transaction."""
     following = next_cold_offset(stream)
     write_segments(stream, [record for record in records if record.offset >= following], epoch)
 
@@ -67,7 +67,7 @@ def newest_epoch(stream: str) -> str | None:
 
 
 def archive(stream: str, records: Sequence[Record], epoch: str = "") -> None:
-    """Keep what a dead writer left in the hot log alone, once its turn is final. Safe to call twice."""
+    """Copy records that exist only in the hot log, left by a dead writer; for final turns. Idempotent."""
     if records:
         try:
             with transaction.atomic():

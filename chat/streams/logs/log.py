@@ -1,4 +1,4 @@
-"""The one face of the log: which hot log this process uses, and what callers import.
+"""Facade of the log: chooses this process's hot log, and re-exports the functions callers need.
 
 Redis where `REDIS_URL` is set, else the memory of this process. Redis connections belong to the running loop.
 """

@@ -29,7 +29,7 @@ class _State:
 
 
 class MemoryLog:
-    """`StreamLog` without Redis. What a process holds goes with it."""
+    """`StreamLog` without Redis, in the memory of one process; nothing survives its end."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -80,7 +80,7 @@ class MemoryLog:
 
     @asynccontextmanager
     async def subscribe(self, stream: str, max_batches: int) -> AsyncIterator[Subscription]:
-        """Subscribe to what is appended from now on."""
+        """Subscribe to new records."""
         subscription = Subscription(max_batches)
         with self._lock:
             self._followers.setdefault(stream, {})[subscription] = asyncio.get_running_loop()

@@ -90,7 +90,7 @@ class RedisLog:
 
     @asynccontextmanager
     async def subscribe(self, stream: str, max_batches: int) -> AsyncIterator[Subscription]:
-        """Subscribe to the stream over the one connection that this loop shares."""
+        """Subscribe over the loop's shared connection."""
         subscription = Subscription(max_batches)
         try:
             await self._hub.join(stream, subscription)
@@ -133,7 +133,7 @@ def _append_command(append: Append) -> Command:
 
 
 def _checked(replies: list[Any]) -> list[Any]:
-    """Raise the first error among replies, those of a transaction's commands included. Its `EXEC` itself succeeds."""
+    """Raise the first error of the replies, including those inside a transaction; its `EXEC` itself succeeds."""
     for reply in replies:
         for item in (reply, *reply) if isinstance(reply, list) else (reply,):
             if isinstance(item, RedisError):

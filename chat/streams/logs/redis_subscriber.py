@@ -1,4 +1,4 @@
-"""The one subscriber connection of an event loop, shared by all its followers.
+"""The subscriber connection of an event loop, shared by all its followers.
 
 Redis forgets what it published; so each (re)connection interrupts every follower, who then reads the log from its
 offset, and a join returns after Redis acknowledged the subscription. A join never fails: without Redis the follower
@@ -31,7 +31,7 @@ def channel_of(stream: str) -> str:
 
 
 def parse_announcement(payload: str) -> Published | None:
-    """Decode what the append script published; None announces the end of the stream."""
+    """Decode a message of the append script; `None` marks the end of the stream."""
     head, _, body = payload.partition("\n")
     if not head:
         return None

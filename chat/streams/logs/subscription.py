@@ -48,23 +48,23 @@ class Subscription:
         self._wake()
 
     def interrupt(self) -> None:
-        """Say that something may have been missed."""
+        """Mark that records may have been missed."""
         self._batches.clear()
         self._must_reread = True
         self._wake()
 
     def wake(self) -> None:
-        """Say that the stream was closed."""
+        """Mark that the stream was closed."""
         self._is_closed = True
         self._wake()
 
     def clear(self) -> None:
-        """Forget what is queued, because a read of the log comes next."""
+        """Drop queued records before a read of the log."""
         self._batches.clear()
         self._must_reread = False
 
     async def wait(self, idle_seconds: float) -> Received:
-        """Return what was received, at the latest after the idle time."""
+        """Return the received records, after the idle time at the latest."""
         if not (self._batches or self._must_reread or self._is_closed):
             self._waiter = self._loop.create_future()
             self._deadline = self._loop.time() + idle_seconds

@@ -1,4 +1,4 @@
-"""What one writer holds: chunks that have no offset yet, and records that not both tiers have. Pure.
+"""A writer's buffer: chunks without an offset, and records not yet in both tiers. Pure.
 
     base <= cold_next, hot_next <= assigned <= next_offset
     held = records [base, assigned), pending = chunks that get the offsets [assigned, next_offset)
@@ -23,7 +23,7 @@ class Backlog:
         self.begin(0, ())
 
     def begin(self, cold_next: int, tail: tuple[str, ...]) -> None:
-        """Go on where the tiers end; `tail` is what the hot log has and the database does not."""
+        """Resume at the end of the tiers; `tail`: records in the hot log that the database lacks."""
         self.held[:] = tail
         self.held_size = sum(map(len, tail))  # characters
         self.base = self.cold_next = cold_next
@@ -71,11 +71,11 @@ class Backlog:
         self._merges = 0
 
     def unsent(self) -> tuple[int, list[str]]:
-        """Return what the hot log does not have: first offset and texts."""
+        """The records missing in the hot log: first offset and texts."""
         return self.hot_next, self.held[self.hot_next - self.base :]
 
     def unstored(self) -> list[Record]:
-        """Return what the database does not have."""
+        """The records missing in the database."""
         texts = self.held[self.cold_next - self.base :]
         return [Record(offset, text) for offset, text in enumerate(texts, self.cold_next)]
 

@@ -1,4 +1,4 @@
-"""The database side of a writer: commits what it holds, at the latest a second after it was written.
+"""The database side of a writer: commits its records within a second.
 
 A commit on demand is one fenced transaction of the lease, with the journal record of a step where one ends. Commits by
 time of all writers of a loop share transactions, each writer in a fenced savepoint of its own: a hundred answers at
@@ -37,7 +37,7 @@ PAUSE_SECONDS = 0.005
 
 
 class Owner(Protocol):
-    """What the committer needs of its writer."""
+    """The writer's interface for the committer."""
 
     stream: str
     epoch: str
@@ -89,7 +89,7 @@ class Committer:
             self._settle(work)
 
     async def take(self) -> "_Work | None":
-        """Give the group what is to be written; nothing when a commit is under way, which writes it all. For the group.
+        """Give the group the pending records; `None` during a commit that includes them. For the group.
 
         Who takes work gives it back to `end`.
         """
@@ -102,7 +102,7 @@ class Committer:
         return work
 
     def end(self, work: "_Work | None", *, is_written: bool) -> None:
-        """Note what became of the work, and arm again for what is still missing. For the group."""
+        """Record the outcome of a commit, and schedule the next for missing records. For the group."""
         if work is not None:
             if work.lost is not None:
                 self._owner.fail(work.lost)
@@ -154,7 +154,7 @@ class _Work:
 
 
 class _Group:
-    """Commits by time of the writers of one loop. When one is due, those that are soon due go with it."""
+    """Timed commits of a loop's writers. A commit takes along those that are due soon."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -22,7 +22,7 @@ MAX_BACKOFF_SECONDS = 1.0
 
 
 class Source(Protocol):
-    """What the flusher needs of a writer."""
+    """The writer's interface for the flusher."""
 
     def take(self) -> Append | None:
         """Return what to send now."""

@@ -1,4 +1,4 @@
-"""The one writer of a turn's log.
+"""The writer of a turn's log; one per turn.
 
 `write` is called for every token: it merges and returns. Offsets are given when records leave the buffer; the flusher
 sends them to the hot log, the committer to the database at part and step boundaries, at least once a second, and
@@ -100,7 +100,7 @@ class StreamWriter:
 
     @property
     def next_offset(self) -> int:
-        """Offset of the next chunk, unless it merges into the one before."""
+        """The next chunk's offset, unless it merges into the previous one."""
         return self._backlog.next_offset
 
     @property
@@ -131,7 +131,7 @@ class StreamWriter:
             self._committer.arm(BOUNDARY_SECONDS)
 
     def begin_step(self) -> None:
-        """Say that a model step begins here: `shown` and the offsets of its record count from now."""
+        """A model step begins: reset `shown` and the offsets of its record."""
         self.shown = False
         self.step_offset = self.next_offset
 
@@ -182,7 +182,7 @@ class StreamWriter:
     # What the flusher and the committer call.
 
     def take(self) -> Append | None:
-        """Give offsets to what is buffered and return what the hot log lacks."""
+        """Assign offsets to buffered chunks and return the records the hot log lacks."""
         self._is_scheduled = False
         if self._failure is not None:
             return None

@@ -212,7 +212,7 @@ def _write_turn(
 
 
 def _share_of(instance: AgentInstance) -> str | None:
-    """Whose running turns this one counts among. What agents delegate counts nowhere: a turn may wait for its end."""
+    """The share in whose limit this turn counts. Delegated turns have none: their parent may wait for them."""
     if instance.owner_id is None or instance.parent_id is not None or current_fiber() is not None:
         return None
     return f"user:{instance.owner_id}"
@@ -228,7 +228,7 @@ def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> Tu
 
 
 def give_input(key: InstanceKey, turn: Turn, messages: Sequence[NewMessage]) -> None:
-    """Give a turn that waits for it what it says; messages that the conversation has already are left out.
+    """Supply a reserved turn with its messages; those already in the conversation are left out.
 
     Durability: what is given when this returns is answered. Errors: `InputInvalid`, `AttachmentInvalid`,
     `QuotaExceeded`; nothing is stored.

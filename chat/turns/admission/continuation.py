@@ -30,7 +30,7 @@ EXPIRED_TEXT = "Nobody answered in time."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied:
-    """What came of an answer. `turn` goes on from it; `refusal` says why none does, where one was due.
+    """The outcome of an answer. `turn` continues it; `refusal`: why an expected continuation was refused.
 
     `late_for`: the call had been answered already; the turn whose message says how.
     """

@@ -1,4 +1,4 @@
-"""What a request asks for, before it is a turn: which message is new, edited, or regenerated from.
+"""The intake of a request: resolves which message is new, edited, or regenerated.
 
 A client's array is never believed; only its last message says what to do (DECISIONS 4). All of this runs inside the
 admission transaction, after the instance's row is locked.
@@ -21,7 +21,7 @@ from thinkproject.kernel.ids import new_id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submit:
-    """Say something new: at the end of the shown path, or below an explicit parent."""
+    """A new message: at the end of the active path, or below an explicit parent."""
 
     message: NewMessage
     parent_id: str | None = None
@@ -30,7 +30,7 @@ class Submit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Say something else in the place of an earlier user message: a sibling of it, under its own id or one of ours."""
+    """An edit of an earlier user message: a sibling under its own id or a new one."""
 
     message_id: str
     message: NewMessage
@@ -50,7 +50,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientArray:
-    """What the published clients send: their whole visible list."""
+    """The request of published clients: their whole visible list."""
 
     messages: Sequence[Message]
     is_regenerate: bool = False
@@ -58,7 +58,7 @@ class ClientArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Server code says something, as a person would: its messages are placed together and answered once.
+    """Messages from server code, placed together and answered once.
 
     With `enters_at_start` nothing of it is in the conversation before its turn starts.
     """
@@ -72,7 +72,7 @@ Intake: TypeAlias = Submit | Edit | Regenerate | Continue | ClientArray | Progra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What the turn will place and where. `base_id` None with `base_is_explicit` is a new root."""
+    """Where a turn's messages go. `base_id` `None` with `base_is_explicit`: a new root."""
 
     trigger: TurnTrigger
     new_messages: tuple[Message, ...] = ()
@@ -173,7 +173,7 @@ def _answer_again(session_id: str, target: StoredMessage) -> Placement:
 
 
 def _client_array(session_id: str, intake: ClientArray) -> Placement:
-    """Let the pure decision read the array, and find what it names in the tree."""
+    """Decide on the array (pure), and find the named messages in the tree."""
     trigger = REGENERATE if intake.is_regenerate else ""
     match decide_intent(intake.messages, trigger, _known_of(session_id, intake.messages)):
         case client_intent.Append(message=message):

@@ -1,4 +1,4 @@
-"""What a submit does to those that wait: the agent's `message_concurrency`, carried out inside the admission.
+"""Applies an agent's `message_concurrency` to waiting turns, inside the admission.
 
 Only plain new messages of clients are concerned. Edits, regenerations, continuations and turns of the server queue.
 The decision itself is `chat/core/loop/concurrency.py`.
@@ -22,7 +22,7 @@ QUEUES = (Strategy.QUEUE, Strategy.DROP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """What follows from the turns before. `merged_ids`: messages that are one with the new one for the model."""
+    """Effects on earlier turns. `merged_ids`: messages merged with the new one for the model."""
 
     superseded: Sequence[Turn] = ()
     merged_ids: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ def supersedes(agent: str, intake: Intake) -> bool:
 
 
 def waiting_fibers(instance: AgentInstance) -> list[str]:
-    """Fibers of the turns that may be superseded, in the one order in which fibers are locked."""
+    """Fibers of the turns that may be superseded, in the global lock order of fibers."""
     return sorted(turn.fiber_id for turn in _under_way(instance) if _waits(turn))
 
 
@@ -66,7 +66,7 @@ def _policy_of(agent: str) -> ConcurrencyPolicy:
 
 
 def _under_way(instance: AgentInstance) -> list[Turn]:
-    """Turns of the current session that run or wait, oldest first; after a clear nothing of before counts."""
+    """Active turns of the current session, oldest first; those before the last clear are left out."""
     under_way = active_turns(instance.pk)
     turns = list(under_way.filter(generation=instance.generation, session_id=instance.session_id))
     for turn in turns:

@@ -1,4 +1,4 @@
-"""Messages too large for a row: what is cut of them is kept in storage, and the stored message names it.
+"""Messages larger than a row: the removed content is stored as an attachment that the message names.
 
 Objects are written before the transaction that stores the message, rows inside it; what a crash leaves in between
 has no owner, so it is swept.
@@ -49,7 +49,7 @@ class _Original:
 
 
 def fit_message(owner_id: int | None, message: Message, *, is_vital: bool) -> tuple[Message, list[str]]:
-    """Give the message as it fits a row, and the attachments that hold what was cut. Not inside a transaction.
+    """The message reduced to row size, with attachments for the removed content. Not inside a transaction.
 
     Shape: `metadata.spilled` names the URL of the original. Errors: with `is_vital` what storage raises; else none.
     """
@@ -66,7 +66,7 @@ def fit_answer(owner_id: int | None, message: Message) -> tuple[Message, list[st
 
 
 def fit_intake(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]:
-    """Do so for what a person wrote: nothing of it may be lost, so a failure refuses it.
+    """The same for user messages: none of their content may be lost, so a storage failure refuses them.
 
     Errors: `QuotaExceeded`.
     """

@@ -174,14 +174,14 @@ def is_ready(turn: Turn) -> bool:
 
 
 def answered_meanwhile(turn_id: str) -> Callable[[Message], Message]:
-    """Give the function that writes into a turn's message what was answered while it ran. In its last transaction."""
+    """A function that merges answers received during a turn into its message, in its last transaction."""
     return with_answers(calls_of(turn_id))
 
 
 def supersede_open_calls(
     instance: AgentInstance, actor: Actor, *, session_id: str | None, statuses: Collection[CallStatus] = ANSWERABLE
 ) -> None:
-    """Settle what is open in finished turns of a session, since it goes on without the answers.
+    """Settle open calls in finished turns of a session that continues without their answers.
 
     Approvals are denied, calls of clients fail, approved calls that never ran fail. Inside a transaction that holds
     the instance's row.
@@ -197,7 +197,7 @@ def supersede_open_calls(
 
 
 def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> None:
-    """Settle what is open before a request is accepted: by the answers in the client's array, else as passed by.
+    """Settle open calls before admission: by answers in the client's array, else as superseded.
 
     One query where nothing is open. The array's answers admit no turn: the request itself goes on.
     """
@@ -217,7 +217,7 @@ def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> 
 
 
 def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:
-    """The open calls as the array is compared with them: name, arguments, and what is owed."""
+    """The open calls in the form compared with the array: name, arguments, and the kind of answer."""
     parts: list[Part] = [
         {
             "type": f"tool-{row.tool_name}",

@@ -1,4 +1,4 @@
-"""Short questions to a model besides the turns: a title, a summary for people. What they cost counts on the session."""
+"""Single questions to a model outside of turns: titles and summaries. Their cost counts on the session."""
 
 import asyncio
 from contextlib import aclosing
@@ -47,7 +47,7 @@ async def ask(
 
 
 def count_call(session_id: str, model_name: str, finish: Finish | None) -> None:
-    """Add to the session what a call used."""
+    """Add a call's usage to the session."""
     usage = Usage() if finish is None else finish.usage
     cost = price_calls()((model_name, finish.model_name if finish else ""), usage)
     add_usage(session_id, usage_of_call(usage, cost))

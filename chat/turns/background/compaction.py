@@ -178,7 +178,7 @@ class CompactionJob:
     cost: Decimal = Decimal(0)
 
     def chosen_policy(self) -> CompactionPolicy:
-        """What the summary is like, and what stays."""
+        """The summary's form, and the messages kept."""
         with _failing():
             return policy_of(self.agent)
 
@@ -190,7 +190,7 @@ class CompactionJob:
             return guarded(model, gap_seconds=self.agent.stall_timeout_seconds)
 
     async def when_full(self, history: Sequence[Message]) -> CompactionResult | None:
-        """Compact what has outgrown the threshold; another compaction may have come before this one."""
+        """Compact if the threshold is still exceeded; an earlier compaction may have run meanwhile."""
         with _failing():
             context = await self.agent.host.open_context(self.agent, self.session_id)
             with user_code_boundary("configure_session"):
@@ -245,7 +245,7 @@ class CompactionJob:
         raise AssertionError("unreachable")
 
     async def _summarize(self, prompt: str) -> str:
-        """Ask the model. It has no tools: what it may call all the same is not run."""
+        """Ask the model. No tools are offered; calls it makes anyway are not run."""
         assert self.model is not None
         so_far = self._so_far()
         await db(check_call, self.agent.key, self.session_id, count=so_far.steps, cost=so_far.cost + self.cost)
@@ -268,7 +268,7 @@ class CompactionJob:
 
     @staticmethod
     def _so_far() -> TurnTotals:
-        """What the turn that this is for has used; nothing outside of a turn."""
+        """Usage of the turn that triggered the compaction; empty outside of a turn."""
         fiber = current_fiber()
         return TurnTotals() if fiber is None else totals_of(dict(fiber.records()))
 
@@ -278,11 +278,11 @@ class CompactionJob:
         self.cost += price_calls()((self.model.name, finish.model_name), finish.usage)
 
     def write_usage(self) -> None:
-        """Count on the session what the summary took, in the transaction that stores it."""
+        """Count the summary's usage on the session, in the transaction that stores it."""
         add_usage(self.session_id, usage_of_call(self.used, self.cost))
 
     def write_usage_alone(self) -> None:
-        """The same for one that came to nothing: it was paid for all the same."""
+        """Count the usage of a discarded summary: it was paid for."""
         if self.used != Usage():
             with _fenced():
                 self.write_usage()
@@ -300,7 +300,7 @@ class CompactionJob:
         self._notify_phase("idle", done.tokens_after if done else self.tokens, compacted)
 
     async def report_failure(self, error: CompactionFailed) -> None:
-        """Notify the session's handler and the clients. Never raises for what the handler does."""
+        """Notify the session's handler and the clients. The handler's errors are never raised."""
         extra = {"action": "compaction_failed", "session_id": self.session_id, "code": error.code}
         logger.warning("compaction failed", extra=extra)
         handler = self.setup.compaction_error

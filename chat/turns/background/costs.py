@@ -1,4 +1,4 @@
-"""What a turn cost: on its row and on its session, in the transaction that ends the turn."""
+"""Costs of a turn, written to its row and its session in the transaction that ends it."""
 
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,7 @@ TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 
 
 def price_calls() -> CostOf:
-    """The way to the cost of a model call by the prices of now. A model without a price costs nothing."""
+    """A function from model calls to their cost at current prices. A model without a price costs nothing."""
     table = price_table()
 
     def cost(names: tuple[str, ...], usage: Any) -> Any:
@@ -25,12 +25,12 @@ def price_calls() -> CostOf:
 
 
 def usage_of_call(usage: Usage, cost: Decimal) -> SessionUsage:
-    """What calls of a model used, as it is added to a session."""
+    """Usage of model calls, as added to a session."""
     return SessionUsage(**{name: getattr(usage, name) for name in TOKENS}, cost=cost)
 
 
 def write_costs(turn_id: str, session_id: str, totals: TurnTotals) -> None:
-    """Note what a turn used, and add what is new of it to its session.
+    """Store a turn's usage, and add the difference to its session.
 
     A turn that was given up and then run again is counted again from its journal: the session gets the difference.
     """

@@ -49,7 +49,7 @@ EMPTY: Final = "The model gave no summary. Ask again, or write one yourself."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryWork:
-    """What is done about a session's summary. `state`: empty, waiting or running; `error`: why the last one failed."""
+    """Progress of a session's summary. `state`: empty, waiting or running; `error`: of the last failure."""
 
     state: Literal["", "waiting", "running"]
     error: str
@@ -87,7 +87,7 @@ def request_summary(instance: AgentInstance, session_id: str) -> str:
 
 
 def summary_work(session_id: str, *, since: datetime | None) -> SummaryWork:
-    """Look at what is under way, and at what failed after an instant. One query."""
+    """Read active summary fibers, and failures after an instant. One query."""
     rows = Fiber.objects.filter(lane=_lane(session_id)).order_by("-lane_position")
     newest = list(rows.values_list("status", "error", "payload", "finished_at")[:_FEW])
     statuses = {status for status, *_ in newest}
@@ -130,7 +130,7 @@ def _start(instance_id: str, session_id: str, owner_id: Any, *, is_asked: bool) 
 
 
 async def write_summary(context: FiberContext, make_agent: Callable[[InstanceKey], Agent]) -> None:
-    """Ask the model and keep what it says. Errors: `Failed` where a person asked; else it fails silently."""
+    """Ask the model and store its summary. Errors: `Failed` if a person requested it; else failures are silent."""
     payload: JSONObject = context.payload
     instance, material = await db(_find, payload)
     if instance is None or material is None:
@@ -174,7 +174,7 @@ def _find(payload: JSONObject) -> tuple[AgentInstance | None, Material | None]:
 
 
 def _store(context: FiberContext, text: str, material: Material, call: tuple[str, Finish | None]) -> None:
-    """Keep the summary, and count what it took, whether it is kept or not."""
+    """Store the summary, and count its usage even if it is discarded."""
     payload: JSONObject = context.payload
     session_id, (model_name, finish) = payload["session_id"], call
     with context.fenced():

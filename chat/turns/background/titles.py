@@ -68,7 +68,7 @@ def start_title(key: InstanceKey, session_id: str, generation: int) -> None:
 
 
 async def write_title(context: FiberContext, make_agent: Callable[[InstanceKey], Agent]) -> None:
-    """Ask the model and store what it says, if that is a title. Never raises but to be tried again."""
+    """Ask the model and store a valid title. Raises only for a retry."""
     payload: JSONObject = context.payload
     instance = await db(_find, payload)
     agent = None if instance is None else make_agent(key_of(instance))

@@ -1,4 +1,4 @@
-"""What follows from the end of a turn: an ordered list of actions, each in the transaction that stores the end.
+"""After-turn actions: an ordered list, each run in the transaction that ends the turn.
 
 An action starts durable work or writes rows, and never waits: a crash leaves either the end with everything that
 follows from it, or neither. Packages above add theirs with `register` when their app is ready.
@@ -67,7 +67,7 @@ class AfterTurn:
 
 
 def register(action: AfterTurn) -> None:
-    """Add an action behind those that there are. Errors: `ValueError` for a name that is taken."""
+    """Append an action. Errors: `ValueError` for a duplicate name."""
     if any(known.name == action.name for known in _actions):
         raise ValueError(f"There is an action {action.name!r} already.")
     _actions.append(action)
@@ -79,7 +79,7 @@ def unregister(name: str) -> None:
 
 
 def run_after_turn(ended: EndedTurn) -> None:
-    """Run the actions that want this turn, in order. What one raises undoes the whole end."""
+    """Run the actions that want this turn, in order. An exception rolls the turn's end back."""
     for action in _actions:
         if action.wants(ended):
             action.run(ended)

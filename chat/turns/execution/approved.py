@@ -22,7 +22,7 @@ from tools_app.services import settle_call
 
 
 async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools, history: list[Message]) -> None:
-    """Run what was approved in the answer that this turn continues, side by side; write the results into `history`.
+    """Run the approved calls of the answer that this turn continues, concurrently; write results into `history`.
 
     Durability: a call that a crash cut runs again under the same idempotency key. Errors: a lost lease.
     """

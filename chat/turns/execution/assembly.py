@@ -1,4 +1,4 @@
-"""Assembly: a fresh agent object, its model, its tools in the documented order, its context. The one such place.
+"""Assembles a turn: a fresh agent object, its model, its tools in the documented order, its context.
 
 Order of tools, later wins: those of clients, `get_tools()`, those of the session's context blocks, then the tools that
 `before_turn` adds for this turn.

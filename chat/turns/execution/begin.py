@@ -74,7 +74,7 @@ def mark_never_started(payload: JSONObject) -> None:
 
 
 def read_history(session_id: str, leaf_id: str) -> list[Message]:
-    """The path to a message as the model gets it: root first, its newest stretch, without what was pruned."""
+    """The path to a message for the model: root first, its newest stretch, without pruned outputs."""
     return as_sent(_stored_history(session_id, leaf_id), session_id)
 
 
@@ -107,7 +107,7 @@ def _place(turn: Turn) -> tuple[str | None, list[Message] | None]:
 
 
 def _repaired(turn: Turn, leaf_id: str) -> list[Message] | None:
-    """Settle calls that an earlier turn left without a result, in what is stored; nothing when something changed.
+    """The history as sent to the model; `None` after settling calls without a result, so that it is read again.
 
     Clients that show the conversation are notified, and the log has a warning.
     """

@@ -1,4 +1,4 @@
-"""The end of a turn: its answer, its cost, its status, and what follows from it. Every write carries the fence.
+"""The end of a turn: stores answer, cost and status, and starts after-turn actions. All writes are fenced.
 
 All functions are sync and run on the database bridge.
 """
@@ -23,7 +23,7 @@ FINAL = "final"
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
-    """Store the answer, its cost and its end, and start what follows: once, recorded.
+    """Store answer, cost and status, and start after-turn actions: recorded, so exactly once.
 
     Runs inside the fenced transaction that also commits the last of the log. The message is not stored when the
     conversation was cleared meanwhile, nor when it is empty.
@@ -57,6 +57,6 @@ def store_answer(facts: TurnFacts, message: Message, original_ids: Sequence[str]
 
 
 def note_retry(turn_id: str, status: JSONObject) -> None:
-    """Keep when a turn asks its model again, for those who are not connected. Of other statuses nothing is kept."""
+    """Store the time of the next model retry, for disconnected clients. Other statuses are not stored."""
     if status["kind"] == "retry":
         Turn.objects.filter(pk=turn_id, finished_at=None).update(retry=status)

@@ -1,4 +1,4 @@
-"""What goes into a model call before a hook of the turn has a say: model, history, system prompt, tools, policy.
+"""The input of a model call before the turn's hooks: model, history, system prompt, tools, policy.
 
 A turn begins with it (`assembly.py`), and people are shown it (`preview.py`): what they see is what is sent.
 """
@@ -61,7 +61,7 @@ class ConversationPoint(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
-    """What a call consists of."""
+    """The parts of a model call."""
 
     choice: ModelChoice
     model: LanguageModel
@@ -100,7 +100,7 @@ class ModelInput:
 
 
 async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_prompt: bool = True) -> ModelInput:
-    """Ask the agent for what a call consists of. Calls no model.
+    """Ask the agent for the parts of a model call. Calls no model.
 
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
@@ -141,7 +141,7 @@ def guarded_model(agent: Think, choice: ModelChoice, stall_timeout_seconds: floa
 
 
 async def history_at(agent: Think, place: ConversationPoint) -> list[Message]:
-    """The path to a place as the model gets it, or what the agent makes of it."""
+    """The path to a message as the model gets it, or the agent's replacement."""
     if place.leaf_id is None:
         return []
     history = place.history

@@ -1,4 +1,4 @@
-"""What `before_turn` asked for, read and checked before the turn begins. What does not fit ends it with a reason."""
+"""Parses and validates the result of `before_turn`. An invalid one ends the turn with a reason."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ class Overrides:
 
 
 def read_overrides(config: TurnConfig, *, system: str, offered: Toolset) -> Overrides:
-    """Check the config against what the turn has. Errors: `TurnConfigInvalid`."""
+    """Validate the config against the turn. Errors: `TurnConfigInvalid`."""
     if config.system is not None and config.instructions is not None:
         raise TurnConfigInvalid("Give before_turn's system prompt as system or as instructions, not as both.")
     _require_positive(config)
@@ -78,7 +78,7 @@ def _conditions(given: StopCondition | Sequence[StopCondition]) -> Iterable[Stop
 
 
 def _guarded(condition: StopCondition) -> StopCondition:
-    """The developer's condition; what it raises ends the turn with its reason."""
+    """The developer's stop condition; an exception ends the turn with its reason."""
 
     def guarded(steps: Sequence[StepRecord]) -> bool:
         with user_code_boundary("stop_when"):

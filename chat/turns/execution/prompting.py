@@ -1,4 +1,4 @@
-"""What the model calls of one turn are sent: the history, as the agent's policy lets it through, and the answer so far.
+"""Messages of a turn's model calls: the history under the agent's policy, and the answer so far.
 
 The history can become another while the turn runs: results of approved calls are written into it, and a compaction has
 it read anew.
@@ -40,7 +40,7 @@ class Prompt:
 
     @property
     def follows_history(self) -> bool:
-        """Whether a change of the history changes what is sent."""
+        """Whether a changed history changes the messages sent."""
         return self.override is None
 
     def __call__(self, message: Message) -> tuple[ModelMessage, ...]:
@@ -62,7 +62,7 @@ class Prompt:
         return file.media_type.startswith("image/") and self.model.accepts_images
 
     def cut_outputs(self) -> bool:
-        """Cut what tools gave from now on, the answer's own calls included; false when nothing was longer."""
+        """Shorten tool outputs from now on, including this answer's; false if none was longer."""
         was_cut, self._cuts_outputs = self._cuts_outputs, True
         sent = [*(self.history if self.override is None else ()), *self._answer]
         return not was_cut and truncate(sent, CUT_OUTPUTS) != sent

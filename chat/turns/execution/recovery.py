@@ -47,7 +47,7 @@ def _settled_offset(context: FiberContext) -> int:
 
 
 def without_partial(message: Message) -> Message:
-    """What is kept of an answer whose partial is unwanted: its settled tool calls, whose effects have happened."""
+    """The part of a discarded partial answer that is kept: settled tool calls, since their effects happened."""
     settled = [
         part for part in message["parts"] if part.get("state") in {ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR}
     ]

@@ -86,7 +86,7 @@ class TurnRun:
         self._gave_up = False  # a turn that a crash cut does not go on
 
     async def run(self) -> JSONObject:
-        """Run to the end. Errors: `Cancelled`, `Failed`; what is neither is tried again by the fiber runner."""
+        """Run the turn. Errors: `Cancelled`, `Failed`; the fiber runner retries any other."""
         self._context.on_settled(self._announce)
         final = await self._context.recorded(FINAL)
         if final is not None:
@@ -328,7 +328,7 @@ class TurnRun:
 
 
 def _settle_as(final: JSONObject) -> JSONObject:
-    """End the fiber as the recorded end says."""
+    """End the fiber with the recorded outcome."""
     if final["outcome"] == "aborted":
         raise Cancelled(reason="stopped")
     if final["outcome"] == "error":
@@ -367,7 +367,7 @@ class _StepHooks:
         await notify_hook(self._agent, "on_step_finish", record)
 
     async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:
-        """Ask the agent. Errors: `TurnConfigInvalid` for what is no JSON object."""
+        """Ask the agent. Errors: `TurnConfigInvalid` for anything but a JSON object."""
         if not is_overridden(self._agent, "get_message_metadata"):
             return None
         context = MetadataContext(

@@ -35,7 +35,7 @@ INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
 class TurnTools:
-    """Runs calls for the loop. What a tool or a hook raises becomes a result that the model sees."""
+    """Runs tool calls for the loop. Exceptions of tools and hooks become results for the model."""
 
     def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
         self.view = view

@@ -1,4 +1,4 @@
-"""What a runner knows of its turn, read once an attempt."""
+"""Facts about a turn, read once per attempt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFacts:
-    """What a runner needs to know of its turn. Read once an attempt."""
+    """A runner's facts about its turn. Read once per attempt."""
 
     turn_id: str
     request_id: str

@@ -14,12 +14,12 @@ def lane_of(instance_id: str) -> str:
 
 
 def active_fibers(instance_id: str) -> list[tuple[str, str, JSONValue]]:
-    """Names, statuses and payloads of what waits or runs in an instance's lane, compactions too. One query."""
+    """Names, statuses and payloads of active fibers in an instance's lane, compactions included. One query."""
     return list(Fiber.objects.live_in(lane_of(instance_id)).values_list("name", "status", "payload"))
 
 
 def active_turns(instance_id: str) -> QuerySet[Turn]:
-    """Turns that wait or run, in order, their fibers loaded. One query, which costs what it finds.
+    """Active turns in order, with their fibers. One query, whose cost follows the number found.
 
     `is_silent`: whether the turn's worker has missed heartbeats.
     """

@@ -28,7 +28,7 @@ def remember_client_tools(instance: AgentInstance, tools: Sequence[JSONObject] |
 
 
 def to_tools(tools: Sequence[JSONObject]) -> list[Tool]:
-    """Make tools of what was sent; of two with the same name the last. Errors: `InputInvalid`."""
+    """Make tools of a client's declarations; the last of a name wins. Errors: `InputInvalid`."""
     try:
         return [client_tool(tool["name"], tool.get("description") or "", tool.get("parameters")) for tool in tools]
     except ToolDeclarationInvalid as error:

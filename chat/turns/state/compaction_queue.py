@@ -1,4 +1,4 @@
-"""Ask for a compaction: a fiber in the lane of the instance's turns, so that it comes after those that wait already."""
+"""Queue a compaction: a fiber in the instance's lane, behind the turns already waiting."""
 
 from collections.abc import Iterable
 from typing import Any, Final, Literal, TypeAlias

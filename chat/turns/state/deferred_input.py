@@ -17,7 +17,7 @@ LATER: Final = "later"
 
 
 def add_deferred_messages(turn: Turn) -> None:
-    """Move what the turn keeps into the conversation, unplaced. Inside the transaction that begins the turn."""
+    """Move a turn's deferred messages into the conversation, unplaced. Inside the transaction that begins the turn."""
     if LATER not in turn.options:
         return
     row = Turn.objects.select_for_update().only("options").get(pk=turn.pk)
@@ -27,7 +27,7 @@ def add_deferred_messages(turn: Turn) -> None:
 
 
 def end_not_started(turn_id: str) -> None:
-    """Note the end of a turn that never began, in the transaction that stops it, and drop what it keeps."""
+    """Record the end of a turn that never began, and drop its messages. In the transaction that stops it."""
     change_options(turn_id, _without_later)
     Turn.objects.filter(pk=turn_id).update(finished_at=timezone.now())
 

@@ -10,7 +10,7 @@ BATCH = 200
 
 
 def delete_turns(turns: QuerySet[Turn]) -> None:
-    """Remove these turns and what belongs to them, a batch at a time. In a transaction of the caller's."""
+    """Delete turns with their records, in batches. Inside the caller's transaction."""
     while turn_ids := list(turns.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         StreamSegment.objects.filter(stream__in=turn_ids).delete()
         forget_calls(turn_ids=turn_ids)

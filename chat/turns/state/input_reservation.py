@@ -1,4 +1,4 @@
-"""A place in the queue for code that says what it wants to say when its turn starts.
+"""Reserves a lane position for a caller that computes its messages when the turn starts.
 
 A function cannot be stored. So the turn is admitted without its messages and takes its place in the lane. When it
 starts, the worker waits for a moment; the caller, which has waited in its own process, calls the function with the
@@ -34,7 +34,7 @@ FUNCTION_SECONDS = 60.0
 
 
 async def wait_for_input(context: FiberContext, turn_id: str) -> None:
-    """Wait until the caller has given what this turn says. Costs nothing for other turns.
+    """Wait for the caller's messages. Free of cost for other turns.
 
     Errors: `Cancelled`, as skipped without messages or when the caller is gone.
     """
@@ -53,7 +53,7 @@ async def wait_for_input(context: FiberContext, turn_id: str) -> None:
 
 
 async def _input_of(turn_id: str) -> list[Message]:
-    """What was given; nothing when the caller is gone, or wants to say nothing."""
+    """The caller's messages; empty if it is gone or has none."""
     options: TurnOptions = {}
 
     async def has(*names: str) -> bool:
@@ -97,16 +97,16 @@ def _fiber_status(turn_id: str) -> str | None:
 
 
 def announce(turn_id: str) -> None:
-    """Say that the caller is there."""
+    """Record that the caller is present."""
     _note(turn_id, {CALLED: True})
 
 
 def give(turn_id: str, messages: list[Message]) -> None:
-    """Give what the turn says; durable from here on. Without messages the turn is skipped."""
+    """Supply the turn's messages, durably. Without messages the turn is skipped."""
     _note(turn_id, {LATER: messages, "answers": [message["id"] for message in messages]})
 
 
 def _note(turn_id: str, options: TurnOptions) -> None:
-    """Write into the options of a turn that has not begun. One that has begun or ended meanwhile is left alone."""
+    """Update the options of a turn that has not begun; one that has begun or ended is left unchanged."""
     if change_options(turn_id, lambda present: {**present, **options}):
         notify_waiters(turn_id)

@@ -19,7 +19,7 @@ GAP: Final = "\n\n"
 
 
 def merge_history(session_id: str, history: list[Message]) -> list[Message]:
-    """Join what belongs together. Two queries where messages of people stand side by side, none elsewhere."""
+    """Join adjacent user messages. Two queries if there are any, else none."""
     beside = _side_by_side(history)
     if not beside:
         return history

@@ -10,7 +10,7 @@ from tools_app.models import ToolCallRecord
 
 
 def answer_wait(key: InstanceKey, call_id: str, value: JSONValue, *, wait: str) -> bool:
-    """Answer what a tool's call waits for. `wait` is the key that the tool gave, or else its kind.
+    """Answer a tool call's wait. `wait`: the key given by the tool, or the kind.
 
     Durability: committed when this returns; the turn goes on whenever a worker takes it. False when the wait has been
     answered or is over: the first answer wins. Errors: `CallNotFound` when no turn that is under way has this call.

@@ -29,7 +29,7 @@ COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a perso
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsSoFar:
-    """A turn before its next model call: how many it has had, and what they cost."""
+    """A turn before its next model call: number of calls and cost so far."""
 
     count: int
     cost: Decimal
@@ -55,7 +55,7 @@ class TurnsPerMinute:
     """
 
     def check_admission(self, instance: AgentInstance) -> None:
-        """Count what this user asked for within the last minute, by the database's clock, with the owner's row locked.
+        """Count this user's turns of the last minute by the database clock, with the owner's row locked.
 
         Two statements on PostgreSQL, one on SQLite.
         """
@@ -82,7 +82,7 @@ def _asked_lately(owner_id: int) -> int:
 
 
 class SessionBudget:
-    """No model call for a session that has cost what it may, the running turn and sub-agents included.
+    """Refuse model calls for a session at its cost limit, counting the running turn and sub-agents.
 
     A call is not cut: the one that goes beyond the limit is the last. Messages are stored all the same, so that they
     can be answered once the limit is raised.
@@ -109,7 +109,7 @@ def _load(names: tuple[str, ...]) -> tuple[TurnPolicy, ...]:
 
 
 def check_admission(instance: AgentInstance) -> None:
-    """Ask every policy. Errors: what the first refusing one raises."""
+    """Ask every policy. Errors: that of the first refusing policy."""
     for rule in _load(tuple(chat_settings.turn_policies)):
         rule.check_admission(instance)
 

@@ -9,7 +9,7 @@ from fibers.core.states import FiberStatus
 
 
 class TurnStatus(StrEnum):
-    """A turn's status as the API and the UI say it."""
+    """A turn's status for the API and the UI."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -36,7 +36,7 @@ FINAL = frozenset({TurnStatus.COMPLETED, TurnStatus.ABORTED, TurnStatus.SKIPPED,
 
 
 def fiber_statuses(status: TurnStatus) -> list[FiberStatus]:
-    """The other way: statuses of fibers whose turns may have this one. Those of skipped turns are among the aborted."""
+    """The inverse: fiber statuses of turns that may have this status. Skipped turns are among the aborted."""
     wanted = TurnStatus.ABORTED if status is TurnStatus.SKIPPED else status
     return [fiber for fiber, turn in _STATUS.items() if turn is wanted]
 

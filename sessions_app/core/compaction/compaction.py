@@ -1,4 +1,4 @@
-"""Compaction: which stretch of a path a summary may stand for, how it is asked for, and what is read instead of it.
+"""Compaction: choosing the range to summarise, the request for the summary, and the overlaid path.
 
 A stored message never changes here. A summary stands for the messages from its first to its last, on every path on
 which both lie; it is read as one message of the assistant's whose id begins with `compaction_`. All messages are UI
@@ -51,7 +51,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionResult:
-    """What a compact function found: this summary stands for the messages from the first to the last."""
+    """Result of a compact function: the summary, and the first and last message it replaces."""
 
     first_id: str
     last_id: str
@@ -66,7 +66,7 @@ CompactFunction: TypeAlias = Callable[[Sequence[Message]], Awaitable[CompactionR
 
 
 def summary_message(overlay: Overlay) -> Message:
-    """The one message that is read instead of those that an overlay covers."""
+    """The synthetic message that replaces those covered by an overlay."""
     return {
         "id": f"{SYNTHETIC_PREFIX}{overlay.id}",
         "role": Role.ASSISTANT.value,
@@ -76,7 +76,7 @@ def summary_message(overlay: Overlay) -> Message:
 
 
 def beyond_reach(first_id: str, last_id: str) -> Message:
-    """What stands before a history for messages that are too far up to be read. A new summary covers them as well.
+    """A placeholder for messages too far up to be read. A new summary covers them as well.
 
     Else they would come into reach, and to the model, as soon as the summary made room.
     """
@@ -93,7 +93,7 @@ def covered_range(message: Message) -> tuple[str, str] | None:
 
 
 def overlaid(path: Sequence[str], overlays: Sequence[Overlay]) -> list[str | Overlay]:
-    """What is read of a path (ids, root first). The selectors walk the same way in SQL.
+    """The path as read, with overlays (ids, root first). The selectors do the same in SQL.
 
     From the leaf upwards: at the end of an overlay whose beginning lies above, the overlay is read and the walk goes on
     above its beginning. `overlays` are oldest first; of those with one end the newest counts.
@@ -115,7 +115,7 @@ def overlaid(path: Sequence[str], overlays: Sequence[Overlay]) -> list[str | Ove
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do: `middle` is to be summarised (no synthetic messages in it), `previous` is what was before."""
+    """A compaction plan: `middle` is to be summarised (no synthetic messages); `previous`: the earlier summary."""
 
     first_id: str
     last_id: str
@@ -125,7 +125,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What stays as it is. Units: messages, tokens of the counter, and turns, each of which begins at a user's message.
+    """The messages that a compaction keeps. Units: messages, tokens of the counter, and turns, each beginning at a user message.
 
     Of the bounds of the tail the one that keeps most counts. At most `min_new_messages` after the last summary stay
     too: they are not worth another.
@@ -240,7 +240,7 @@ def _parts(message: Message) -> list[Part]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """What a new summary stands for: its ends as stored messages, and where they lie in the history it was made of."""
+    """The range of a new summary: its ends as stored messages, and their indices in the history."""
 
     first_id: str
     last_id: str
@@ -249,7 +249,7 @@ class Range:
 
 
 def stored_range(history: Sequence[Message], result: CompactionResult) -> Range | None:
-    """The ends of what a new summary stands for, as stored messages: synthetic ids never enter storage.
+    """The ends of a new summary as stored messages: synthetic ids are never stored.
 
     It grows over the former summaries in it and directly before it, so that the newest one stands for all. `None` when
     its ends are not in the history, or the wrong way round: then it is discarded.
@@ -281,7 +281,7 @@ def create_compact_function(
     max_input_tokens: int = MAX_INPUT_TOKENS,
     form: SummaryForm | None = None,
 ) -> CompactFunction:
-    """Make a function that summarises what lies between the head and the tail of a history.
+    """Make a compact function that summarises the messages between head and tail.
 
     A stretch that is too long for one request is summarised piece by piece, each with the summary of what was before.
     With `lists_files` the files that tools read and modified stand below the summary, those of former ones included;
@@ -332,7 +332,7 @@ def summary_prompt(
     counter: TokenCounter = estimate_text,
     form: SummaryForm | None = None,
 ) -> str:
-    """The request for a summary: a new one, or one that brings the previous one up to date."""
+    """The request for a summary: a new one, or an update of the previous one."""
     form = form or SummaryForm()
     target = max(100, estimate_messages(messages, counter) // 5)
     task = _UPDATE if previous else _CREATE
@@ -406,7 +406,7 @@ def sanitize_tool_pairs(messages: Sequence[Message]) -> list[Message]:
 
 
 def _is_call(part: Part) -> bool:
-    """Whether a tool part says what was called with what; one that only brings a result does not."""
+    """Whether a tool part contains the call's name and input, and not only its result."""
     return is_tool(part) and (not is_settled(part) or "input" in part or "rawInput" in part)
 
 

@@ -38,13 +38,13 @@ _LEFT_OUT: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, ha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLists:
-    """Paths that were read and paths that were modified, what was named last at the end."""
+    """Files read and files modified, the most recent last."""
 
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
 
     def then(self, later: "FileLists") -> "FileLists":
-        """These and later ones, bounded. What was ever modified is not among what was read."""
+        """Merge with later lists, bounded. A modified file is not listed as read."""
         modified = _newest((*self.modified, *later.modified))
         read = (path for path in (*self.read, *later.read) if path not in modified)
         return FileLists(read=_bounded(_newest(read)), modified=_bounded(modified))
@@ -80,7 +80,7 @@ def with_lists(text: str, files: FileLists) -> str:
 
 
 def clean_path(path: str) -> str:
-    """Make one line of a path that can stand in a list; nothing of one that is too long."""
+    """Normalise a path for the list; `None` if it is too long."""
     if len(path) > MAX_PATH_CHARS:
         return ""
     kept = (char for char in path if char not in "<>" and unicodedata.category(char) not in _LEFT_OUT)

@@ -1,4 +1,4 @@
-"""Which old tool outputs models are not sent any more, and what they are sent in their place.
+"""Pruning: which old tool outputs are left out for the model, and their placeholders.
 
 Outputs are looked at from the newest to the oldest, beyond the last exchanges. The newest of them stay, as many as fit
 into a budget of tokens; what is older is let go, if that is worth it. The messages themselves are never changed: the
@@ -69,7 +69,7 @@ def find_prunable(messages: Sequence[Message], prune: Prune) -> dict[str, list[s
 
 
 def as_sent(messages: Sequence[StoredMessage], session_id: str) -> list[Message]:
-    """A path as models read it: what was pruned in this session is cleared, beyond the last exchanges of *this* path.
+    """A path for the model: outputs pruned in this session are cleared, except in the last exchanges of *this* path.
 
     An output that was pruned on a longer path, or in the session that a fork shares it with, is whole where it is new.
     """

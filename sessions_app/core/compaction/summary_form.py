@@ -1,4 +1,4 @@
-"""What a summary is like: its sections, how long it may be, and what of the conversation its writer is shown."""
+"""The form of a summary: sections, length, and the conversation text shown to its writer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ WORK_SECTIONS: Final[Sections] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryForm:
-    """What a summary is like. `max_tokens`: 0 is no bound; `shown_chars`: of what each tool was given and gave."""
+    """The form of a summary. `max_tokens`: 0 for no bound; `shown_chars`: of each tool's input and output."""
 
     max_tokens: int = 0
     shown_chars: int = SHOWN_CHARS
@@ -57,7 +57,7 @@ _RULES: Final = (
 
 
 def as_sections(given: object) -> Sections:
-    """Sections as code or a setting says them: pairs, or a mapping of titles to what belongs there.
+    """Parse sections from code or a setting: pairs, or a mapping of titles to descriptions.
 
     **Errors:** `ValueError` says what is wrong with them.
     """

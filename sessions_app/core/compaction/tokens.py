@@ -28,7 +28,7 @@ TOKENS_PER_WORD: Final = 1.3
 
 
 def estimate_text(text: str) -> int:
-    """Estimate by characters or by words, whichever gives more. The default counter."""
+    """Estimate by characters and by words, and take the larger. The default counter."""
     return math.ceil(max(text_length(text) / CHARS_PER_TOKEN, len(text.split()) * TOKENS_PER_WORD))
 
 

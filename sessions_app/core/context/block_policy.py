@@ -50,7 +50,7 @@ class BlockPolicy:
         return declaration
 
     def imported_text(self, label: str, content: object) -> Declaration:
-        """A block that an imported text may fill. Errors: those of `text`; `BlockTooLarge`, `ContextInvalid`."""
+        """A block that an import may set. Errors: those of `text`; `BlockTooLarge`, `ContextInvalid`."""
         declaration = self.text(label)
         if not isinstance(declaration.provider, StoredText) or declaration.is_runtime:
             raise BlockNotWritable(f"Block {label!r} is not stored with the session.")
@@ -58,7 +58,7 @@ class BlockPolicy:
         return declaration
 
     def imported_entry(self, label: str, entry: Entry) -> Declaration:
-        """A block that an imported entry may join. Errors: those of `entries`; `BlockTooLarge`, `ContextInvalid`."""
+        """A block to which imports may add entries. Errors: those of `entries`; `BlockTooLarge`, `ContextInvalid`."""
         declaration = self.entries(label)
         if not isinstance(declaration.provider, StoredSkills | StoredSearch):
             raise BlockNotWritable(f"The entries of block {label!r} are not stored with the session.")

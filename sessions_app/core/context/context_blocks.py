@@ -1,4 +1,4 @@
-"""Context blocks: what an agent declares, what a model reads, and the rules between the two. Pure.
+"""Context blocks: declarations, rendering for the model, and their rules. Pure.
 
 A **block** is a labelled text in the system prompt. A **provider** gives its content, and says by the methods it has
 what kind of block it is: `get` alone is read-only, `get` and `set` writable, `get` and `load` a block of skills, `get`
@@ -28,7 +28,7 @@ Of: TypeAlias = Literal["session", "user"]
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """A writable text, kept by us. What a block without a provider is."""
+    """A writable text stored by the product; the default kind of block."""
 
     of: Of = "session"
 
@@ -61,7 +61,7 @@ Provider: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What can be done with a block."""
+    """Capabilities of a block."""
 
     writable: bool = False
     is_skill: bool = False
@@ -94,12 +94,12 @@ class Declaration:
 
     @property
     def kind(self) -> Kind:
-        """What can be done with it."""
+        """The block's capabilities."""
         return kind_of(self.provider)
 
     @property
     def of(self) -> str:
-        """Whose its content is: session, user, or agent for what the agent's own provider gives."""
+        """The owner of its content: session, user, or agent for content of the agent's provider."""
         provider = self.provider
         return provider.of if isinstance(provider, StoredText | StoredSkills | StoredSearch) else "agent"
 
@@ -121,7 +121,7 @@ class Block:
 
     @property
     def kind(self) -> Kind:
-        """What can be done with it."""
+        """The block's capabilities."""
         return Kind(self.writable, self.is_skill, self.is_searchable)
 
     @property
@@ -218,7 +218,7 @@ def appended(content: str, addition: str) -> str:
 def check_content(
     label: str, content: str, max_tokens: int | None, counter: TokenCounter = estimate_text, *, held: str = ""
 ) -> None:
-    """Refuse what does not fit into a block. What already is too large (`held`) may shrink.
+    """Refuse content beyond a block's limit. Content already too large (`held`) may shrink.
 
     Errors: `BlockTooLarge`; `ContextInvalid` for a text that no database takes.
     """
@@ -257,7 +257,7 @@ def check_key(key: object) -> str:
 
 
 def check_text(what: str, text: object) -> str:
-    """Refuse what is no text, or one that PostgreSQL cannot store. Errors: `ContextInvalid`."""
+    """Refuse anything but a text that PostgreSQL can store. Errors: `ContextInvalid`."""
     if not isinstance(text, str):
         raise ContextInvalid(f"{what} must be a text, not {type(text).__name__}.")
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
@@ -292,7 +292,7 @@ def _short_hash(text: str) -> str:
 
 
 def key_list(entries: Iterable[Entry]) -> str | None:
-    """List what can be loaded, a line each; empty without any."""
+    """List the available documents, one line each; empty without any."""
     lines = [f"- {entry.key}: {entry.description or entry.title}".rstrip(": ") for entry in entries]
     return "\n".join(lines) or None
 
@@ -310,7 +310,7 @@ NOTHING_FOUND: Final = "No results found."
 
 
 def shortened(text: str, limit: int) -> str:
-    """Cut a text to so many characters, and say so."""
+    """Truncate a text to a number of characters, with a marker."""
     return text if len(text) <= limit else f"{text[:limit]}... [truncated {len(text) - limit} chars]"
 
 

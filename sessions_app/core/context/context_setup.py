@@ -1,4 +1,4 @@
-"""What a session is set up with: its context blocks and its prompt. Pure; the order of the calls means nothing."""
+"""The declaration of a session's context: blocks and prompt. Pure; the order of calls does not matter."""
 
 from typing import Literal, Self
 
@@ -49,7 +49,7 @@ class ContextSetup:
         description: str = "What was said in other conversations.",
         of: Literal["user", "scope"] = "user",
     ) -> Self:
-        """Add a read-only block in which models search other sessions: all of the owner's, or those of the scope."""
+        """Add a read-only block for searching other sessions: all of the owner's, or those of the scope."""
         return self.with_context(label, description=description, provider=SearchableHistory(of))
 
     def with_session_search(self, *, of: Literal["user", "scope"] = "user") -> Self:

@@ -12,7 +12,7 @@ _FOLDED: Final = {">", "|", ">-", "|-", ">+", "|+"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document: what its head says of it, and its text."""
+    """A document: its front matter and its text."""
 
     name: str
     description: str
@@ -39,7 +39,7 @@ def _split(source: str) -> tuple[list[str], str]:
 
 
 def _fields(head: list[str]) -> dict[str, str]:
-    """Simple fields of a head. A line that is indented goes on with the one above; anything else is passed over."""
+    """Parse simple front-matter fields. An indented line continues the one above; other lines are ignored."""
     fields: dict[str, str] = {}
     current = ""
     for line in head:

@@ -1,4 +1,4 @@
-"""Which loaded documents a model still reads. Pure; what is stored never changes.
+"""Which loaded documents are still in the model's context. Pure; stored messages are never changed.
 
 A document that was unloaded, or that a later call loaded again, is replaced by a short note where the model reads it.
 """
@@ -19,7 +19,7 @@ def loaded_name(label: str, key: str) -> str:
 
 
 def unloaded_note(key: str) -> str:
-    """What stands for a document that was unloaded."""
+    """Placeholder of an unloaded document."""
     return f"[skill unloaded: {key}]"
 
 
@@ -52,7 +52,7 @@ def _noted(message: Message, gone: set[str], loaded: Collection[str] | None) -> 
 
 
 def _document(part: Part) -> tuple[str, str, bool] | None:
-    """What a settled call loaded or unloaded: its name, its key, and whether it was a load."""
+    """The document that a settled call loaded or unloaded: name, key, and the direction."""
     kind = part.get("type")
     tool = part.get("toolName") if kind == "dynamic-tool" else str(kind).removeprefix("tool-")
     given = part.get("input")

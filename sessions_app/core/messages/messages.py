@@ -1,4 +1,4 @@
-"""A message as it is stored and as clients know it, and the check of what a client sent.
+"""The stored and the client form of a message, and validation of client input.
 
 A *UI message* is the dict `{"id", "role", "parts", "metadata"?}` of the AI SDK. `parse_message` is for input from
 outside: it refuses, with a reason, what the product could not store, show or send to a model. NUL characters and lone
@@ -57,7 +57,7 @@ class StoredMessage:
 
 
 def to_ui(message_id: str, role: str, content: Content) -> Message:
-    """Build a UI message from what a row holds."""
+    """Build a UI message from a row."""
     message: Message = {"id": message_id, "role": role, "parts": content["parts"]}
     metadata = content.get("metadata")
     if metadata is not None:
@@ -66,7 +66,7 @@ def to_ui(message_id: str, role: str, content: Content) -> Message:
 
 
 def to_content(message: Message) -> Content:
-    """Take from a UI message what a row's content column holds."""
+    """The content column of a UI message."""
     content: Content = {"parts": message["parts"]}
     if message.get("metadata") is not None:
         content["metadata"] = message["metadata"]
@@ -81,7 +81,7 @@ def is_message_id(value: JSONValue) -> bool:
 
 
 def message_ids(values: Iterable[JSONValue]) -> list[str]:
-    """Keep what can be a message's id, each once, in order."""
+    """Filter valid message ids, without duplicates, in order."""
     return list(dict.fromkeys(value for value in values if is_message_id(value)))
 
 

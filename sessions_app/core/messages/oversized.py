@@ -1,4 +1,4 @@
-"""What a message loses before it is stored: provider scraps always, and of an oversized one just what makes it fit.
+"""Reduces a message to row size: drops provider metadata always, and content only as far as needed.
 
 `sanitise` then `fit_row`; both are idempotent and return the same object when there is nothing to do. Whatever is cut
 is handed to the caller's `Spill` first, so that the original can be kept elsewhere; the message says what was cut.
@@ -158,7 +158,7 @@ class _Row:
             self._mark("compactedParts", index)
 
     def drop_metadata(self) -> None:
-        """Keep of the message's metadata only what was cut."""
+        """Remove metadata except the record of removed content."""
         own = ("compactedToolOutputs", "compactedTextParts", "compactedParts", "spilled")
         self._metadata = {key: self._metadata[key] for key in own if key in self._metadata}
 
@@ -172,7 +172,7 @@ class _Row:
         self._parts = [*self._parts[:first], {"type": "text", "text": line}, *self._parts[last:]]
 
     def _kept_ends(self) -> tuple[int, int]:
-        """How many parts stay at the beginning, and where those that stay at the end begin."""
+        """Number of parts kept at the beginning, and the start of those kept at the end."""
         # One lone surrogate anywhere makes the whole row plain ASCII: then every part counts as that.
         measure = _ascii_size if dump(self.message()).isascii() else byte_size
         sizes = [measure(part) + 1 for part in self._parts]

@@ -1,4 +1,4 @@
-"""Parts of a message: their shapes, and what an answer to a call makes of a tool part.
+"""Parts of a message: their shapes, and applying an answer to a tool part.
 
 `apply_result` and `apply_approval` give a new message, or the *same object* when nothing applies: the first answer to
 a call wins, and a settled part never changes again. Nothing here changes its argument.
@@ -86,7 +86,7 @@ def pending_calls(message: Message) -> list[str]:
 
 
 def part_problem(part: JSONValue) -> str:
-    """Say what is wrong with a part that came from outside; empty when nothing is."""
+    """Validate an external part; returns the problem, or an empty text."""
     if not isinstance(part, dict):
         return "is not a JSON object"
     kind = part.get("type")

@@ -1,4 +1,4 @@
-"""Texts from outside as they may be stored or read, without what stands before an answer and without what tricks."""
+"""Cleaning of external texts for storage and display: removes prefixes before an answer and deceptive characters."""
 
 import re
 import unicodedata
@@ -47,13 +47,13 @@ def without_thoughts(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text on one line, without characters that are not seen, or that turn the direction of what follows."""
+    """A text on one line, without invisible characters and direction overrides."""
     shown = "".join(" " if char.isspace() else char for char in text if char.isspace() or _is_shown(char))
     return " ".join(shown.split())
 
 
 def _is_shown(char: str) -> bool:
-    """Neither a control character nor one that turns the direction of what follows. Joiners of emoji stay."""
+    """Whether a character is neither a control character nor a direction override. Emoji joiners are allowed."""
     return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn"} or char == "\u200d"
 
 

@@ -76,7 +76,7 @@ MessageT = TypeVar("MessageT", Message, NewMessage)
 
 
 class Content(TypedDict, total=False):
-    """What the content column of a stored message holds."""
+    """The content column of a stored message."""
 
     parts: Required[list[Part]]
     metadata: JSONObject | None  # absent or nothing where the message has none

@@ -34,7 +34,7 @@ def truncate_middle(text: str, max_chars: int = MAX_CHARS) -> str:
 
 
 def truncate_lines(text: str, max_lines: int = MAX_LINES) -> str:
-    """Keep the first lines of a text and say how many more there were."""
+    """Keep the first lines of a text and append the number of dropped ones."""
     lines = text.split("\n")
     if len(lines) <= max_lines:
         return text
@@ -48,7 +48,7 @@ def truncate_tool_output(
     max_lines: int = MAX_OUTPUT_LINES,
     strategy: Strategy = "tail",
 ) -> str:
-    """Cut what a tool gave: first by lines, then by characters, by default at its end."""
+    """Truncate a tool's output: first by lines, then by characters, by default at its end."""
     return _CUTS[strategy](truncate_lines(text, max_lines), max_chars)
 
 

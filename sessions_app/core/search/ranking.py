@@ -58,7 +58,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _start(text: str, first: int) -> int:
-    """Where a stretch begins that shows some of what stands before a match: at a word."""
+    """Start of a snippet with some context before the match, at a word boundary."""
     if first <= _LEAD_CHARS:
         return 0
     space = text.find(" ", first - _LEAD_CHARS, first)

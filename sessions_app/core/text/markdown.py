@@ -12,7 +12,7 @@ _SPEAKERS: Final = {"user": "User", "assistant": "Assistant", "system": "System"
 
 
 def to_markdown(role: str, parts: Iterable[Part]) -> str:
-    """One message: a heading that says who speaks, then its parts. Reasoning is quoted."""
+    """One message as Markdown: a heading with the author, then its parts. Reasoning is quoted."""
     pieces = [f"## {_SPEAKERS.get(role, role)}", *(piece for part in parts for piece in _piece(part))]
     return "\n\n".join(pieces) + "\n\n"
 

@@ -57,7 +57,7 @@ def joined(diffs: Sequence[TextDiff]) -> TextDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One change among many: of which text, and marks that are equal where what was before and after is equal."""
+    """One change of a text. `before` and `after` are marks: equal marks stand for equal texts."""
 
     id: int
     text: Hashable
@@ -67,7 +67,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Changes of one text of which each goes on where the one before ended."""
+    """Consecutive changes of one text, each starting from the previous result."""
 
     first: Step
     last: Step
@@ -79,7 +79,7 @@ class Stretch:
 
 
 def stretches(steps: Iterable[Step]) -> list[Stretch]:
-    """Join what belongs together. **Shape:** `steps` oldest first; stretches by their last change, the newest first."""
+    """Group consecutive changes. **Shape:** `steps` oldest first; groups by their last change, newest first."""
     found: dict[Hashable, list[Stretch]] = {}
     for step in steps:
         of_text = found.setdefault(step.text, [])

@@ -1,4 +1,4 @@
-"""`rebuild_search`: index what the search does not know yet, or everything anew, with progress."""
+"""`rebuild_search`: index missing rows, or everything again, with progress."""
 
 import sys
 from argparse import ArgumentParser

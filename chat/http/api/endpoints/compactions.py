@@ -77,7 +77,7 @@ def instance_compact(request: HttpRequest, instance_id: str, data: CompactIn) ->
 
 @router.get("/instances/{instance_id}/compactions", response=list[CompactionOut], operation_id="list_compactions")
 def compaction_list(request: HttpRequest, instance_id: str, undone: bool = False) -> object:
-    """Summaries of the current history, oldest first; with `undone` also those that apply no more."""
+    """Compactions of the current session, oldest first; `undone` includes undone ones."""
     instance = open_instance(caller_of(request).user, instance_id)
     return compactions_of(instance.session_id or "", with_undone=undone)
 

@@ -1,4 +1,4 @@
-"""API operations on the context of sessions: what models read before the messages, and the history of its changes.
+"""API operations on the context of sessions: blocks, loaded documents, prompt, and the history of changes.
 
 Async, because the blocks are those of the agent's class, whose code runs.
 """
@@ -40,7 +40,7 @@ Word = Annotated[str, StringConstraints(max_length=400, pattern=r"^[^\x00]*$")]
     "/sessions/{session_id}/context", response=ContextOut, operation_id="get_context", openapi_extra=declares(500)
 )
 async def context_detail(request: HttpRequest, session_id: str) -> ContextOut:
-    """What models read of a session before its messages: blocks, loaded documents, the system prompt."""
+    """The context of a session: blocks, loaded documents, the system prompt."""
     return _encode(await runtime_context.context_view(await _open(request, session_id)))
 
 
@@ -74,7 +74,7 @@ async def block_write(request: HttpRequest, session_id: str, label: str, data: B
     openapi_extra=declares(409, 500),
 )
 async def block_forget(request: HttpRequest, session_id: str, label: str, history: bool = False) -> object:
-    """Forget what a block holds; with `history` also what the list of changes says it held."""
+    """Clear a block; `history` also erases its earlier texts from the list of changes."""
     await runtime_context.forget_block(await _open(request, session_id), label, _by(request), erases_history=history)
     return Status(204, None)
 
@@ -121,7 +121,7 @@ async def entry_delete(request: HttpRequest, session_id: str, label: str, key: s
 async def change_list(
     request: HttpRequest, session_id: str, subject: Word = "", before: int | None = None, limit: Limit = 50
 ) -> ChangePageOut:
-    """Who changed what models read of this session, newest first; of one `subject` only, as `block:memory`."""
+    """Changes of this session's context, newest first; filtered by `subject`, for example `block:memory`."""
     await db(open_session, caller_of(request).user, session_id)
     holder = Holder(session_id=session_id)
     return await db(change_page, holder, subject, before, limit)

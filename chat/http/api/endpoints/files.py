@@ -20,7 +20,7 @@ router = Router(tags=["files"])
 
 @router.post("/files", response={201: FileOut}, operation_id="upload_file", openapi_extra=declares(429))
 def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> object:
-    """Upload a file to refer to in a message. One that no message refers to is removed after a day."""
+    """Upload a file for use in a message. Files that no message uses are deleted after a day."""
     return Status(201, _encode(attachments.store_upload(caller_of(request).user.pk, file)))
 
 

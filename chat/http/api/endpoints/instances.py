@@ -104,7 +104,7 @@ def instance_list(
     tags=["conversations"],
 )
 def instance_create(request: HttpRequest, data: InstanceIn) -> object:
-    """Start a conversation, or open the one of this name."""
+    """Start a conversation, or open the existing one with this name."""
     opened = open_agent(caller_of(request).user, data.agent, data.name or services.new_instance_name())
     instance = services.create_instance(opened, title=data.title, title_is_provisional=data.title_is_provisional)
     return Status(201, services.instance_summary(instance.id))
@@ -185,7 +185,7 @@ def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: E
 
 @router.put("/instances/{instance_id}/leaf", response=LeafOut, operation_id="select_leaf", tags=["conversations"])
 def leaf_select(request: HttpRequest, instance_id: str, data: LeafIn) -> LeafOut:
-    """Show another sibling: the newest path below the message becomes the one that is shown."""
+    """Select another sibling: the newest path below that message becomes active."""
     return LeafOut(leaf_id=services.show_message(_opened(request, instance_id), data.message_id))
 
 

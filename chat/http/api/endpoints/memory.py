@@ -1,4 +1,4 @@
-"""API operations on what is remembered about the caller, in all conversations and by every agent."""
+"""API operations on the caller's memory, shared by all conversations and agents."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ def memory_list(request: HttpRequest) -> list[MemoryOut]:
 
 @router.put("/memory/{label}", response=MemoryOut, operation_id="write_memory")
 def memory_write(request: HttpRequest, label: str, data: BlockIn) -> MemoryOut:
-    """Replace what is remembered as a text. The next turn of each conversation reads it."""
+    """Replace a memory text. The next turn of each conversation reads it."""
     holder = _holder(request)
     store.write_text(holder, label, lambda _held: data.content, by=_by(request))
     return _memory(label, store.read_texts(holder, [label]).get(label), store.entry_totals(holder).get(label, 0))
@@ -38,7 +38,7 @@ def memory_write(request: HttpRequest, label: str, data: BlockIn) -> MemoryOut:
 
 @router.delete("/memory/{label}", response={204: None}, operation_id="forget_memory")
 def memory_forget(request: HttpRequest, label: str, history: bool = False) -> object:
-    """Forget a text and its entries; with `history` also what the list of changes says they were."""
+    """Clear a memory text and its entries; `history` also erases the earlier texts from the list of changes."""
     store.forget(_holder(request), check_label(label), erases_history=history, by=_by(request))
     return Status(204, None)
 
@@ -68,7 +68,7 @@ def memory_entry_delete(request: HttpRequest, label: str, key: str) -> object:
 def memory_changes(
     request: HttpRequest, subject: Word = "", before: int | None = None, limit: Limit = 50
 ) -> ChangePageOut:
-    """Who changed what is remembered about you, newest first; of one `subject` only, as `block:memory`."""
+    """Changes of your memory, newest first; filtered by `subject`, for example `block:memory`."""
     return change_page(_holder(request), subject, before, limit)
 
 

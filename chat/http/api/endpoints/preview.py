@@ -1,4 +1,4 @@
-"""The API operation that shows what the next model call of a conversation would contain.
+"""The API operation that previews the next model call of a conversation.
 
 Async, because the agent's own code is asked: its prompt, its tools, its choice of messages.
 """
@@ -19,7 +19,7 @@ router = Router(tags=["context"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 
 
 class SystemSizeOut(Schema):
-    """The system prompt. `is_kept`: it is the one that was kept with the session."""
+    """The system prompt. `is_kept`: the session stores this prompt."""
 
     text: str
     tokens: int
@@ -56,7 +56,7 @@ class ToolSizeOut(Schema):
 
 
 class PreviewOut(Schema):
-    """The next call; tokens are estimates. `context_tokens`: what the model can take, 0 where it is unknown.
+    """The next call; tokens are estimates. `context_tokens`: the model's limit, 0 if unknown.
 
     `usable_tokens`: what a conversation may take beside the answer; `is_automatic`: beyond it older messages are
     summarised by themselves. `policy`: the preset that decides what of the messages is sent, empty for another.
@@ -84,6 +84,6 @@ class PreviewOut(Schema):
     openapi_extra=declares(409, 500),
 )
 async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
-    """What the next model call would contain, by the code that makes real calls. No model is called."""
+    """Preview the next model call, built by the code of real calls. No model is called."""
     instance = await db(open_instance, caller_of(request).user, instance_id)
     return await preview(key_of(instance), instance.session_id or "", make_agent, instance.client_tools)

@@ -1,4 +1,4 @@
-"""API operations on the histories inside a conversation, on forks of it, and on what goes out of it and comes in."""
+"""API operations on sessions: listing, switching, forks, exports and imports."""
 
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
@@ -49,7 +49,7 @@ def session_create(request: HttpRequest, instance_id: str, data: SessionIn) -> o
 
 @router.put("/instances/{instance_id}/session", response=SessionOut, operation_id="switch_session")
 def session_switch(request: HttpRequest, instance_id: str, data: SessionChoiceIn) -> object:
-    """Make another history the current one. What runs in the former one goes on unseen."""
+    """Switch the current session. Active turns of the previous one continue in the background."""
     instance = _opened(request, instance_id)
     runtime_sessions.switch_session(key_of(instance), data.session_id)
     instance.session_id = data.session_id
@@ -58,7 +58,7 @@ def session_switch(request: HttpRequest, instance_id: str, data: SessionChoiceIn
 
 @router.patch("/sessions/{session_id}", response=SessionOut, operation_id="update_session")
 def session_update(request: HttpRequest, session_id: str, data: SessionPatch) -> object:
-    """Rename a history, pin it, put it away, or the reverse; say whether it is summarised without being asked."""
+    """Rename, pin or archive a session, or the reverse; turn its automatic compaction on or off."""
     instance = open_session(caller_of(request).user, session_id)
     if data.name is not None:
         runtime_sessions.rename_session(key_of(instance), session_id, data.name)
@@ -157,7 +157,7 @@ def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
 
 
 async def _pieces(lines: Iterator[str]) -> AsyncIterator[bytes]:
-    """Read a piece on the database bridge whenever the client has taken the one before."""
+    """Read the next piece on the database bridge once the client has taken the previous one."""
     while piece := await db(_next_piece, lines):
         yield piece
 

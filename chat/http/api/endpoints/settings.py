@@ -1,4 +1,4 @@
-"""API operations on what belongs to a conversation besides its messages: its configuration, its costs, its budget."""
+"""API operations on a conversation's configuration, costs and budget."""
 
 from dataclasses import asdict
 
@@ -41,19 +41,19 @@ def config_update(request: HttpRequest, instance_id: str, data: ConfigIn) -> obj
 
 @router.get("/instances/{instance_id}/usage", response=SpendingOut, operation_id="get_usage")
 def usage_detail(request: HttpRequest, instance_id: str) -> object:
-    """Tokens and cost of a conversation: its own, those of its sub-agents, together. Without turns that still run."""
+    """Tokens and cost of a conversation: its own, its sub-agents', and both. Active turns are not included."""
     return SpendingOut(**asdict(spending(open_instance(caller_of(request).user, instance_id))))
 
 
 @router.get("/sessions/{session_id}/budget", response=BudgetOut, operation_id="get_budget")
 def budget_detail(request: HttpRequest, session_id: str) -> object:
-    """What a history has cost with the sub-agents of its conversation, and what it may cost."""
+    """The cost of a session including sub-agents, and its limit."""
     return session_spending(open_session(caller_of(request).user, session_id), session_id)
 
 
 @router.put("/sessions/{session_id}/budget", response=BudgetOut, operation_id="put_budget")
 def budget_update(request: HttpRequest, session_id: str, data: BudgetIn) -> object:
-    """Limit what a history may cost; null lifts the limit. Beyond it no model is called and turns say why."""
+    """Limit the cost of a session; null removes the limit. Beyond it, turns end with a reason before any model call."""
     instance = open_session(caller_of(request).user, session_id)
     set_budget(session_id, data.max_cost)
     return session_spending(instance, session_id)

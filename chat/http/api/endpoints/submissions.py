@@ -54,13 +54,13 @@ def submission_list(request: HttpRequest, instance_id: str, limit: Limit = 50) -
 
 @router.get("/submissions/{submission_id}", response=SubmissionOut, operation_id="get_submission")
 def submission_detail(request: HttpRequest, submission_id: str) -> object:
-    """One submission: its status, its error, what the caller attached to it."""
+    """One submission: status, error and the caller's metadata."""
     return submissions.to_submission(_opened(request, submission_id))
 
 
 @router.post("/submissions/{submission_id}/cancel", response=CancelOut, operation_id="cancel_submission")
 def submission_cancel(request: HttpRequest, submission_id: str) -> CancelOut:
-    """Stop a submission. One that has not started leaves no message. Safe to call twice."""
+    """Stop a submission. If it has not started, its messages are dropped. Idempotent."""
     return CancelOut(cancelled=cancel_turn(_opened(request, submission_id).pk))
 
 

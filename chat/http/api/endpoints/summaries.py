@@ -1,4 +1,4 @@
-"""API operations on the summary of a session: what it is about, for people, and what it has changed."""
+"""API operations on session summaries and session diffs."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -39,7 +39,7 @@ class DocumentDiffOut(Schema):
 
 
 class SessionSummaryOut(Schema):
-    """What a session is about, and what it has changed of what is remembered.
+    """The summary of a session, and its changes of memory.
 
     `text` is empty, and `written_at` null, until one is written; `is_own`: a person wrote it; `is_current`:
     there are no newer messages. `state`: waiting, running or empty; `error`: why the last request failed.
@@ -74,7 +74,7 @@ class SummaryAskedOut(Schema):
 
 @router.get("/sessions/{session_id}/summary", response=SessionSummaryOut, operation_id="get_session_summary")
 def summary_detail(request: HttpRequest, session_id: str) -> SessionSummaryOut:
-    """What a history is about, for people, and what it has changed of what is remembered, as diffs."""
+    """The summary for people of a session, and its changes of memory as diffs."""
     open_session(caller_of(request).user, session_id)
     return _encode(session_id)
 
@@ -86,13 +86,13 @@ def summary_detail(request: HttpRequest, session_id: str) -> SessionSummaryOut:
     openapi_extra=declares(409, 429),
 )
 def summary_request(request: HttpRequest, session_id: str) -> object:
-    """Have a model write it anew, in the place of what is there. It costs a call of the model."""
+    """Have a model rewrite the summary. Costs one model call."""
     return Status(202, {"id": request_summary(_opened(request, session_id), session_id)})
 
 
 @router.put("/sessions/{session_id}/summary", response=SessionSummaryOut, operation_id="write_session_summary")
 def summary_write(request: HttpRequest, session_id: str, data: SummaryIn) -> SessionSummaryOut:
-    """Say it in your own words. They stay until you delete them or ask for others."""
+    """Write the summary yourself. It stays until you delete it or request a new one."""
     instance = _opened(request, session_id)
     store_own_words(session_id, data.text, user_id=caller_of(request).user.pk)
     notify_conversation(instance.owner_id, instance.pk)

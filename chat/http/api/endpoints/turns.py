@@ -78,7 +78,7 @@ def turn_cancel(request: HttpRequest, turn_id: str) -> CancelOut:
 
 @router.get("/turns/{turn_id}/steps", response=list[StepOut], operation_id="list_turn_steps")
 def turn_steps(request: HttpRequest, turn_id: str) -> object:
-    """What a turn did, step by step: model calls and tool calls that are settled."""
+    """The settled steps of a turn: model calls and tool calls."""
     return transcripts.turn_steps(open_turn(caller_of(request).user, turn_id))
 
 

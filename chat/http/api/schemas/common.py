@@ -1,4 +1,4 @@
-"""What the API takes and gives. Parsed once, here, at the edge; inside are dataclasses."""
+"""Request and response schemas of the API, parsed at the edge; inside the product are dataclasses."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -126,7 +126,7 @@ class InstancePageOut(Schema):
 
 
 class WaitOut(Schema):
-    """What a parked turn waits for. `until`: when it goes on without an answer; nothing when it waits for ever.
+    """A wait of a parked turn. `until`: when it continues without an answer; null for no limit.
 
     `since`: when the turn parked for it; nothing of a wait that an older version stored.
     """
@@ -273,7 +273,7 @@ class RunningTurnOut(TurnOut):
 
 
 class TranscriptOut(Schema):
-    """A page of a path, root first; then what waits in the queue. `has_newer`: the path goes on below the page.
+    """A page of a path, root first, and the queued messages. `has_newer`: the path continues below the page.
 
     `compacting`: whether a summary of older messages is `waiting` for its place or `running`.
 
@@ -380,7 +380,7 @@ class CancelOut(Schema):
 
 
 class UsageOut(Schema):
-    """Tokens as the providers counted them, and what they cost by the price table. Input includes cached tokens."""
+    """Token counts of the providers, and their cost by the price table. Input includes cached tokens."""
 
     input_tokens: int
     output_tokens: int
@@ -391,7 +391,7 @@ class UsageOut(Schema):
 
 
 class SpendingOut(Schema):
-    """What a conversation used: by itself, below it, and together."""
+    """Usage of a conversation: its own, its sub-agents', and both."""
 
     own: UsageOut
     sub_agents: UsageOut
@@ -399,20 +399,20 @@ class SpendingOut(Schema):
 
 
 class BudgetIn(Input):
-    """What a history may cost, in the currency of the price table; null is no limit."""
+    """The cost limit of a session, in the currency of the price table; null: no limit."""
 
     max_cost: Annotated[Decimal, Field(ge=0, lt=1_000_000_000, max_digits=19, decimal_places=10)] | None
 
 
 class BudgetOut(Schema):
-    """What a history has cost, sub-agents included, and what it may cost."""
+    """The cost of a session including sub-agents, and its limit."""
 
     cost: Amount
     max_cost: Amount | None
 
 
 class ConfigIn(Input):
-    """A whole configuration. `version`: the one that it replaces, so that no other change is lost."""
+    """A complete configuration. `version`: of the one it replaces, so that concurrent changes are not lost."""
 
     config: JSONValue
     version: int | None = None

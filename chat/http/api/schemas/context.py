@@ -1,4 +1,4 @@
-"""What the API takes and gives of contexts and memory."""
+"""API schemas of contexts and memory."""
 
 from datetime import datetime
 from typing import Annotated
@@ -28,7 +28,7 @@ class BlockOut(Schema):
 
 
 class ContextOut(Schema):
-    """What models read of a session before its messages. `loaded`: documents, as `label:key`.
+    """The context of a session. `loaded`: documents, as `label:key`.
 
     `system_prompt` is what the next turn gets. `is_outdated`: it is a kept one, and the blocks hold something else now.
     """
@@ -72,7 +72,7 @@ class EntryPageOut(Schema):
 
 
 class MemoryOut(Schema):
-    """What is remembered about you under a label, in all conversations: a text, entries, or both."""
+    """Your memory under one label, shared by all conversations: a text, entries, or both."""
 
     label: str
     description: str
@@ -83,7 +83,7 @@ class MemoryOut(Schema):
 
 
 class ChangeOut(Schema):
-    """Who changed what models read. `via`: model, code, api, admin; `actor_id`: the user, for the last two."""
+    """A change of context. `via`: model, code, api, admin; `actor_id`: the user, for the last two."""
 
     id: int
     subject: str

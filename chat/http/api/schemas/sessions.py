@@ -1,4 +1,4 @@
-"""What the operations on histories, forks and exports take and give."""
+"""API schemas of sessions, forks and exports."""
 
 from datetime import datetime
 
@@ -30,7 +30,7 @@ class SessionChoiceIn(Input):
 
 
 class SessionOut(Schema):
-    """A history inside a conversation. `is_current`: the one that turns go to; `message_count`: of its shown path.
+    """A session of a conversation. `is_current`: new turns go to it; `message_count`: of its active path.
 
     `summary`: a summary for people; empty until one is written.
     """
@@ -82,7 +82,7 @@ class EditedAnswerOut(Schema):
 
 
 class ImportedOut(Schema):
-    """What was imported. `left_out`: labels of context blocks that people may not write in this agent."""
+    """Result of an import. `left_out`: labels of blocks that users may not write in this agent."""
 
     instance_id: str
     session_id: str
