@@ -168,7 +168,7 @@ class Agent:
     def on_state_changed(self, state: JSONValue, source: StateSource) -> Any:
         """Run after a state was stored and sent. Its exceptions are logged and undo nothing."""
 
-    # Verbs that the developer calls.
+    # Methods that the developer calls.
 
     async def get_state(self) -> JSONValue:
         """Read the synced state; `initial_state` when it was never set."""

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from chat.agent.base import Agent, ChatHost
-from chat.agent.context_verbs import ContextVerbs
+from chat.agent.context_methods import ContextMethods
 from chat.agent.operations import ChatOperations
-from chat.agent.session_verbs import SessionVerbs
-from chat.agent.verbs import SubmissionVerbs, TurnVerbs
+from chat.agent.session_methods import SessionMethods
+from chat.agent.turn_methods import SubmissionMethods, TurnMethods
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup
@@ -35,7 +35,7 @@ INTERRUPTED_TEXT = "The assistant was interrupted and could not recover. Please 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
-class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
+class Think(TurnMethods, SubmissionMethods, SessionMethods, Agent, abstract=True):
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 
     max_steps: ClassVar[int] = 10
@@ -104,9 +104,9 @@ class Think(TurnVerbs, SubmissionVerbs, SessionVerbs, Agent, abstract=True):
         return self.host
 
     @property
-    def context(self) -> ContextVerbs:
-        """The context blocks of this conversation, to read and write: see `ContextVerbs`."""
-        return ContextVerbs(lambda: self.host.open_context(self))
+    def context(self) -> ContextMethods:
+        """The context blocks of this conversation, to read and write: see `ContextMethods`."""
+        return ContextMethods(lambda: self.host.open_context(self))
 
     # Getters
 

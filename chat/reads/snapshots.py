@@ -100,13 +100,13 @@ def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
     instance = find_instance(key)
     if instance is None:
         return Snapshot(instance_id=None, session_id=None)
-    under_way = [turn_ref(turn) for turn in active_turns(instance.pk) if turn.session_id == instance.session_id]
+    active = [turn_ref(turn) for turn in active_turns(instance.pk) if turn.session_id == instance.session_id]
     return Snapshot(
         instance_id=instance.pk,
         session_id=instance.session_id,
         last_position=instance.turn_count,
-        turns=tuple(under_way),
-        failed=None if under_way else unseen_failure(instance, user_id),
+        turns=tuple(active),
+        failed=None if active else unseen_failure(instance, user_id),
         state=instance.state,
         state_version=instance.state_version,
     )

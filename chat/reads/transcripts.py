@@ -307,8 +307,8 @@ class _Edge:
 def _edge(instance: AgentInstance) -> _Edge:
     """The oldest turn under way, the newest final one when that one failed, and a summary that is on its way."""
     fibers = active_fibers(instance.id)
-    under_way = active_turns(instance.id) if fibers else ()
-    here = (turn for turn in under_way if turn.session_id == instance.session_id)
+    active = active_turns(instance.id) if fibers else ()
+    here = (turn for turn in active if turn.session_id == instance.session_id)
     live = next((turn for turn in here if turn.finished_at is None), None)
     turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
     final = turns.filter(fiber__status__in=TERMINAL).order_by("-position").first()

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from chat.agent.base import Agent, InstanceKey
-from chat.agent.context_verbs import ContextVerbs
+from chat.agent.context_methods import ContextMethods
 from chat.agent.operations import MessageFunction, SavedTurn, StoredSession, Submission
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
@@ -121,14 +121,14 @@ class ChatDatabaseHost(DatabaseHost):
         await db(sessions.clear_messages, self.key)
 
 
-def context_of(key: InstanceKey) -> ContextVerbs:
-    """Give the context verbs of an instance to server code."""
+def context_of(key: InstanceKey) -> ContextMethods:
+    """Give the context methods of an instance to server code."""
 
     async def opened() -> SessionContext:
         agent, host = await started_agent(key)
         return await host.open_context(agent)
 
-    return ContextVerbs(opened)
+    return ContextMethods(opened)
 
 
 def _current_session(key: InstanceKey) -> str:

@@ -15,7 +15,7 @@ from chat.runtime.agent_factory import started_agent
 from chat.user_code.call_hook import user_code_boundary
 from chat.user_code.session_setup import configured_session
 from sessions_app.context import store
-from sessions_app.context.history import Actor, Holder
+from sessions_app.context.history import Actor, ContextOwner
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import OURS
 from sessions_app.core.compaction.tokens import count_tokens, counter_named
@@ -96,9 +96,9 @@ async def write_entry(context: SessionContext, label: str, entry: Entry, by: Act
 
 async def forget_block(context: SessionContext, label: str, by: Actor, *, erases_history: bool) -> None:
     """Clear a block on behalf of a person. Errors: `BlockNotFound`, `BlockNotWritable`, `AgentCodeFailed`."""
-    declaration, holder = await _find(context, label)
+    declaration, owner = await _find(context, label)
     if isinstance(declaration.provider, OURS):
-        await db(partial(store.forget, holder, label, erases_history=erases_history, by=by.within(context.session_id)))
+        await db(partial(store.forget, owner, label, erases_history=erases_history, by=by.within(context.session_id)))
     elif declaration.kind.is_keyed:
         raise BlockNotWritable(f"What block {label!r} holds is kept elsewhere and cannot be deleted here.")
     else:
@@ -107,26 +107,26 @@ async def forget_block(context: SessionContext, label: str, by: Actor, *, erases
 
 async def entries_of(context: SessionContext, label: str, *, after: str, limit: int) -> list[Entry]:
     """Entries of a block that we keep, by their keys. Errors: `BlockNotFound`, `BlockNotWritable`."""
-    holder = await _keyed(context, label)
-    return await db(partial(store.list_entries, holder, label, after_key=after, limit=limit))
+    owner = await _keyed(context, label)
+    return await db(partial(store.list_entries, owner, label, after_key=after, limit=limit))
 
 
 async def delete_entry(context: SessionContext, label: str, key: str, by: Actor) -> None:
     """Forget an entry that we keep. Errors: `BlockNotFound`, `BlockNotWritable`, `EntryNotFound`."""
-    holder = await _keyed(context, label)
-    await db(partial(store.delete_entry, holder, label, key, by=by.within(context.session_id)))
+    owner = await _keyed(context, label)
+    await db(partial(store.delete_entry, owner, label, key, by=by.within(context.session_id)))
 
 
-async def _keyed(context: SessionContext, label: str) -> Holder:
-    declaration, holder = await _find(context, label)
+async def _keyed(context: SessionContext, label: str) -> ContextOwner:
+    declaration, owner = await _find(context, label)
     if not isinstance(declaration.provider, OURS) or isinstance(declaration.provider, StoredText):
         raise BlockNotWritable(f"Block {label!r} has no entries here.")
-    return holder
+    return owner
 
 
-async def _find(context: SessionContext, label: str) -> tuple[Declaration, Holder]:
+async def _find(context: SessionContext, label: str) -> tuple[Declaration, ContextOwner]:
     state = await context.state()
     if label not in state.blocks:
         raise BlockNotFound(f"There is no context block {label!r}.")
     declaration = state.blocks[label]
-    return declaration, state.holder(declaration, context.session_id)
+    return declaration, state.owner(declaration, context.session_id)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from chat.agent.base import Agent, InstanceKey
-from chat.agent.context_verbs import ContextVerbs
+from chat.agent.context_methods import ContextMethods
 from chat.agent.operations import ChatOperations
 from chat.agent.registry import is_served
-from chat.agent.session_verbs import SessionVerbs
-from chat.agent.verbs import SubmissionVerbs, TurnVerbs, to_message
+from chat.agent.session_methods import SessionMethods
+from chat.agent.turn_methods import SubmissionMethods, TurnMethods, to_message
 from chat.errors import AgentNotFound, TurnFailed
 from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.config import load_config, save_config
@@ -58,8 +58,8 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
-    """One instance, with the verbs of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
+class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods):
+    """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:
         self.key = key
@@ -69,7 +69,7 @@ class AgentHandle(TurnVerbs, SubmissionVerbs, SessionVerbs):
         return ChatDatabaseHost(self.key)
 
     @property
-    def context(self) -> ContextVerbs:
+    def context(self) -> ContextMethods:
         """The context blocks of the conversation, to read and write."""
         return context_of(self.key)
 

@@ -130,7 +130,7 @@ def choose(instance: AgentInstance, session_id: str | None) -> None:
 
 
 def to_stored(info: SessionInfo, current_id: str | None) -> StoredSession:
-    """A session as the verbs and the API give it."""
+    """A session as the methods and the API give it."""
     shared = {name: getattr(info, name) for name in _SHARED}
     return StoredSession(**shared, message_count=info.path_length, is_current=info.id == current_id)
 

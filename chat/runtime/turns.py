@@ -7,7 +7,7 @@ from typing import Any
 
 from chat.agent.base import InstanceKey
 from chat.agent.operations import SKIPPED, MessageFunction, SavedTurn
-from chat.agent.verbs import to_messages
+from chat.agent.turn_methods import to_messages
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until

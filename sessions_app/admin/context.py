@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from typing_extensions import override
 
 from sessions_app.compactions.services import Author, check_summary, edit_compaction, undo_compaction
-from sessions_app.context.history import Actor, Holder, block_subject, entry_subject
+from sessions_app.context.history import Actor, ContextOwner, block_subject, entry_subject
 from sessions_app.context.store import delete_entry, forget, put_entry, write_text
 from sessions_app.core.context.context_blocks import Entry, check_content, check_text
 from sessions_app.errors import ContextInvalid
@@ -407,8 +407,8 @@ def _session_url(session_id: str) -> str:
     return reverse("admin:think_sessions_session_change", args=[session_id])
 
 
-def _holder_of(row: ContextBlock | ContextEntry) -> Holder:
-    return Holder(session_id=row.session_id, owner_id=row.owner_id)
+def _holder_of(row: ContextBlock | ContextEntry) -> ContextOwner:
+    return ContextOwner(session_id=row.session_id, owner_id=row.owner_id)
 
 
 def _by(request: HttpRequest) -> Actor:

@@ -95,14 +95,14 @@ def _changes(session_id: str) -> list[_Change]:
     columns = ("pk", "subject", "session_id", "action", MD5("before"), MD5("after"), Length("before"), Length("after"))
     return [
         _Change(
-            step=Step(id=pk, text=(subject, holder is None), before=before, after=after),
+            step=Step(id=pk, text=(subject, owner is None), before=before, after=after),
             subject=subject,
-            of="user" if holder is None else "session",
+            of="user" if owner is None else "session",
             action=action,
             before_chars=before_chars,
             after_chars=after_chars,
         )
-        for pk, subject, holder, action, before, after, before_chars, after_chars in rows.values_list(*columns)[
+        for pk, subject, owner, action, before, after, before_chars, after_chars in rows.values_list(*columns)[
             : MAX_CHANGES + 1
         ]
     ]

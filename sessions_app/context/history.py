@@ -38,8 +38,8 @@ MODEL: Final = Actor(via="model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """Whose something is: one session's, or one user's and then in all of that user's sessions."""
+class ContextOwner:
+    """The owner of context rows: one session, or one user and then all of that user's sessions."""
 
     session_id: str | None = None
     owner_id: int | None = None
@@ -50,7 +50,7 @@ class Holder:
 
     @property
     def row(self) -> dict[str, object]:
-        """Columns that name the holder, in a row and in a filter."""
+        """Columns that name the owner, in a row and in a filter."""
         return {"session_id": self.session_id, "owner_id": self.owner_id}
 
 
@@ -69,26 +69,28 @@ class Change:
 
 
 def note_change(
-    holder: Holder, subject: str, action: str, *, before: str = "", after: str = "", by: Actor = CODE
+    owner: ContextOwner, subject: str, action: str, *, before: str = "", after: str = "", by: Actor = CODE
 ) -> None:
     """Add a row to the history, in the transaction of the change."""
     ContextChange.objects.create(
-        **holder.row, **_author(holder, by), subject=subject, action=action, before=before, after=after
+        **owner.row, **_author(owner, by), subject=subject, action=action, before=before, after=after
     )
 
 
-def _author(holder: Holder, by: Actor) -> dict[str, object]:
-    made_in = by.session_id if holder.session_id is None else None
+def _author(owner: ContextOwner, by: Actor) -> dict[str, object]:
+    made_in = by.session_id if owner.session_id is None else None
     return {"actor_id": by.user_id, "via": by.via, "made_in_id": made_in}
 
 
-def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str, str]], *, by: Actor = CODE) -> None:
+def note_deleted_entries(
+    owner: ContextOwner, label: str, entries: Iterable[tuple[str, str]], *, by: Actor = CODE
+) -> None:
     """Add a row for each of many entries (key and content) that are deleted, in one statement."""
     ContextChange.objects.bulk_create(
         [
             ContextChange(
-                **holder.row,
-                **_author(holder, by),
+                **owner.row,
+                **_author(owner, by),
                 subject=entry_subject(label, key),
                 action="delete",
                 before=content,
@@ -98,9 +100,11 @@ def note_deleted_entries(holder: Holder, label: str, entries: Iterable[tuple[str
     )
 
 
-def list_changes(holder: Holder, *, subject: str = "", before_id: int | None = None, limit: int = 50) -> list[Change]:
+def list_changes(
+    owner: ContextOwner, *, subject: str = "", before_id: int | None = None, limit: int = 50
+) -> list[Change]:
     """The latest changes, newest first; optionally of one subject, or before a given change. One query."""
-    rows = ContextChange.objects.filter(**holder.row)
+    rows = ContextChange.objects.filter(**owner.row)
     if subject:
         rows = rows.filter(subject=subject)
     if before_id is not None:
@@ -113,10 +117,10 @@ def list_changes(holder: Holder, *, subject: str = "", before_id: int | None = N
     ]
 
 
-def erase_texts(holder: Holder, label: str) -> int:
+def erase_texts(owner: ContextOwner, label: str) -> int:
     """Take the texts out of a block's history, its entries included; who did what and when stays. Returns how many."""
     of_block = Q(subject=block_subject(label)) | Q(subject__startswith=entry_subject(label, ""))
-    return ContextChange.objects.filter(of_block, **holder.row).update(before="", after="")
+    return ContextChange.objects.filter(of_block, **owner.row).update(before="", after="")
 
 
 def block_subject(label: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sessions_app.context.history import Holder
+from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import NOTHING_FOUND, Entry, shortened
 from sessions_app.core.search.words import text_of
 from sessions_app.models import Message
@@ -12,9 +12,9 @@ SEPARATOR: Final = "\n\n---\n\n"
 MESSAGE_CHARS: Final = 4000  # of one message, for a model
 
 
-def find_entries(holder: Holder, label: str, query: str, *, limit: int = 10) -> list[Entry] | str:
+def find_entries(owner: ContextOwner, label: str, query: str, *, limit: int = 10) -> list[Entry] | str:
     """The entries of a block that fit a query, best first; or why nothing was looked for."""
-    found = search_entries(query, label=label, session_id=holder.session_id, owner_id=holder.owner_id, limit=limit)
+    found = search_entries(query, label=label, session_id=owner.session_id, owner_id=owner.owner_id, limit=limit)
     if found.problem:
         return f"{NOTHING_FOUND} {found.problem}"
     return [

@@ -13,7 +13,7 @@ from typing import Any
 
 from sessions_app.context import lookup, store
 from sessions_app.context.block_providers import Providers
-from sessions_app.context.history import CODE, Actor, Holder, block_subject, entry_subject, note_change
+from sessions_app.context.history import CODE, Actor, ContextOwner, block_subject, entry_subject, note_change
 from sessions_app.context.snapshot import OURS, ContextState, stored_contents
 from sessions_app.context.store import Shape
 from sessions_app.core.compaction.tokens import TokenCounter, estimate_text
@@ -147,9 +147,9 @@ class SessionContext:
             key=check_key(key or entry_key(content, title)), content=content, title=title, description=description
         )
         if isinstance(declaration.provider, OURS):
-            holder = state.holder(declaration, self.session_id)
+            owner = state.owner(declaration, self.session_id)
             by = by.within(self.session_id)
-            await db(partial(store.put_entry, holder, label, entry, shape=self._shape(declaration), by=by))
+            await db(partial(store.put_entry, owner, label, entry, shape=self._shape(declaration), by=by))
             return entry.key
         check_content(label, content, declaration.max_tokens, self.counter)
         await self._providers.call(declaration, "set", entry.key, content, description or title)
@@ -190,7 +190,7 @@ class SessionContext:
         state = await self.state()
         declaration = _block_of(state, label, "is_skill", "holds no documents to load")
         if isinstance(declaration.provider, StoredSkills):
-            entry = await db(store.find_entry, state.holder(declaration, self.session_id), label, key)
+            entry = await db(store.find_entry, state.owner(declaration, self.session_id), label, key)
             document = None if entry is None else entry.content
         else:
             document = await self._providers.call(declaration, "load", key)
@@ -208,8 +208,8 @@ class SessionContext:
         state = await self.state()
         declaration = _block_of(state, label, "is_searchable", "cannot be searched")
         if isinstance(declaration.provider, StoredSearch):
-            holder = state.holder(declaration, self.session_id)
-            return found_text(await db(partial(lookup.find_entries, holder, label, query, limit=limit)))
+            owner = state.owner(declaration, self.session_id)
+            return found_text(await db(partial(lookup.find_entries, owner, label, query, limit=limit)))
         if isinstance(declaration.provider, SearchableHistory):
             return await self.search_sessions(query, of=declaration.provider, limit=limit)
         found = await self._providers.call(declaration, "search", query)
@@ -246,9 +246,9 @@ class SessionContext:
         declaration = BlockPolicy(state.blocks).text(label)
         if isinstance(declaration.provider, StoredText):
             shape = self._shape(declaration)
-            holder = state.holder(declaration, self.session_id)
+            owner = state.owner(declaration, self.session_id)
             by = by.within(self.session_id)
-            written = await db(partial(store.write_text, holder, label, change, action=action, shape=shape, by=by))
+            written = await db(partial(store.write_text, owner, label, change, action=action, shape=shape, by=by))
             return self._made(state, declaration, written)
         held = (await self._contents(state, [declaration]))[label] or ""
         content = change(held)
@@ -267,10 +267,10 @@ async def _keep(context: SessionContext, rendered: str, *, replace: bool) -> str
 
 def _note(session_id: str, subject: str, action: str, before: str, after: str, by: Actor) -> None:
     """Record a change of the content of a developer's provider."""
-    holder = Holder(session_id=session_id)
-    note_change(holder, subject, action, before=before, after=after, by=by)
+    owner = ContextOwner(session_id=session_id)
+    note_change(owner, subject, action, before=before, after=after, by=by)
     if by.is_person:
-        store.forget_prompt(holder)
+        store.forget_prompt(owner)
 
 
 def _block_of(state: ContextState, label: str, ability: str, lack: str) -> Declaration:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sessions_app.context import store
-from sessions_app.context.history import Holder
+from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import SessionRows
 from sessions_app.core.context.context_blocks import (
     Declaration,
@@ -25,21 +25,21 @@ class ContextState:
     blocks: dict[str, Declaration]  # in the order of the prompt
     rows: SessionRows
 
-    def holder(self, declaration: Declaration, session_id: str) -> Holder:
+    def owner(self, declaration: Declaration, session_id: str) -> ContextOwner:
         """The owner of a stored block's rows. Without a user, a user's block belongs to the session."""
         owner_id = self.rows.owner_id
         if declaration.of == "user" and owner_id is not None:
-            return Holder(owner_id=owner_id)
-        return Holder(session_id=session_id)
+            return ContextOwner(owner_id=owner_id)
+        return ContextOwner(session_id=session_id)
 
 
 def stored_contents(state: ContextState, wanted: list[Declaration], session_id: str) -> dict[str, str | None]:
     """Contents of the blocks that we keep; one query for each kind of them, none for texts of the session."""
-    by_kind: dict[type, dict[str, Holder]] = {kind: {} for kind in OURS}
+    by_kind: dict[type, dict[str, ContextOwner]] = {kind: {} for kind in OURS}
     contents: dict[str, str | None] = {}
     for block in wanted:
         if isinstance(block.provider, OURS):
-            by_kind[type(block.provider)][block.label] = state.holder(block, session_id)
+            by_kind[type(block.provider)][block.label] = state.owner(block, session_id)
         elif isinstance(block.provider, SearchableHistory):
             contents[block.label] = None
     return (
@@ -47,8 +47,8 @@ def stored_contents(state: ContextState, wanted: list[Declaration], session_id: 
     )
 
 
-def _texts(state: ContextState, holders: dict[str, Holder]) -> dict[str, str | None]:
-    of_user = {label: holder for label, holder in holders.items() if holder.owner_id is not None}
+def _texts(state: ContextState, holders: dict[str, ContextOwner]) -> dict[str, str | None]:
+    of_user = {label: owner for label, owner in holders.items() if owner.owner_id is not None}
     texts = state.rows.texts
     if of_user:
         first = next(iter(of_user.values()))
@@ -57,10 +57,10 @@ def _texts(state: ContextState, holders: dict[str, Holder]) -> dict[str, str | N
     return {label: texts[label].content if label in texts else None for label in holders}
 
 
-def _skills(holders: dict[str, Holder]) -> dict[str, str | None]:
+def _skills(holders: dict[str, ContextOwner]) -> dict[str, str | None]:
     return {label: key_list(entries) for label, entries in store.entry_heads(holders).items()}
 
 
-def _counts(holders: dict[str, Holder]) -> dict[str, str | None]:
+def _counts(holders: dict[str, ContextOwner]) -> dict[str, str | None]:
     counts = store.entry_counts(holders)
     return {label: f"{counts[label]} entries indexed." if label in counts else None for label in holders}

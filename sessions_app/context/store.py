@@ -16,7 +16,7 @@ from django.db.models import Count, Q
 from sessions_app.context.history import (
     CODE,
     Actor,
-    Holder,
+    ContextOwner,
     block_subject,
     entry_subject,
     erase_texts,
@@ -75,9 +75,9 @@ def read_session(session_id: str) -> SessionRows:
     )
 
 
-def read_texts(holder: Holder, labels: Sequence[str] | None = None) -> dict[str, StoredBlock]:
+def read_texts(owner: ContextOwner, labels: Sequence[str] | None = None) -> dict[str, StoredBlock]:
     """Read an owner's texts, optionally of some labels only. One query."""
-    rows = ContextBlock.objects.filter(**holder.row)
+    rows = ContextBlock.objects.filter(**owner.row)
     if labels is not None:
         rows = rows.filter(label__in=labels)
     return {values[0]: _stored(values) for values in rows.order_by("label").values_list(*_TEXT)}
@@ -97,7 +97,7 @@ class Shape:
 
 
 def write_text(
-    holder: Holder,
+    owner: ContextOwner,
     label: str,
     change: Callable[[str], str],
     *,
@@ -110,8 +110,8 @@ def write_text(
     Errors: `BlockTooLarge`, `ContextInvalid`, `SessionNotFound`; then nothing is changed.
     """
     check_label(label)
-    with _holding(holder):
-        row = _text_row(holder, label) or _new_text(holder, label)
+    with _holding(owner):
+        row = _text_row(owner, label) or _new_text(owner, label)
         before, after = row.content, change(row.content)
         limits = shape or Shape(max_tokens=row.max_tokens)
         check_content(label, after, limits.max_tokens, limits.counter, held=before)
@@ -120,33 +120,33 @@ def write_text(
             row.description, row.max_tokens = shape.description[:MAX_WORDS], shape.max_tokens
         row.save()
         if after != before:
-            note_change(holder, block_subject(label), action, before=before, after=after, by=by)
-            _show(holder, by)
+            note_change(owner, block_subject(label), action, before=before, after=after, by=by)
+            _show(owner, by)
         return after
 
 
-def forget(holder: Holder, label: str, *, erases_history: bool = False, by: Actor = CODE) -> None:
+def forget(owner: ContextOwner, label: str, *, erases_history: bool = False, by: Actor = CODE) -> None:
     """Clear a block: its text and entries; `erases_history` also removes its earlier texts from the history.
 
     Errors: `BlockNotFound` where there is nothing to forget.
     """
-    with _holding(holder):
-        row = _text_row(holder, label)
-        rows = ContextEntry.objects.filter(**holder.row, label=label)
+    with _holding(owner):
+        row = _text_row(owner, label)
+        rows = ContextEntry.objects.filter(**owner.row, label=label)
         entries = list(rows.values_list("key", "content"))
         if row is None and not entries:
             raise BlockNotFound(f"There is nothing stored in a block {label!r} here.")
         if row is not None:
-            note_change(holder, block_subject(label), "delete", before=row.content, by=by)
+            note_change(owner, block_subject(label), "delete", before=row.content, by=by)
             if row.is_removed or row.is_runtime:
                 ContextBlock.objects.filter(pk=row.pk).update(content="")  # that it was added or taken out stays so
             else:
                 row.delete()
         rows.delete()
-        note_deleted_entries(holder, label, entries, by=by)
+        note_deleted_entries(owner, label, entries, by=by)
         if erases_history:
-            erase_texts(holder, label)
-        _show(holder, by)
+            erase_texts(owner, label)
+        _show(owner, by)
 
 
 def add_block(session_id: str, label: str, shape: Shape, *, by: Actor = CODE) -> None:
@@ -154,32 +154,32 @@ def add_block(session_id: str, label: str, shape: Shape, *, by: Actor = CODE) ->
 
     Errors: `BlockExists`, `SessionNotFound`.
     """
-    holder = Holder(session_id=session_id)
-    with _holding(holder):
-        row = _text_row(holder, check_label(label))
+    owner = ContextOwner(session_id=session_id)
+    with _holding(owner):
+        row = _text_row(owner, check_label(label))
         if row is not None and not row.is_removed:
             raise BlockExists(f"There is a context block {label!r} already.")
-        row = row or _new_text(holder, label)
+        row = row or _new_text(owner, label)
         row.is_runtime, row.is_removed = True, False
         row.description, row.max_tokens = shape.description[:MAX_WORDS], shape.max_tokens
         row.save()
-        note_change(holder, block_subject(label), "add", after=row.content, by=by)
+        note_change(owner, block_subject(label), "add", after=row.content, by=by)
 
 
 def remove_block(session_id: str, label: str, *, by: Actor = CODE) -> None:
     """Remove a block from a session. Its content stays stored; its documents are unloaded."""
-    holder = Holder(session_id=session_id)
-    with _holding(holder):
-        row = _text_row(holder, label) or _new_text(holder, label)
+    owner = ContextOwner(session_id=session_id)
+    with _holding(owner):
+        row = _text_row(owner, label) or _new_text(owner, label)
         row.is_removed = True
         row.save()
         sessions = Session.objects.filter(pk=session_id)
         loaded = sessions.values_list("loaded_keys", flat=True).get()
         sessions.update(loaded_keys=[name for name in loaded if not name.startswith(f"{label}:")])
-        note_change(holder, block_subject(label), "remove", before=row.content, by=by)
+        note_change(owner, block_subject(label), "remove", before=row.content, by=by)
 
 
-def put_entry(holder: Holder, label: str, entry: Entry, *, shape: Shape | None = None, by: Actor = CODE) -> None:
+def put_entry(owner: ContextOwner, label: str, entry: Entry, *, shape: Shape | None = None, by: Actor = CODE) -> None:
     """Store an entry under its key, new or again. Errors: `BlockTooLarge`, `ContextInvalid`, `SessionNotFound`."""
     check_label(label)
     check_key(entry.key)
@@ -187,39 +187,39 @@ def put_entry(holder: Holder, label: str, entry: Entry, *, shape: Shape | None =
     check_content(label, entry.content, limits.max_tokens, limits.counter)
     title = check_text("A title", entry.title)[:MAX_TITLE]
     description = check_text("A description", entry.description)[:MAX_WORDS]
-    with _holding(holder):
-        row = _entry_row(holder, label, entry.key)
+    with _holding(owner):
+        row = _entry_row(owner, label, entry.key)
         before = row.content
         row.content, row.title, row.description = entry.content, title or row.title, description or row.description
         row.save()
         index_entries([row])
-        note_change(holder, entry_subject(label, entry.key), "set", before=before, after=entry.content, by=by)
-        _show(holder, by)
+        note_change(owner, entry_subject(label, entry.key), "set", before=before, after=entry.content, by=by)
+        _show(owner, by)
 
 
-def delete_entry(holder: Holder, label: str, key: str, *, by: Actor = CODE) -> None:
+def delete_entry(owner: ContextOwner, label: str, key: str, *, by: Actor = CODE) -> None:
     """Forget an entry. Errors: `EntryNotFound`."""
-    with _holding(holder):
-        row = ContextEntry.objects.filter(**holder.row, label=label, key=key).first()
+    with _holding(owner):
+        row = ContextEntry.objects.filter(**owner.row, label=label, key=key).first()
         if row is None:
             raise EntryNotFound(f"There is no entry {key!r} in {label!r}.")
         row.delete()
-        note_change(holder, entry_subject(label, key), "delete", before=row.content, by=by)
-        _show(holder, by)
+        note_change(owner, entry_subject(label, key), "delete", before=row.content, by=by)
+        _show(owner, by)
 
 
-def find_entry(holder: Holder, label: str, key: str) -> Entry | None:
+def find_entry(owner: ContextOwner, label: str, key: str) -> Entry | None:
     """Read an entry, or nothing."""
-    return next(iter(_entries(ContextEntry.objects.filter(**holder.row, label=label, key=key))), None)
+    return next(iter(_entries(ContextEntry.objects.filter(**owner.row, label=label, key=key))), None)
 
 
-def list_entries(holder: Holder, label: str, *, after_key: str = "", limit: int = 100) -> list[Entry]:
+def list_entries(owner: ContextOwner, label: str, *, after_key: str = "", limit: int = 100) -> list[Entry]:
     """Entries of a block by their keys, those after a key. One query."""
-    rows = ContextEntry.objects.filter(**holder.row, label=label, key__gt=after_key)
+    rows = ContextEntry.objects.filter(**owner.row, label=label, key__gt=after_key)
     return _entries(rows.order_by("key")[:limit])
 
 
-def entry_heads(holders: dict[str, Holder], limit: int = 1000) -> dict[str, list[Entry]]:
+def entry_heads(holders: dict[str, ContextOwner], limit: int = 1000) -> dict[str, list[Entry]]:
     """Keys and descriptions of the entries of several blocks, without their content. One query.
 
     Shape: `holders` says for each label whose entries are meant.
@@ -228,28 +228,28 @@ def entry_heads(holders: dict[str, Holder], limit: int = 1000) -> dict[str, list
     if not holders:
         return found
     wanted = Q()
-    for label, holder in holders.items():
-        wanted |= Q(**holder.row, label=label)
+    for label, owner in holders.items():
+        wanted |= Q(**owner.row, label=label)
     rows = ContextEntry.objects.filter(wanted).order_by("label", "key")
     for label, key, title, description in rows.values_list("label", "key", "title", "description")[:limit]:
         found[label].append(Entry(key=key, content="", title=title, description=description))
     return found
 
 
-def entry_counts(holders: dict[str, Holder]) -> dict[str, int]:
+def entry_counts(holders: dict[str, ContextOwner]) -> dict[str, int]:
     """How many entries several blocks have. One query."""
     if not holders:
         return {}
     wanted = Q()
-    for label, holder in holders.items():
-        wanted |= Q(**holder.row, label=label)
+    for label, owner in holders.items():
+        wanted |= Q(**owner.row, label=label)
     counted = ContextEntry.objects.filter(wanted).values_list("label").annotate(n=Count("pk")).order_by()
     return dict(counted)
 
 
-def entry_totals(holder: Holder) -> dict[str, int]:
-    """How many entries a holder has under each label. One query."""
-    rows = ContextEntry.objects.filter(**holder.row).values_list("label")
+def entry_totals(owner: ContextOwner) -> dict[str, int]:
+    """How many entries a owner has under each label. One query."""
+    rows = ContextEntry.objects.filter(**owner.row).values_list("label")
     return dict(rows.annotate(n=Count("pk")).order_by("label"))
 
 
@@ -279,9 +279,9 @@ def note_unloaded(session_id: str, name: str) -> bool:
         return writer.changed
 
 
-def forget_prompt(holder: Holder) -> None:
-    """Drop the kept prompts that a holder's blocks are in; the next turn of each session renders anew."""
-    mine: dict[str, Any] = {"pk": holder.session_id} if holder.session_id else {"owner_id": holder.owner_id}
+def forget_prompt(owner: ContextOwner) -> None:
+    """Drop the kept prompts that a owner's blocks are in; the next turn of each session renders anew."""
+    mine: dict[str, Any] = {"pk": owner.session_id} if owner.session_id else {"owner_id": owner.owner_id}
     with transaction.atomic():
         rows = Session.objects.filter(system_prompt__isnull=False, **mine)
         # In one order everywhere: two that do this at once must not wait for each other.
@@ -289,43 +289,43 @@ def forget_prompt(holder: Holder) -> None:
         rows.update(system_prompt=None)
 
 
-def _show(holder: Holder, by: Actor) -> None:
+def _show(owner: ContextOwner, by: Actor) -> None:
     if by.is_person:
-        forget_prompt(holder)
+        forget_prompt(owner)
 
 
 @contextmanager
-def _holding(holder: Holder) -> Iterator[None]:
-    """One transaction in which no other write of the same holder runs. Errors: `SessionNotFound`."""
-    if holder.session_id is None:
+def _holding(owner: ContextOwner) -> Iterator[None]:
+    """One transaction in which no other write of the same owner runs. Errors: `SessionNotFound`."""
+    if owner.session_id is None:
         with transaction.atomic():
             yield
         return
-    with writing(holder.session_id) as writer:
+    with writing(owner.session_id) as writer:
         writer.changed = True
         yield
 
 
-def _text_row(holder: Holder, label: str) -> ContextBlock | None:
-    return ContextBlock.objects.filter(**holder.row, label=label).select_for_update().first()
+def _text_row(owner: ContextOwner, label: str) -> ContextBlock | None:
+    return ContextBlock.objects.filter(**owner.row, label=label).select_for_update().first()
 
 
-def _new_text(holder: Holder, label: str) -> ContextBlock:
+def _new_text(owner: ContextOwner, label: str) -> ContextBlock:
     """Create the row and lock it; if another process created it meanwhile, lock that one."""
-    rows = ContextBlock.objects.filter(**holder.row)
+    rows = ContextBlock.objects.filter(**owner.row)
     if rows.count() >= MAX_BLOCKS:
         raise BlockTooLarge(f"There are at most {MAX_BLOCKS} blocks in one place.")
-    rows.get_or_create(label=label, defaults=holder.row)
+    rows.get_or_create(label=label, defaults=owner.row)
     return rows.select_for_update().get(label=label)
 
 
-def _entry_row(holder: Holder, label: str, key: str) -> ContextEntry:
+def _entry_row(owner: ContextOwner, label: str, key: str) -> ContextEntry:
     """The row of an entry, made if need be, and locked."""
-    rows = ContextEntry.objects.filter(**holder.row, label=label)
+    rows = ContextEntry.objects.filter(**owner.row, label=label)
     row = rows.filter(key=key).select_for_update().first()
     if row is not None:
         return row
     if rows.count() >= MAX_ENTRIES:
         raise BlockTooLarge(f"Block {label!r} holds at most {MAX_ENTRIES} entries.")
-    rows.get_or_create(key=key, defaults={**holder.row, "label": label})
+    rows.get_or_create(key=key, defaults={**owner.row, "label": label})
     return rows.select_for_update().get(key=key)

@@ -10,7 +10,7 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.state.parking import answer_wait
 from sessions_app.compactions.services import add_compaction
-from sessions_app.context.history import Holder
+from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import write_text
 from sessions_app.messages.services import append_messages, create_session, fork_session
 from sessions_app.models import ContextBlock
@@ -61,7 +61,7 @@ def remember(instance_id: str, first_id: str, last_id: str) -> dict[str, Any]:
     session_id = str(AgentInstance.objects.get(pk=instance_id).session_id)
     add_compaction(session_id, first_id=first_id, last_id=last_id, summary="What was said before.")
     fork_session(session_id, last_id, name="Another way")
-    write_text(Holder(session_id=session_id), "memory", lambda _held: "Likes tea.")
+    write_text(ContextOwner(session_id=session_id), "memory", lambda _held: "Likes tea.")
     return {"session": session_id, "block": ContextBlock.objects.get(session_id=session_id).pk}
 
 

@@ -26,11 +26,11 @@ def has_content(texts: list[str]) -> bool:
 
 
 def _take(chunk: JSONObject, parts: list[JSONObject], calls: dict[str, JSONObject]) -> None:
-    kind, _, verb = chunk["type"].partition("-")
+    kind, _, method = chunk["type"].partition("-")
     if chunk["type"] == "start-step":
         parts.append({"type": "step-start"})
     elif kind in _TEXTS:
-        _take_text(kind, verb, chunk, parts)
+        _take_text(kind, method, chunk, parts)
     elif chunk["type"] == "tool-input-start":
         name = chunk["toolName"]
         call = {"type": f"tool-{name}", "toolCallId": chunk["toolCallId"], "toolName": name, "state": "input-streaming"}
@@ -40,12 +40,12 @@ def _take(chunk: JSONObject, parts: list[JSONObject], calls: dict[str, JSONObjec
         _take_call(chunk, calls[chunk["toolCallId"]])
 
 
-def _take_text(kind: str, verb: str, chunk: JSONObject, parts: list[JSONObject]) -> None:
-    if verb == "start":
+def _take_text(kind: str, method: str, chunk: JSONObject, parts: list[JSONObject]) -> None:
+    if method == "start":
         parts.append({"type": kind, "text": "", "state": "streaming"})
         return
     part = next((part for part in reversed(parts) if part["type"] == kind), {"text": ""})
-    if verb == "delta":
+    if method == "delta":
         part["text"] += chunk["delta"]
     else:
         part["state"] = "done"

@@ -157,7 +157,7 @@ def _lines(text: str) -> str:
 
 
 def _read_words(_: int, match: re.Match[str]) -> Directive:
-    kind = "reasoning" if match["verb"].lower() == "reason" else "text"
+    kind = "reasoning" if match["method"].lower() == "reason" else "text"
     return Words(count=int(match["count"]), rate=float(match["rate"]) if match["rate"] else None, kind=kind)
 
 
@@ -228,7 +228,7 @@ _PATTERNS: Final = (
     _rule(r"say:\s?(?P<text>.*)", lambda _, m: Say(text=_lines(m["text"]))),
     _rule(r"reason:\s?(?P<text>.*)", lambda _, m: Say(text=_lines(m["text"]), kind="reasoning")),
     _rule(r"refuse(?::\s?(?P<text>.*))?", lambda _, m: Say(text=m["text"] or "I will not do that.", kind="refusal")),
-    _rule(rf"(?P<verb>stream|reason) (?P<count>\d+) (?:words|chunks){_RATE}", _read_words),
+    _rule(rf"(?P<method>stream|reason) (?P<count>\d+) (?:words|chunks){_RATE}", _read_words),
     _rule(
         r"malformed tool args (?P<name>[\w.-]+)", lambda _, m: Call(name=m["name"], arguments='{"path": "a.txt", "n": ')
     ),

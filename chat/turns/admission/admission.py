@@ -30,7 +30,7 @@ from chat.turns.state import input_reservation, policies
 from chat.turns.state.active import active_turns, lane_of
 from chat.turns.state.client_tools import remember_client_tools
 from chat.turns.state.compaction_queue import active_compactions
-from chat.turns.state.deferred_input import LATER
+from chat.turns.state.deferred_input import DEFERRED
 from chat.turns.state.merging import MERGED
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import current_fiber
@@ -221,7 +221,7 @@ def _share_of(instance: AgentInstance) -> str | None:
 def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> TurnOptions:
     options: TurnOptions = {**request.options, "answers": list(placement.answers)}
     if placement.later_messages:
-        options[LATER] = list(placement.later_messages)
+        options[DEFERRED] = list(placement.later_messages)
     if overlap.merged_ids:
         options[MERGED] = list(overlap.merged_ids)
     return options
@@ -265,9 +265,9 @@ def cancel_all(
 
     `queued_reason` is for those that never began.
     """
-    under_way = active_turns(instance.pk).select_related("fiber", "instance")
+    active = active_turns(instance.pk).select_related("fiber", "instance")
     # Chosen here: asked for the session, a database would start from all turns that it ever had.
-    turns = [turn for turn in under_way if session_id in (None, turn.session_id)]
+    turns = [turn for turn in active if session_id in (None, turn.session_id)]
     for turn in turns:
         reason = queued_reason if turn.started_at is None else "stopped"
         if cancel_fiber(turn.fiber_id, reason=reason):

@@ -36,7 +36,7 @@ def supersedes(agent: str, intake: Intake) -> bool:
 
 def waiting_fibers(instance: AgentInstance) -> list[str]:
     """Fibers of the turns that may be superseded, in the global lock order of fibers."""
-    return sorted(turn.fiber_id for turn in _under_way(instance) if _waits(turn))
+    return sorted(turn.fiber_id for turn in _active_turns_of(instance) if _waits(turn))
 
 
 def decide_overlap(instance: AgentInstance, intake: Intake, placement: Placement) -> Overlap:
@@ -46,9 +46,9 @@ def decide_overlap(instance: AgentInstance, intake: Intake, placement: Placement
     policy = _policy_of(instance.agent)
     if policy.strategy is Strategy.QUEUE:
         return Overlap()
-    under_way = _under_way(instance)
-    waiting = {turn.pk: turn for turn in under_way if _waits(turn)}
-    decision = decide(policy, is_submit=True, is_busy=bool(under_way), waiting=tuple(waiting))
+    active = _active_turns_of(instance)
+    waiting = {turn.pk: turn for turn in active if _waits(turn)}
+    decision = decide(policy, is_submit=True, is_busy=bool(active), waiting=tuple(waiting))
     if not decision.is_accepted:
         raise TurnDropped
     merged = [waiting[turn_id] for turn_id in decision.merged]
@@ -65,10 +65,10 @@ def _policy_of(agent: str) -> ConcurrencyPolicy:
     return to_policy(agent_class.message_concurrency)
 
 
-def _under_way(instance: AgentInstance) -> list[Turn]:
+def _active_turns_of(instance: AgentInstance) -> list[Turn]:
     """Active turns of the current session, oldest first; those before the last clear are left out."""
-    under_way = active_turns(instance.pk)
-    turns = list(under_way.filter(generation=instance.generation, session_id=instance.session_id))
+    active = active_turns(instance.pk)
+    turns = list(active.filter(generation=instance.generation, session_id=instance.session_id))
     for turn in turns:
         turn.instance = instance
     return turns

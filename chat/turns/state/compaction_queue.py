@@ -32,7 +32,7 @@ def request_compaction(instance: AgentInstance, *, instructions: str = "", user_
     """
     get_agent_class(instance.agent)
     hold_instance(instance)
-    asked_already = _under_way(instance.pk).filter(status=FiberStatus.PENDING).values_list("pk", "payload")
+    asked_already = _active_turns_of(instance.pk).filter(status=FiberStatus.PENDING).values_list("pk", "payload")
     for fiber_id, payload in asked_already:
         if not isinstance(payload, dict) or not _is_of(instance.session_id, payload):
             continue
@@ -60,13 +60,13 @@ def start_compaction(instance_id: str, session_id: str, trigger: CompactionTrigg
 
 def active_compactions(instance_id: str, session_id: str | None = None) -> list[str]:
     """Ids of the fibers that wait for or do a compaction, of one session or of all. One query."""
-    found = _under_way(instance_id).values_list("pk", "payload")
+    found = _active_turns_of(instance_id).values_list("pk", "payload")
     return [str(pk) for pk, payload in found if session_id is None or _is_of(session_id, payload)]
 
 
-def compaction_state(under_way: Iterable[tuple[str, str, JSONValue]], session_id: str | None) -> Compacting:
+def compaction_state(active: Iterable[tuple[str, str, JSONValue]], session_id: str | None) -> Compacting:
     """How a compaction of a session stands among an instance's fibers (name, status, payload); empty for none."""
-    statuses = {status for name, status, payload in under_way if name == COMPACT_FIBER and _is_of(session_id, payload)}
+    statuses = {status for name, status, payload in active if name == COMPACT_FIBER and _is_of(session_id, payload)}
     if not statuses:
         return ""
     return "running" if FiberStatus.RUNNING in statuses else "waiting"
@@ -76,5 +76,5 @@ def _is_of(session_id: str | None, payload: JSONValue) -> bool:
     return isinstance(payload, dict) and payload["session_id"] == (session_id or "")
 
 
-def _under_way(instance_id: str) -> QuerySet[Fiber]:
+def _active_turns_of(instance_id: str) -> QuerySet[Fiber]:
     return Fiber.objects.live_in(lane_of(instance_id)).filter(name=COMPACT_FIBER)

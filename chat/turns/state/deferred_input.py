@@ -12,16 +12,16 @@ from django.utils import timezone
 from chat.models import Turn, TurnOptions
 from sessions_app.messages.services import queue_messages
 
-LATER: Final = "later"
+DEFERRED: Final = "later"
 """Name of the messages in a turn's options."""
 
 
 def add_deferred_messages(turn: Turn) -> None:
     """Move a turn's deferred messages into the conversation, unplaced. Inside the transaction that begins the turn."""
-    if LATER not in turn.options:
+    if DEFERRED not in turn.options:
         return
     row = Turn.objects.select_for_update().only("options").get(pk=turn.pk)
-    turn.input_ids = queue_messages(turn.session_id, row.options.get(LATER, ()), turn_id=turn.pk)
+    turn.input_ids = queue_messages(turn.session_id, row.options.get(DEFERRED, ()), turn_id=turn.pk)
     turn.options = _without_later(row.options)
     turn.save(update_fields=["input_ids", "options"])
 
@@ -46,4 +46,4 @@ def change_options(turn_id: str, change: Callable[[TurnOptions], TurnOptions]) -
 
 
 def _without_later(options: TurnOptions) -> TurnOptions:
-    return cast("TurnOptions", {key: value for key, value in options.items() if key != LATER})
+    return cast("TurnOptions", {key: value for key, value in options.items() if key != DEFERRED})

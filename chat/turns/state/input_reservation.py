@@ -13,7 +13,7 @@ from typing import Final
 from chat.instances.notifications import notify_waiters, turn_group
 from chat.instances.waiting import wait_until
 from chat.models import Turn, TurnOptions
-from chat.turns.state.deferred_input import LATER, change_options, end_not_started
+from chat.turns.state.deferred_input import DEFERRED, change_options, end_not_started
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL, FiberStatus, Interrupt
@@ -62,16 +62,16 @@ async def _input_of(turn_id: str) -> list[Message]:
 
     await db(notify_waiters, turn_id)  # the turn has its place
     group = turn_group(turn_id)
-    is_there = await wait_until(lambda: has(LATER, CALLED), group=group, timeout_seconds=CALLER_SECONDS)
+    is_there = await wait_until(lambda: has(DEFERRED, CALLED), group=group, timeout_seconds=CALLER_SECONDS)
     if is_there:
-        await wait_until(lambda: has(LATER), group=group, timeout_seconds=FUNCTION_SECONDS + CALLER_SECONDS)
-    if LATER not in options:
+        await wait_until(lambda: has(DEFERRED), group=group, timeout_seconds=FUNCTION_SECONDS + CALLER_SECONDS)
+    if DEFERRED not in options:
         logger.warning("caller of a turn is gone", extra={"action": "turn_caller_gone", "turn_id": turn_id})
-    return options.get(LATER, [])
+    return options.get(DEFERRED, [])
 
 
 def _options(turn_id: str) -> TurnOptions:
-    options: TurnOptions = Turn.objects.filter(pk=turn_id).values_list("options", flat=True).first() or {LATER: []}
+    options: TurnOptions = Turn.objects.filter(pk=turn_id).values_list("options", flat=True).first() or {DEFERRED: []}
     return options
 
 
@@ -103,7 +103,7 @@ def announce(turn_id: str) -> None:
 
 def give(turn_id: str, messages: list[Message]) -> None:
     """Supply the turn's messages, durably. Without messages the turn is skipped."""
-    _note(turn_id, {LATER: messages, "answers": [message["id"] for message in messages]})
+    _note(turn_id, {DEFERRED: messages, "answers": [message["id"] for message in messages]})
 
 
 def _note(turn_id: str, options: TurnOptions) -> None:

@@ -27,7 +27,7 @@ from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
-from sessions_app.context.history import Holder
+from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
@@ -209,9 +209,9 @@ def _skills(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Assistant, "configure_session", configure_session)
 
 
-def remember(holder: Holder) -> None:
-    store.write_text(holder, "memory", lambda _held: SECRET)
-    store.put_entry(holder, "skills", Entry(key="tea", content=SECRET))
+def remember(owner: ContextOwner) -> None:
+    store.write_text(owner, "memory", lambda _held: SECRET)
+    store.put_entry(owner, "skills", Entry(key="tea", content=SECRET))
 
 
 @pytest.fixture(autouse=True)
@@ -222,12 +222,12 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
-    remember(Holder(owner_id=alice.pk))
+    remember(ContextOwner(owner_id=alice.pk))
     monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class shares it
     monkeypatch.setattr(Assistant, "get_model", lambda _agent: ScriptedModel())  # it is not called
     instance = make_instance(alice, "talk", title="Private")
     turn = say(instance, "alices-question", "alices-answer")
-    remember(Holder(session_id=instance.session_id))
+    remember(ContextOwner(session_id=instance.session_id))
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
     attachments.claim(alice.pk, [file.id], instance)
     running = make_turn(instance, status="running")

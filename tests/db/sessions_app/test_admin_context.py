@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
-from sessions_app.context.history import Holder
+from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import Shape
 from sessions_app.core.context.context_blocks import Entry
 from sessions_app.messages.services import freeze_prompt
@@ -46,13 +46,13 @@ def edit(client: Client, row: Any, **texts: str) -> Any:
     return client.post(url_of(row), {**data, **texts})
 
 
-def block_of(holder: Holder, text: str = "Likes tea.", max_tokens: int | None = 20) -> ContextBlock:
+def block_of(holder: ContextOwner, text: str = "Likes tea.", max_tokens: int | None = 20) -> ContextBlock:
     store.write_text(holder, "memory", lambda _held: text, shape=Shape(max_tokens=max_tokens))
     return ContextBlock.objects.get()
 
 
 def test_a_block_is_edited_and_the_history_names_the_editor(client: Client, root: User, session: Session) -> None:
-    block = block_of(Holder(session_id=session.pk))
+    block = block_of(ContextOwner(session_id=session.pk))
     freeze_prompt(session.pk, "kept")
     assert edit(client, block, content="Likes coffee.\r\nOften.").status_code == 302
     block.refresh_from_db()
@@ -66,14 +66,14 @@ def test_a_block_is_edited_and_the_history_names_the_editor(client: Client, root
 
 
 def test_a_block_of_a_person_is_edited_too(client: Client, root: User) -> None:
-    block = block_of(Holder(owner_id=root.pk))
+    block = block_of(ContextOwner(owner_id=root.pk))
     assert edit(client, block, content="").status_code == 302
     assert ContextChange.objects.latest("pk").owner == root
     assert "root, in all conversations" in client.get(url_of(block)).content.decode()
 
 
 def test_what_does_not_fit_is_refused_beside_its_field(client: Client, root: User, session: Session) -> None:
-    block = block_of(Holder(session_id=session.pk))
+    block = block_of(ContextOwner(session_id=session.pk))
     answer = edit(client, block, content="word " * 100)
     assert "holds at most 20 tokens" in answer.content.decode()
     block.refresh_from_db()
@@ -82,7 +82,7 @@ def test_what_does_not_fit_is_refused_beside_its_field(client: Client, root: Use
 
 
 def test_a_text_that_changed_meanwhile_is_not_overwritten(client: Client, root: User, session: Session) -> None:
-    holder = Holder(session_id=session.pk)
+    holder = ContextOwner(session_id=session.pk)
     block = block_of(holder)
     seen = client.get(url_of(block)).context["adminform"].form.initial["seen"]
     store.write_text(holder, "memory", lambda _held: "A model wrote this.")
@@ -93,7 +93,7 @@ def test_a_text_that_changed_meanwhile_is_not_overwritten(client: Client, root: 
 
 
 def test_a_deleted_block_takes_its_entries_along(client: Client, root: User, session: Session) -> None:
-    holder = Holder(session_id=session.pk)
+    holder = ContextOwner(session_id=session.pk)
     block = block_of(holder)
     store.put_entry(holder, "memory", Entry(key="tea", content="green"))
     assert "with 1 entry" in client.get(url_of(block, "delete")).content.decode()
@@ -103,7 +103,7 @@ def test_a_deleted_block_takes_its_entries_along(client: Client, root: User, ses
 
 
 def test_a_block_is_deleted_with_its_history(client: Client, root: User, session: Session) -> None:
-    block = block_of(Holder(session_id=session.pk))
+    block = block_of(ContextOwner(session_id=session.pk))
     data = {"action": "forget_wholly", "_selected_action": [block.pk]}
     page = client.post(reverse("admin:think_sessions_contextblock_changelist"), data, follow=True).content.decode()
     assert "1 forgotten." in page
@@ -114,7 +114,7 @@ def test_a_block_is_deleted_with_its_history(client: Client, root: User, session
 
 
 def test_an_entry_is_edited_found_anew_and_deleted(client: Client, root: User, session: Session) -> None:
-    store.put_entry(Holder(session_id=session.pk), "notes", Entry(key="tea", content="green"))
+    store.put_entry(ContextOwner(session_id=session.pk), "notes", Entry(key="tea", content="green"))
     entry = ContextEntry.objects.get()
     assert edit(client, entry, content="black with milk", title="Tea").status_code == 302
     entry.refresh_from_db()
@@ -142,7 +142,7 @@ def test_a_summary_is_edited_and_undone(client: Client, root: User, session: Ses
 
 
 def test_the_history_is_not_edited(client: Client, root: User, session: Session) -> None:
-    block_of(Holder(session_id=session.pk), text="<b>bold</b>")
+    block_of(ContextOwner(session_id=session.pk), text="<b>bold</b>")
     change = ContextChange.objects.get()
     page = client.get(url_of(change)).content.decode()
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
@@ -156,7 +156,7 @@ def test_who_may_look_may_not_edit(client: Client, session: Session) -> None:
     wanted = ("view_contextblock", "view_compaction", "view_contextentry")
     person.user_permissions.set(Permission.objects.filter(codename__in=wanted))
     client.force_login(person)
-    block = block_of(Holder(session_id=session.pk))
+    block = block_of(ContextOwner(session_id=session.pk))
     add_compaction(session.pk, first_id="u1", last_id="a2", summary="They greeted.")
     for row in (block, Compaction.objects.get()):
         page = client.get(url_of(row)).content.decode()
@@ -175,7 +175,7 @@ def test_lists_do_not_grow_with_their_rows(client: Client, root: User, name: str
     for round_number in range(2):
         for number in range(4):
             session = make_session("u: hi", "a: hello", owner_id=root.pk)
-            holder = Holder(session_id=session.pk) if number else Holder(owner_id=root.pk)
+            holder = ContextOwner(session_id=session.pk) if number else ContextOwner(owner_id=root.pk)
             store.write_text(holder, f"memory{round_number}", lambda _held: "x")
             store.put_entry(holder, "notes", Entry(key=f"k{round_number}", content="x"))
             add_compaction(session.pk, first_id="u1", last_id="a2", summary="s")
@@ -188,7 +188,7 @@ def test_lists_do_not_grow_with_their_rows(client: Client, root: User, name: str
 
 
 def test_changes_are_filtered_by_what_and_how(client: Client, root: User, session: Session) -> None:
-    block = block_of(Holder(session_id=session.pk))
+    block = block_of(ContextOwner(session_id=session.pk))
     edit(client, block, content="Mine.")
     url = reverse("admin:think_sessions_contextchange_changelist")
     for query, count in (({"via": "admin"}, 1), ({"via": "api"}, 0), ({"action": "set"}, 2), ({"action": "undo"}, 0)):

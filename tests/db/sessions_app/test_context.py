@@ -16,7 +16,7 @@ from django.db import connection
 
 from sessions_app.context import history, store
 from sessions_app.context.folder_provider import SkillFolder
-from sessions_app.context.history import Actor, Holder
+from sessions_app.context.history import Actor, ContextOwner
 from sessions_app.context.provider_storage import StorageSkills
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import stored_contents
@@ -113,7 +113,7 @@ def test_a_writable_provider_is_written_and_the_write_is_noted() -> None:
     book = Notebook("one")
     made = context(setup=ContextSetup().with_context("book", provider=book))
     assert run(made.append("book", "two")).content == book.content == "one\ntwo"
-    [change] = history.list_changes(Holder(session_id=made.session_id))
+    [change] = history.list_changes(ContextOwner(session_id=made.session_id))
     assert (change.subject, change.action, change.before, change.after) == ("block:book", "append", "one", "one\ntwo")
 
 
@@ -254,10 +254,10 @@ def test_what_a_person_changes_shows_at_once_everywhere(ours: Callable[..., Sess
     run(one.append("memory", "Likes tea."))
     assert "Likes tea." in run(one.system_prompt())
     assert "Likes tea." in run(other.system_prompt())
-    holder = run(one.state()).holder(setup.blocks["memory"], one.session_id)
-    store.write_text(holder, "memory", lambda _: "Likes coffee.", by=PERSON)
+    owner = run(one.state()).owner(setup.blocks["memory"], one.session_id)
+    store.write_text(owner, "memory", lambda _: "Likes coffee.", by=PERSON)
     assert "Likes coffee." in run(other.system_prompt())
-    store.forget(holder, "memory", by=PERSON)
+    store.forget(owner, "memory", by=PERSON)
     assert "Likes" not in run(one.system_prompt())
 
 
@@ -362,14 +362,14 @@ def test_skills_in_a_storage() -> None:
 
 
 def test_every_write_has_a_history_row_with_actor_and_way(alice: User) -> None:
-    holder = Holder(owner_id=alice.pk)
-    store.write_text(holder, "memory", lambda _: "one", by=history.MODEL)
-    store.write_text(holder, "memory", lambda held: held, by=history.MODEL)  # no change, no row
-    store.write_text(holder, "memory", lambda _: "two", by=Actor(via="api", user_id=alice.pk))
-    store.put_entry(holder, "facts", Entry(key="tea", content="green"))
-    store.delete_entry(holder, "facts", "tea", by=Actor(via="admin", user_id=alice.pk))
-    store.forget(holder, "memory", by=Actor(via="api", user_id=alice.pk))
-    sent = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in history.list_changes(holder)]
+    owner = ContextOwner(owner_id=alice.pk)
+    store.write_text(owner, "memory", lambda _: "one", by=history.MODEL)
+    store.write_text(owner, "memory", lambda held: held, by=history.MODEL)  # no change, no row
+    store.write_text(owner, "memory", lambda _: "two", by=Actor(via="api", user_id=alice.pk))
+    store.put_entry(owner, "facts", Entry(key="tea", content="green"))
+    store.delete_entry(owner, "facts", "tea", by=Actor(via="admin", user_id=alice.pk))
+    store.forget(owner, "memory", by=Actor(via="api", user_id=alice.pk))
+    sent = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in history.list_changes(owner)]
     assert sent[::-1] == [
         ("block:memory", "set", "", "one", "model", None),
         ("block:memory", "set", "one", "two", "api", alice.pk),
@@ -377,29 +377,29 @@ def test_every_write_has_a_history_row_with_actor_and_way(alice: User) -> None:
         ("entry:facts/tea", "delete", "green", "", "admin", alice.pk),
         ("block:memory", "delete", "two", "", "api", alice.pk),
     ]
-    assert store.read_texts(holder) == {}
+    assert store.read_texts(owner) == {}
 
 
 def test_what_is_deleted_can_leave_the_history_too(alice: User) -> None:
-    holder = Holder(owner_id=alice.pk)
-    store.write_text(holder, "memory", lambda _: "private")
-    store.put_entry(holder, "memory", Entry(key="tea", content="private"))
-    store.write_text(holder, "memories", lambda _: "other")
-    store.forget(holder, "memory", erases_history=True)
-    sent = {(change.subject, change.before, change.after) for change in history.list_changes(holder)}
+    owner = ContextOwner(owner_id=alice.pk)
+    store.write_text(owner, "memory", lambda _: "private")
+    store.put_entry(owner, "memory", Entry(key="tea", content="private"))
+    store.write_text(owner, "memories", lambda _: "other")
+    store.forget(owner, "memory", erases_history=True)
+    sent = {(change.subject, change.before, change.after) for change in history.list_changes(owner)}
     assert sent == {("block:memory", "", ""), ("entry:memory/tea", "", ""), ("block:memories", "", "other")}
 
 
 def test_the_limit_that_was_declared_holds_for_people_too(ours: Callable[..., Session]) -> None:
     made = context(ours(), ContextSetup().with_memory(max_tokens=10))
     run(made.append("memory", "tea"))
-    holder = run(made.state()).holder(made.setup.blocks["memory"], made.session_id)
+    owner = run(made.state()).owner(made.setup.blocks["memory"], made.session_id)
     with pytest.raises(BlockTooLarge):
-        store.write_text(holder, "memory", lambda _: "x" * 41, by=PERSON)
+        store.write_text(owner, "memory", lambda _: "x" * 41, by=PERSON)
     with pytest.raises(EntryNotFound):
-        store.delete_entry(holder, "memory", "gone")
+        store.delete_entry(owner, "memory", "gone")
     with pytest.raises(BlockNotFound):
-        store.forget(holder, "gone")
+        store.forget(owner, "gone")
 
 
 def test_reading_blocks_costs_a_handful_of_queries(
@@ -419,8 +419,8 @@ def test_reading_blocks_costs_a_handful_of_queries(
 @pytest.mark.parametrize("of", ["session", "user"])
 def test_writers_of_one_text_lose_nothing(ours: Callable[..., Session], of: str) -> None:
     session = ours()
-    holder = Holder(owner_id=session.owner_id) if of == "user" else Holder(session_id=session.pk)
-    store.write_text(holder, "memory", lambda _: "begun")
+    owner = ContextOwner(owner_id=session.owner_id) if of == "user" else ContextOwner(session_id=session.pk)
+    store.write_text(owner, "memory", lambda _: "begun")
     both_read = threading.Barrier(2)
 
     def add(word: str) -> None:
@@ -430,7 +430,7 @@ def test_writers_of_one_text_lose_nothing(ours: Callable[..., Session], of: str)
             return appended(held, word)
 
         try:
-            store.write_text(holder, "memory", change)
+            store.write_text(owner, "memory", change)
         finally:
             connection.close()
 
@@ -439,7 +439,7 @@ def test_writers_of_one_text_lose_nothing(ours: Callable[..., Session], of: str)
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert sorted(store.read_texts(holder)["memory"].content.split()) == ["begun", "one", "two"]
+    assert sorted(store.read_texts(owner)["memory"].content.split()) == ["begun", "one", "two"]
 
 
 def test_a_provider_that_is_a_function_or_a_namespace() -> None:

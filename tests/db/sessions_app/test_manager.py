@@ -202,9 +202,9 @@ def test_sessions_are_isolated(manager: SessionManager, alice: User) -> None:
     assert ids(second.history()) == ["u1", "a2", "u3", "a4"]
     for other in (SessionManager(scope="other"), SessionManager(owner_id=alice.pk)):
         assert (other.list(), other.find(second.id), other.find("nul\0")) == ([], None, None)
-        for verb in (other.get, other.delete, other.switch, other.export):
+        for method in (other.get, other.delete, other.switch, other.export):
             with pytest.raises(SessionNotFound):
-                verb(second.id)
+                method(second.id)
     assert ids(second.history()) == ["u1", "a2", "u3", "a4"]
 
 

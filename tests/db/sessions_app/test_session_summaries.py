@@ -19,7 +19,7 @@ from sessions_app.compactions.summaries import (
 )
 from sessions_app.context import diffs, store
 from sessions_app.context.diffs import session_diff
-from sessions_app.context.history import Actor, Holder
+from sessions_app.context.history import Actor, ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from sessions_app.errors import ExportInvalid, SummaryInvalid
 from sessions_app.messages import services
@@ -170,7 +170,7 @@ def test_a_session_as_code_holds_it() -> None:
     handle.append("One?")
     assert handle.summary() is None
     assert handle.write_summary("About tea.").text == "About tea."
-    store.write_text(Holder(session_id=handle.id), "notes", lambda _: "a\nb")
+    store.write_text(ContextOwner(session_id=handle.id), "notes", lambda _: "a\nb")
     assert (handle.diff().additions, handle.diff().deletions) == (2, 0)
 
 
@@ -178,15 +178,15 @@ def test_a_session_as_code_holds_it() -> None:
 
 
 def put(session: Session, label: str, text: str) -> None:
-    store.write_text(Holder(session_id=session.pk), label, lambda _: text)
+    store.write_text(ContextOwner(session_id=session.pk), label, lambda _: text)
 
 
 def test_the_diff_is_what_was_before_against_what_is_now(session: Session) -> None:
     put(session, "notes", "tea")
     put(session, "notes", "tea\ncake")
     put(session, "plan", "one")
-    store.put_entry(Holder(session_id=session.pk), "docs", Entry(key="k", content="x"))
-    store.delete_entry(Holder(session_id=session.pk), "docs", "k")
+    store.put_entry(ContextOwner(session_id=session.pk), "docs", Entry(key="k", content="x"))
+    store.delete_entry(ContextOwner(session_id=session.pk), "docs", "k")
     put(session, "plan", "two")
     found = session_diff(session.pk)
     assert [(each.label, each.key, each.of, each.status) for each in found.documents] == [
@@ -198,11 +198,11 @@ def test_the_diff_is_what_was_before_against_what_is_now(session: Session) -> No
 
 
 def test_modified_and_deleted(session: Session) -> None:
-    store.put_entry(Holder(session_id=session.pk), "docs", Entry(key="k", content="x\ny"))
+    store.put_entry(ContextOwner(session_id=session.pk), "docs", Entry(key="k", content="x\ny"))
     put(session, "notes", "a\nb")
     # What was there before this session said anything: as an import leaves it.
     ContextChange.objects.all().delete()
-    store.delete_entry(Holder(session_id=session.pk), "docs", "k")
+    store.delete_entry(ContextOwner(session_id=session.pk), "docs", "k")
     put(session, "notes", "a\nc")
     assert {(each.label, each.key): each.status for each in session_diff(session.pk).documents} == {
         ("docs", "k"): "deleted",
@@ -212,7 +212,7 @@ def test_modified_and_deleted(session: Session) -> None:
 
 
 def test_of_the_user_s_memory_only_what_this_session_changed(session: Session, alice: User) -> None:
-    mine, elsewhere = Holder(owner_id=alice.pk), make_session("u: else")
+    mine, elsewhere = ContextOwner(owner_id=alice.pk), make_session("u: else")
     here = Actor(via="model", session_id=session.pk)
 
     def write(text: str, by: Actor) -> None:
@@ -234,7 +234,7 @@ def test_of_the_user_s_memory_only_what_this_session_changed(session: Session, a
 def test_a_session_and_its_user_may_have_blocks_of_one_name(session: Session, alice: User) -> None:
     put(session, "notes", "a")
     here = Actor(session_id=session.pk)
-    store.write_text(Holder(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
+    store.write_text(ContextOwner(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
     sent = session_diff(session.pk).documents
     assert [(each.label, each.of, each.diff.additions) for each in sent] == [
         ("notes", "user", 2),
@@ -249,7 +249,7 @@ def test_compactions_are_no_change_of_what_is_remembered(session: Session) -> No
 
 def test_reverted_or_erased_changes_are_not_in_the_diff(session: Session) -> None:
     put(session, "notes", "secret")
-    store.forget(Holder(session_id=session.pk), "notes", erases_history=True)
+    store.forget(ContextOwner(session_id=session.pk), "notes", erases_history=True)
     put(session, "plan", "one")
     put(session, "plan", "")
     assert session_diff(session.pk).documents == []

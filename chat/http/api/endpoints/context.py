@@ -25,7 +25,7 @@ from chat.http.api.schemas.context import (
 from chat.instances.rows import key_of
 from chat.runtime import context as runtime_context
 from chat.runtime.context import ContextView
-from sessions_app.context.history import Actor, Change, Holder, list_changes
+from sessions_app.context.history import Actor, Change, ContextOwner, list_changes
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.context.context_blocks import Block, Entry
 from thinkproject.kernel.aio import db
@@ -123,13 +123,13 @@ async def change_list(
 ) -> ChangePageOut:
     """Changes of this session's context, newest first; filtered by `subject`, for example `block:memory`."""
     await db(open_session, caller_of(request).user, session_id)
-    holder = Holder(session_id=session_id)
-    return await db(change_page, holder, subject, before, limit)
+    owner = ContextOwner(session_id=session_id)
+    return await db(change_page, owner, subject, before, limit)
 
 
-def change_page(holder: Holder, subject: str, before: int | None, limit: int) -> ChangePageOut:
-    """A page of a holder's changes."""
-    changes = list_changes(holder, subject=subject, before_id=before, limit=limit + 1)
+def change_page(owner: ContextOwner, subject: str, before: int | None, limit: int) -> ChangePageOut:
+    """A page of a owner's changes."""
+    changes = list_changes(owner, subject=subject, before_id=before, limit=limit + 1)
     shown = changes[:limit]
     return ChangePageOut(
         items=[_change(change) for change in shown], next_before=shown[-1].id if len(changes) > limit else None

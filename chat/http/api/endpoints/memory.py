@@ -10,7 +10,7 @@ from chat.http.api.authentication import caller_of
 from chat.http.api.endpoints.context import Word, change_page, entry_page, to_entry
 from chat.http.api.schemas.context import BlockIn, ChangePageOut, EntryIn, EntryPageOut, MemoryOut
 from sessions_app.context import store
-from sessions_app.context.history import Actor, Holder
+from sessions_app.context.history import Actor, ContextOwner
 from sessions_app.core.compaction.tokens import estimate_text
 from sessions_app.core.context.context_blocks import check_key, check_label
 
@@ -23,17 +23,17 @@ Label = Annotated[str, StringConstraints(max_length=64)]
 @router.get("/memory", response=list[MemoryOut], operation_id="list_memory")
 def memory_list(request: HttpRequest) -> list[MemoryOut]:
     """Everything that is remembered about you."""
-    holder = _holder(request)
-    texts, counts = store.read_texts(holder), store.entry_totals(holder)
+    owner = _holder(request)
+    texts, counts = store.read_texts(owner), store.entry_totals(owner)
     return [_memory(label, texts.get(label), counts.get(label, 0)) for label in sorted({*texts, *counts})]
 
 
 @router.put("/memory/{label}", response=MemoryOut, operation_id="write_memory")
 def memory_write(request: HttpRequest, label: str, data: BlockIn) -> MemoryOut:
     """Replace a memory text. The next turn of each conversation reads it."""
-    holder = _holder(request)
-    store.write_text(holder, label, lambda _held: data.content, by=_by(request))
-    return _memory(label, store.read_texts(holder, [label]).get(label), store.entry_totals(holder).get(label, 0))
+    owner = _holder(request)
+    store.write_text(owner, label, lambda _held: data.content, by=_by(request))
+    return _memory(label, store.read_texts(owner, [label]).get(label), store.entry_totals(owner).get(label, 0))
 
 
 @router.delete("/memory/{label}", response={204: None}, operation_id="forget_memory")
@@ -46,8 +46,8 @@ def memory_forget(request: HttpRequest, label: str, history: bool = False) -> ob
 @router.get("/memory/{label}/entries", response=EntryPageOut, operation_id="list_memory_entries")
 def memory_entries(request: HttpRequest, label: str, after: Word = "", limit: Few = 50) -> EntryPageOut:
     """Entries that are remembered under a label, by their keys."""
-    holder = _holder(request)
-    return entry_page(store.list_entries(holder, check_label(label), after_key=after, limit=limit + 1), limit)
+    owner = _holder(request)
+    return entry_page(store.list_entries(owner, check_label(label), after_key=after, limit=limit + 1), limit)
 
 
 @router.put("/memory/{label}/entries/{key}", response={204: None}, operation_id="write_memory_entry")
@@ -72,8 +72,8 @@ def memory_changes(
     return change_page(_holder(request), subject, before, limit)
 
 
-def _holder(request: HttpRequest) -> Holder:
-    return Holder(owner_id=caller_of(request).user.pk)
+def _holder(request: HttpRequest) -> ContextOwner:
+    return ContextOwner(owner_id=caller_of(request).user.pk)
 
 
 def _by(request: HttpRequest) -> Actor:

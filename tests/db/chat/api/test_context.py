@@ -10,7 +10,7 @@ from chat.agents import Assistant
 from chat.models import AgentInstance
 from chat.think import SessionSetup, StoredSearch, StoredSkills
 from sessions_app.context import store
-from sessions_app.context.history import MODEL, Holder
+from sessions_app.context.history import MODEL, ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from sessions_app.messages.services import freeze_prompt
 from tests.db.chat.conftest import ApiClient
@@ -34,7 +34,7 @@ def url(conversation: AgentInstance) -> str:
 
 
 def test_the_context_is_what_the_next_turn_reads(as_alice: ApiClient, alice: User, url: str) -> None:
-    store.write_text(Holder(owner_id=alice.pk), "memory", lambda _: "Likes tea.", by=MODEL)
+    store.write_text(ContextOwner(owner_id=alice.pk), "memory", lambda _: "Likes tea.", by=MODEL)
     found = as_alice.get(f"{url}/context").json()
     assert [(block["label"], block["of"], block["writable"]) for block in found["blocks"]] == [
         ("instructions", "agent", False),
@@ -65,7 +65,7 @@ def test_a_persons_changes_are_in_the_session_diff(
     shown: Callable[[Callable[[SessionSetup], SessionSetup]], None],
 ) -> None:
     shown(lambda session: session.with_memory().with_context("facts", provider=StoredSearch(of="user")))
-    mine = Holder(owner_id=alice.pk)
+    mine = ContextOwner(owner_id=alice.pk)
     store.write_text(mine, "memory", lambda _: "Likes tea.", by=MODEL)
     store.put_entry(mine, "facts", Entry(key="cake", content="Likes cake."), by=MODEL)
     assert as_alice.get(f"{url}/summary").json()["documents"] == []

@@ -10,7 +10,7 @@ from chat.turns.background import titles
 from fibers.models import Fiber
 from sessions_app.compactions.summaries import MAX_CHARS
 from sessions_app.context import store
-from sessions_app.context.history import Holder
+from sessions_app.context.history import ContextOwner
 from sessions_app.models import SessionSummary
 from tests.db.chat.conftest import ApiClient, say
 
@@ -86,7 +86,7 @@ def test_one_is_asked_for(as_alice: ApiClient, path: str, conversation: AgentIns
 
 
 def test_what_it_has_changed(as_alice: ApiClient, path: str, conversation: AgentInstance) -> None:
-    store.write_text(Holder(session_id=conversation.session_id), "notes", lambda _: "tea\ncake")
+    store.write_text(ContextOwner(session_id=conversation.session_id), "notes", lambda _: "tea\ncake")
     sent = as_alice.get(path).json()
     assert (sent["additions"], sent["deletions"]) == (2, 0)
     assert sent["documents"] == [

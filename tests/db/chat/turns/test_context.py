@@ -1,4 +1,4 @@
-"""Context blocks through whole turns: the prompt, the tools, what models read, the verbs (A4, F.1, U2.33, U2.38).
+"""Context blocks through whole turns: the prompt, the tools, what models read, the methods (A4, F.1, U2.33, U2.38).
 
 "Session integration" and "Tool merge order" are headings of the Think documentation; what they show is translated here.
 """
@@ -306,7 +306,7 @@ async def test_a_provider_that_fails_ends_the_turn(make_room: MakeRoom) -> None:
     assert (status_of(turn), turn.error_text) == ("error", "The agent's own code failed.")
 
 
-# Verbs
+# Methods
 
 
 async def test_verbs_work_in_hooks_and_see_the_session_of_the_turn(make_room: MakeRoom) -> None:

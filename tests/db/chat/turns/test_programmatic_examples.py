@@ -35,7 +35,7 @@ from thinkproject.kernel.jsonvalue import load
 from .agents import MODELS
 from .conftest import MakeRoom, Room, text_of
 from .gated import Endless, gate, reached, settled, until
-from .verbs_support import count_turns, said, texts, user
+from .methods_support import count_turns, said, texts, user
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Several histories in one instance: rows A3 of the reference, through the verbs that agents and handles have."""
+"""Several histories in one instance: rows A3 of the reference, through the methods that agents and handles have."""
 
 from typing import Any
 
@@ -193,14 +193,14 @@ async def test_a_class_with_a_single_session_refuses_others(make_room: MakeRoom)
     await room.say("say: one")
     current = await room.handle.get_current_session_id()
     assert current is not None
-    verbs: list[Any] = [
+    methods: list[Any] = [
         room.handle.create_session("x"),
         room.handle.switch_session(current),
         room.handle.delete_session(current),
     ]
-    for verb in verbs:
+    for method in methods:
         with pytest.raises(InputInvalid, match="keeps one history"):
-            await verb
+            await method
     await room.handle.rename_session(current, "Named")
     assert [(kept.name, kept.message_count) for kept in await room.handle.get_sessions()] == [("Named", 2)]
     await room.handle.clear_messages()

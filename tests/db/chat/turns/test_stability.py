@@ -11,7 +11,7 @@ from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, status_of
 from .gated import Quiet, gate, reached
-from .verbs_support import texts
+from .methods_support import texts
 
 
 async def test_run_turn_has_three_modes(make_room: MakeRoom) -> None:

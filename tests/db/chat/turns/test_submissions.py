@@ -25,7 +25,7 @@ from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, text_of
 from .gated import INSIDE, Quiet, asked, gate, reached, statuses
-from .verbs_support import count_turns, said, texts, user
+from .methods_support import count_turns, said, texts, user
 
 # --- add_messages ----------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from thinkproject.kernel.aio import db
 from .agents import MODELS, SEEN
 from .conftest import MakeRoom, status_of, text_of
 from .gated import Endless, gate, reached, settled, statuses, until
-from .verbs_support import count_turns, said, texts, user
+from .methods_support import count_turns, said, texts, user
 
 # --- save_messages ---------------------------------------------------------------------------------------------------
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from chat.agent.verbs import TurnVerbs, to_messages
+from chat.agent.turn_methods import TurnMethods, to_messages
 from chat.errors import InputInvalid
 from sessions_app.core.messages.shapes import Message, NewMessage
 
 
-class Verbs(TurnVerbs):
+class Methods(TurnMethods):
     """Never gets as far as its ports."""
 
 
@@ -30,7 +30,7 @@ def function(_messages: list[Any]) -> str:
 )
 async def test_odd_combinations_are_refused(messages: Any, options: dict[str, Any]) -> None:
     with pytest.raises(InputInvalid):
-        await Verbs().run_turn(messages, **options)
+        await Methods().run_turn(messages, **options)
 
 
 def test_words_become_messages() -> None:

@@ -1,4 +1,4 @@
-"""What the tests of the verbs share."""
+"""What the tests of the methods share."""
 
 from chat.models import Turn
 from sessions_app.core.messages.shapes import Message

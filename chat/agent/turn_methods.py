@@ -17,7 +17,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 Mode: TypeAlias = Literal["wait", "stream", "submit"]
 
 
-class TurnVerbs:
+class TurnMethods:
     """Speaking, adding, stopping, waiting."""
 
     @property
@@ -64,7 +64,7 @@ class TurnVerbs:
         """Run a turn in one of three ways: one entry for all of the above.
 
         `wait` for its end; `stream` its chunks to a callback as well (`StreamCallback`); `submit` it, which returns a
-        `Submission` at once. With `continuation` there are no messages. Errors: as the single verbs; `InputInvalid`
+        `Submission` at once. With `continuation` there are no messages. Errors: as the single methods; `InputInvalid`
         for a combination that does not exist, for instance a function with `submit`.
         """
         if continuation == (messages is not None):
@@ -125,7 +125,7 @@ class TurnVerbs:
         return await self._operations.compact(instructions)
 
 
-class SubmissionVerbs:
+class SubmissionMethods:
     """Handing work in: it is accepted now and done in its turn, whatever becomes of the caller."""
 
     @property

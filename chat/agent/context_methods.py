@@ -30,7 +30,7 @@ def configuring() -> Iterator[None]:
         _configuring.reset(token)
 
 
-class ContextVerbs:
+class ContextMethods:
     """The context of a conversation's current session; inside a turn, of the turn's session.
 
     Errors: `BlockNotFound`, `BlockNotWritable`, `BlockTooLarge`, `ContextInvalid`, unless a method lists others.

@@ -1,6 +1,6 @@
 """What code may do with the histories of an instance: make one, choose one, read, rename, empty, remove.
 
-`Think` and `AgentHandle` have the same verbs. Where a class keeps several (`keeps_sessions`), one is current: turns go
+`Think` and `AgentHandle` share these methods. Where a class keeps several (`keeps_sessions`), one is current: turns go
 to it, sockets show it, and it is the same one after a restart. A class that keeps one can read and empty it.
 """
 
@@ -8,7 +8,7 @@ from chat.agent.operations import ChatOperations, StoredSession
 from sessions_app.core.messages.shapes import Message
 
 
-class SessionVerbs:
+class SessionMethods:
     """Manage the sessions of an instance, and read the current one."""
 
     @property
