@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.session_facts import SessionFacts
 from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -57,27 +57,11 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSession:
-    """A history inside an instance. `is_current`: new turns go to it."""
+class StoredSession(SessionFacts):
+    """A session of an instance. `is_current`: new turns go to it; `message_count`: of its active path."""
 
-    id: str
-    name: str
     is_current: bool
-    parent_id: str | None
-    message_count: int  # of the shown path
-    summary: str  # for people; empty until one is written
-    created_at: datetime
-    updated_at: datetime
-    pinned_at: datetime | None
-    archived_at: datetime | None
-    model_name: str
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cost: Decimal
-    max_cost: Decimal | None
-    auto_compaction: bool | None  # `None`: the agent and the site decide
+    message_count: int
 
 
 class ChatOperations(Protocol):

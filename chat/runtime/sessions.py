@@ -19,6 +19,7 @@ from chat.models import AgentInstance, Turn
 from chat.turns.admission.admission import clear_instance, stopping
 from chat.turns.state.deletion import delete_turns
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.session_facts import SessionFacts
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import SessionNotFound
 from sessions_app.messages import selectors, services, sessions
@@ -28,7 +29,7 @@ from sessions_app.models import Session
 MAX_LISTED = 200
 MAX_SESSIONS = 1_000
 MAX_HISTORY = 10_000
-_SHARED: Final = {field.name for field in fields(StoredSession)} & {field.name for field in fields(SessionInfo)}
+_SHARED: Final = [field.name for field in fields(SessionFacts)]
 
 
 def keeps_sessions(agent: str) -> bool:

@@ -4,9 +4,8 @@ Lists cost what they return. `scope` narrows to what belongs together; an owner 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from decimal import Decimal
+from dataclasses import dataclass, fields
+from datetime import timedelta
 from typing import Any, Final
 
 from django.db import transaction
@@ -16,6 +15,7 @@ from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.session_facts import SessionFacts
 from sessions_app.core.messages.shapes import Part
 from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.messages.services import append_messages, create_session, delete_session
@@ -31,36 +31,15 @@ REASON_CHARS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionInfo:
-    """A session without its messages. `parent_id`: the session it was forked or split from.
+class SessionInfo(SessionFacts):
+    """A session as its own row knows it. **Units:** `path_length`: messages of the active path."""
 
-    `summary`: for people; empty until one is written.
-
-    **Units:** `cost` and `max_cost` in the currency of the price table; `path_length`: messages of the shown path.
-    """
-
-    id: str
-    name: str
     scope: str
     owner_id: Any
-    parent_id: str | None
     end_reason: str
     source: str
-    model_name: str
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cost: Decimal
-    max_cost: Decimal | None
-    auto_compaction: bool | None
     path_length: int
     leaf_id: str | None
-    summary: str
-    pinned_at: datetime | None
-    archived_at: datetime | None
-    created_at: datetime
-    updated_at: datetime
 
 
 def session_info(session_id: str) -> SessionInfo:
@@ -217,27 +196,10 @@ def _update(session_id: str, **values: Any) -> None:
         raise SessionNotFound(f"There is no session {session_id!r}.")
 
 
-_COLUMNS: Final = (
-    "id",
-    "name",
-    "scope",
-    "owner_id",
-    "parent_id",
-    "end_reason",
-    "source",
-    "model_name",
-    "input_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-    "cached_tokens",
-    "cost",
-    "max_cost",
-    "auto_compaction",
-    "pinned_at",
-    "archived_at",
-    "created_at",
-    "updated_at",
-)
+_DERIVED: Final = {"path_length", "leaf_id", "summary"}
+"""Fields that are no columns of the row under the same name."""
+
+_COLUMNS: Final = tuple(field.name for field in fields(SessionInfo) if field.name not in _DERIVED)
 
 
 def _infos(rows: QuerySet[Session]) -> list[SessionInfo]:
