@@ -86,7 +86,7 @@ class AgentInstance(models.Model):
 
 
 class TurnTrigger(models.TextChoices):
-    """What admitted a turn."""
+    """The entry point that admitted a turn."""
 
     SUBMIT = "submit-message"
     REGENERATE = "regenerate-message"

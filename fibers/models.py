@@ -64,7 +64,7 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         return self.filter(lapsed, status=FiberStatus.PENDING)
 
     def undispatched(self, seconds: float) -> Self:
-        """Those whose workers were not notified in the last seconds."""
+        """Exclude fibers dispatched in the last seconds."""
         return self.filter(Q(dispatched_at=None) | Q(dispatched_at__lt=Now() - timedelta(seconds=seconds)))
 
     def expired(self) -> Self:

@@ -25,7 +25,7 @@ class Durable:
 
     @property
     def source(self) -> str:
-        """Where the function is defined, for messages."""
+        """The function's location, for messages."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
 

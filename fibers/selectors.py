@@ -1,4 +1,4 @@
-"""What other apps read of fibers. Never opens a transaction."""
+"""Read operations on fibers for other apps. Never opens a transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

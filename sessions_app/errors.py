@@ -120,6 +120,6 @@ class CompactionFailed(SessionError):
 
 
 class ExportInvalid(SessionError, Invalid):
-    """What should be imported is not an export of a conversation."""
+    """The imported file is not an export of a conversation."""
 
     code = "export_invalid"

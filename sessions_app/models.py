@@ -238,7 +238,7 @@ class Message(models.Model):
 
 
 class CompactionTrigger(models.TextChoices):
-    """What made a compaction."""
+    """The author of a compaction."""
 
     MANUAL = "manual"
     AUTO = "auto"  # the session grew beyond its threshold

@@ -193,7 +193,7 @@ SELECT id FROM garbage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How much of a path is read. The newest exchange may use `exchange_bytes`; the newest message is always read."""
+    """Limits for reading a path. The newest exchange may use `exchange_bytes`; the newest message is always read."""
 
     max_messages: int
     max_bytes: int = NO_BOUND

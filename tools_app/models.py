@@ -49,7 +49,7 @@ class ToolCallRecord(models.Model):
 
 
 class ApprovalEventKind(models.TextChoices):
-    """What happened to a question."""
+    """The kind of an audit event."""
 
     ASKED = "asked"
     APPROVED = "approved"

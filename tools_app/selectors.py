@@ -35,7 +35,7 @@ def calls_of(turn_id: str) -> QuerySet[ToolCallRecord]:
 
 
 def approval_events(scope: str, call_id: str) -> list[ApprovalEvent]:
-    """What happened to the questions about a call of a scope, oldest first."""
+    """Audit events of a call's approval in a scope, oldest first."""
     return list(ApprovalEvent.objects.filter(call__scope=scope, call__call_id=call_id).order_by("pk"))
 
 

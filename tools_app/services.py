@@ -20,7 +20,7 @@ MAX_EARLY = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who answers or decides: a user (`None`: the product itself) and the way it came in."""
+    """The author of an answer or decision: a user (`None`: the product) and the entry point."""
 
     user_id: int | None
     via: str

@@ -100,7 +100,7 @@ class ReadMessages(Protocol):
 
 
 def skill_reader(context: SessionContext, state: ContextState) -> ReadMessages:
-    """How a session's messages are read: documents that are not loaded any more are short notes there."""
+    """Make a reader of a session's messages: it replaces unloaded documents by short notes."""
     blocks = [*context.setup.blocks.values(), *state.blocks.values()]
     has_skills = any(block.kind.is_skill for block in blocks)
     loaded = state.rows.loaded

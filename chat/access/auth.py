@@ -1,4 +1,4 @@
-"""Who is asking, and what of theirs a URL may open. Every entry comes through here.
+"""Authorization of requests, and of access to the objects a URL names. Every entry point uses it.
 
 Names are scoped to the user, so no user can name another's instance; ids are looked up together with their owner, so a
 foreign id is the same as an unknown one. Superusers get no way round: for looking at other people's conversations there
@@ -58,7 +58,7 @@ _conf = AccessSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """Who a connection is, and by what; enough to ask again later whether it still holds (`recheck`)."""
+    """A connection's identity and credential; enough to verify it again later (`recheck`)."""
 
     user_id: int
     kind: Literal["session", "token"]

@@ -40,7 +40,7 @@ def create_link(user: AbstractBaseUser) -> str:
 
 
 def find_link_user(secret: str) -> AbstractBaseUser:
-    """Whom the link would sign in; changes nothing. Errors: `LinkUnknown`."""
+    """Find the user of a sign-in link without consuming it. Errors: `LinkUnknown`."""
     link = SignInLink.objects.select_related("user").filter(
         token_hash=hash_secret(secret), used_at=None, expires_at__gt=timezone.now(), user__is_active=True
     )

@@ -68,7 +68,7 @@ class SignInAttempts(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         """Nothing is counted here."""
 
     def retry_after_seconds(self, request: HttpRequest) -> int:
-        """How long the lock of this request lasts, unless an earlier attempt leaves the count before."""
+        """Remaining duration of this request's lock, unless an earlier attempt expires first."""
         newest = self._attempts(request).aggregate(at=Max("attempt_time"))["at"]
         ends_at = (newest or timezone.now()) + timedelta(seconds=_conf.sign_in_lock_seconds)
         return max(1, ceil((ends_at - timezone.now()).total_seconds()))
@@ -101,7 +101,7 @@ class SignInAttempts(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
 
 
 def client_network(request: HttpRequest) -> str:
-    """Whose attempts count together: an IPv4 address, or the network of an IPv6 one.
+    """The network whose attempts count together: an IPv4 address, or an IPv6 prefix.
 
     Behind a proxy that is trusted (`THINK_TRUST_PROXY`) it is the last address of `X-Forwarded-For`, which the proxy
     wrote itself; what stands before it may be the client's invention.

@@ -147,7 +147,7 @@ class TurnAdmin(ActionAdmin):
 
     @admin.display(description="attempts")
     def attempts(self, turn: Turn) -> str:
-        """How often a worker took it."""
+        """Number of attempts by workers."""
         fiber = turn.fiber
         return f"{fiber.attempt} (retries {fiber.retries}, recoveries {fiber.recoveries}), reason {fiber.reason or '-'}"
 

@@ -16,7 +16,7 @@ from tools_app.services import Actor
 
 
 class EventInline(ReadOnlyInline):
-    """What happened to the question about a call."""
+    """Audit events of a call's approval."""
 
     model = ApprovalEvent
     fields = ("kind", "actor", "via", "reason", "created_at", "input_hash")

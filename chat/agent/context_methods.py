@@ -1,4 +1,4 @@
-"""What code may do with the context blocks of a conversation: `self.context` of an agent, `handle.context` elsewhere.
+"""Methods for the context blocks of a conversation: `self.context` of an agent, `handle.context` elsewhere.
 
     await self.context.append("memory", "Likes tea.")
 

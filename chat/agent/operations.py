@@ -24,7 +24,7 @@ MessageFunction: TypeAlias = Callable[[list[Message]], MessageInput | Awaitable[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedTurn:
-    """How a turn that code started ended. `status`: completed, aborted, skipped or error.
+    """The outcome of a turn started by code. `status`: completed, aborted, skipped or error.
 
     `request_id` is empty where no turn was needed.
     """

@@ -1,4 +1,4 @@
-"""What code may do with the histories of an instance: make one, choose one, read, rename, empty, remove.
+"""Methods for the sessions of an instance: create, switch, read, rename, clear, delete.
 
 `Think` and `AgentHandle` share these methods. Where a class keeps several (`keeps_sessions`), one is current: turns go
 to it, sockets show it, and it is the same one after a restart. A class that keeps one can read and empty it.

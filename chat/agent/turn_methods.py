@@ -1,4 +1,4 @@
-"""What code may do with a conversation: speak in it, go on, submit work, add messages, stop turns, wait.
+"""Methods for a conversation: run and continue turns, submit work, add messages, stop turns, wait.
 
 `Think` and `AgentHandle` have the same methods over the same operations, so a method works alike in a hook, a callable,
 a fiber and a view. Methods that wait are refused inside a turn of the same conversation, where they would wait for

@@ -53,7 +53,7 @@ class ConversationState:
         self._received.clear()
 
     def unfinished(self) -> list[ClientFrame]:
-        """What to ask when the server has introduced itself: the fate of own turns that it has not spoken of."""
+        """Requests after the server's greeting: the outcome of own turns that it has not mentioned."""
         mine = (turn for turn in self.registry.running.values() if turn.is_own and turn.is_accepted)
         waiting = [turn for turn in mine if turn.request_id not in self._acked]
         return [ResumeAck(id=turn.request_id) for turn in waiting if turn.connection != self._connection]

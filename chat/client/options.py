@@ -31,6 +31,6 @@ class Options:
     body: JSONObject = field(default_factory=dict)
 
     def delay(self, attempt: int) -> float:
-        """How long to wait before the attempt, the first being 0."""
+        """Delay before an attempt; the first is 0."""
         longest = min(self.longest_delay, self.first_delay * 2.0 ** min(attempt, 30))
         return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load, guards nothing

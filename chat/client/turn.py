@@ -26,7 +26,7 @@ class Call:
 
 
 class Turn:
-    """What `ChatClient.send` and its like give.
+    """The return type of `ChatClient.send` and similar methods.
 
     Shape: `async for chunk in turn` gives the chunks as dicts, adjacent deltas that wait as one; `turn.texts()` gives
     the text alone; `await turn.message()` the whole answer. All work at the same time; chunks can be read once.

@@ -179,7 +179,7 @@ def _busy(families: dict[str, list[str]]) -> set[str]:
 
 
 class _Sizes:
-    """How much of what some instances hold. Three queries."""
+    """Sizes of several instances. Three queries."""
 
     def __init__(self, ids: Sequence[str]) -> None:
         counted, size = Count("pk"), Coalesce(Sum("byte_size"), 0)
@@ -211,5 +211,5 @@ def _planned(row: AgentInstance, family: Sequence[str], sizes: _Sizes) -> Planne
 
 
 def _staying(ids: Sequence[str]) -> int:
-    """How many messages of these instances forks of others reach. One query."""
+    """Number of these instances' messages shared by forks of others. One query."""
     return Message.objects.staying_without(ids).count() if ids else 0

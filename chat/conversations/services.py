@@ -38,7 +38,7 @@ LIVE = ("pending", "running")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a fork began: a message of another conversation, which is still there."""
+    """The origin of a fork: an existing message of another conversation."""
 
     instance_id: str
     message_id: str

@@ -236,7 +236,7 @@ def forget_files_of(instance_ids: Iterable[str]) -> None:
 
 
 def usage(owner_id: int) -> Usage:
-    """How many files and bytes the user keeps."""
+    """Number and bytes of the user's files."""
     row = Attachment.objects.filter(owner_id=owner_id).aggregate(files=Count("id"), total=Sum("byte_size"))
     return Usage(files=row["files"], byte_count=row["total"] or 0)
 
@@ -259,7 +259,7 @@ def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
 
 
 def storage() -> Storage:
-    """Where the bytes are."""
+    """The path of the bytes in storage."""
     return storages["think"] if "think" in storages.backends else default_storage
 
 

@@ -1,4 +1,4 @@
-"""What kind of file some bytes are, by the bytes. Pure.
+"""Detects the media type of a file from its bytes. Pure.
 
 The name's extension only chooses between kinds of text; what a client says about the type is never believed. HTML and
 SVG are text here, so that a browser never runs an attachment.

@@ -24,7 +24,7 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 def home_url() -> str:
-    """Where people go who have signed in: the conversations, at whatever prefix; the project's place without pages."""
+    """Redirect target after sign-in: the conversations under any prefix; the project's page without the UI."""
     try:
         return reverse("chat:home")
     except NoReverseMatch:

@@ -90,7 +90,7 @@ async def event_body(
 
 
 def start_offset(last_event_id: str | None, offset: int) -> int:
-    """Where to begin: after the last event the browser saw, else at the offset asked for."""
+    """The offset to start from: after the browser's last event, else the requested one."""
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 16:
         return int(last_event_id) + 1
     return offset

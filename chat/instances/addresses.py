@@ -26,7 +26,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a URL points. `rest`: decoded segments after the name of the root, the sub-agent markers among them."""
+    """The target of a URL. `rest`: decoded segments after the root's name, including the sub-agent markers."""
 
     agent: str
     name: str

@@ -1,4 +1,4 @@
-"""How much one user may keep. Called where rows are made, so that every entry meets the same limit.
+"""Storage quotas per user. Checked where rows are created, so that every entry point has the same limit.
 
 Counted in rows, not in a cache: right across processes and after a restart. What is counted before it is inserted is
 counted while the owner's row is locked (`lock_owner`): parallel requests of one user would all see room for one more.

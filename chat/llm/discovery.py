@@ -42,7 +42,7 @@ CONNECT_HINT: Final = (
 
 
 class ChoiceKind(StrEnum):
-    """Where the model comes from."""
+    """The source of the model choice."""
 
     CONFIGURED = "configured"  # the settings name it
     SERVER = "server"  # a model server that was already running on this machine

@@ -1,4 +1,4 @@
-"""Where a provider is. Pure, and apart from `transport`: importing `openai` is a third of the start of a process."""
+"""A provider's endpoint. Pure, and separate from `transport`, since importing `openai` is slow."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not appear in a log."""
+        """Secrets that must not appear in logs."""
         return (self.api_key, *self.headers.values())
 
 

@@ -36,7 +36,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where a model is reached and over which wire."""
+    """A model's endpoint and its wire format."""
 
     endpoint: Endpoint
     uses_responses: bool = False

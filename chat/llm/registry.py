@@ -94,7 +94,7 @@ def guarded(model: LanguageModel, *, gap_seconds: float | None = None) -> Langua
 
 
 def default_choice() -> Choice:
-    """What "default" means now: the settings, else the stored choice, else none and why. Asks no network."""
+    """The current meaning of "default": the settings, else the stored choice, else none with a reason. No network."""
     path = llm_settings.choice_file
     stored = load_choice(Path(path)) if path else None
     settings = {

@@ -33,7 +33,7 @@ def may_retry(policy: RetryPolicy, attempt: int, error: ModelError, max_retries:
 
 
 def attempts_of(policy: RetryPolicy, max_retries: int | None) -> int:
-    """How often a request is made at most. `max_retries` is the request's own limit, if it has one."""
+    """Maximum number of requests. `max_retries`: the request's own limit, if any."""
     return policy.attempts if max_retries is None else max_retries + 1
 
 

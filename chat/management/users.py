@@ -1,4 +1,4 @@
-"""Which user a command acts for."""
+"""Finds the user on whose behalf a command runs."""
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser

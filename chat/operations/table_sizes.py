@@ -1,4 +1,4 @@
-"""How many bytes each table of the database takes, its indexes included. No row is counted: counts are estimates."""
+"""Sizes of the database's tables in bytes, with indexes. Row counts are estimates."""
 
 from dataclasses import dataclass
 from typing import Any, Final

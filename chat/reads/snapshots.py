@@ -221,7 +221,7 @@ def window_of(session_id: str) -> list[StoredMessage]:
 
 
 def stopped_turns(turn_ids: Sequence[str]) -> set[str]:
-    """Which of these turns have ended. No query for none."""
+    """Filter the turns that have ended. No query without turns."""
     ended = Turn.objects.filter(pk__in=turn_ids, fiber__status__in=TERMINAL)
     return set(ended.values_list("pk", flat=True)) if turn_ids else set()
 

@@ -101,7 +101,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOf:
-    """Which page of a path: before a message, around or after one; without any, the newest."""
+    """Selects a page of a path: before, after or around a message; by default the newest."""
 
     before: str | None = None
     around: str | None = None
@@ -167,7 +167,7 @@ def turn_view_of(turn_id: str) -> TurnView:
 
 
 def turn_end(turn_id: str) -> JSONObject:
-    """How a turn ended, for the last event of its stream; a turn that is gone counts as aborted."""
+    """A turn's outcome, for the last event of its stream; a deleted turn counts as aborted."""
     turn = Turn.objects.select_related("fiber").filter(pk=turn_id).first()
     if turn is None:
         return {"turn_id": turn_id, "outcome": TurnStatus.ABORTED.value, "error": None}

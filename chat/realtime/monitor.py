@@ -168,7 +168,7 @@ def _is_behind(sent: tuple[str, int] | None, counts: Counts) -> bool:
 
 
 def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, Counts]]:
-    """How many turns, states and changes each of these instances has had, and perhaps some others.
+    """Counters of turns, states and changes of these instances, possibly of others too.
 
     One query for the roots, one for the sub-agents of each depth. Lists cost a tenth of what as many alternatives cost
     to build, and idle sockets have this asked all day long.

@@ -6,7 +6,7 @@ from chat.core.wire import frames
 
 
 class RecoveryNotice:
-    """Which turn a client believes to be recovering. The notice of a silent worker may be a false alarm."""
+    """Tracks the turn that a client believes to be recovering. A silent worker's notice may be a false alarm."""
 
     def __init__(self, send: Callable[[str], Awaitable[None]]) -> None:
         self._send = send

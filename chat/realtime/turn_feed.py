@@ -31,7 +31,7 @@ POLL_SECONDS = 2.0
 
 
 class SeenPositions:
-    """Which turns of an instance a connection knows of, by position: everything up to one, and some above it."""
+    """Positions of turns known to a connection: all up to one, and some above it."""
 
     def __init__(self) -> None:
         self.up_to = 0

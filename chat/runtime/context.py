@@ -47,7 +47,7 @@ async def open_session_context(key: InstanceKey, session_id: str) -> SessionCont
 
 
 async def block_policy(key: InstanceKey) -> BlockPolicy:
-    """What may be written into the blocks that an instance's class declares. Errors: `AgentCodeFailed`."""
+    """The write policy for the blocks declared by an instance's class. Errors: `AgentCodeFailed`."""
     if not is_served(key.agent) or not issubclass(get_agent_class(key.agent), Think):
         return BlockPolicy({})
     agent, _host = await started_agent(key)

@@ -152,7 +152,7 @@ def read_history(key: InstanceKey, leaf_id: str | None) -> list[StoredMessage]:
 
 
 def count_messages(key: InstanceKey) -> int:
-    """How many messages the current history has on all branches."""
+    """Number of messages of the current session on all branches."""
     instance = find_instance(key)
     return 0 if instance is None or instance.session_id is None else sessions.message_count(instance.session_id)
 

@@ -46,7 +46,7 @@ class Append:
 
 
 class Outcome(StrEnum):
-    """What became of an append."""
+    """The result of an append."""
 
     APPENDED = "ok"
     BEHIND = "behind"  # the hot log lacks records (it came back empty): write again what is held

@@ -1,4 +1,4 @@
-"""How an agent configures its session: the setup of `configure_session`, and its compaction policy."""
+"""An agent's session setup: the result of `configure_session`, and its compaction policy."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from chat.user_code.call_hook import call_hook
 
 
 async def configured_session(agent: Think) -> SessionSetup:
-    """What `configure_session` chose. Errors: `AgentCodeFailed` when the agent's own code raises."""
+    """The result of `configure_session`. Errors: `AgentCodeFailed` for exceptions of the agent's code."""
     setup = SessionSetup()
     with configuring():
         configured = await call_hook(agent, "configure_session", setup)

@@ -1,4 +1,4 @@
-"""How often a fiber whose worker died is run again.
+"""The recovery budget: limits how often a fiber is run again after its worker died.
 
 An attempt is spent only without progress: a newly settled step or a shown chunk resets the count. The clock of the
 no-progress window starts with the first recovery that found none, so that an hour in which no worker ran at all does
@@ -18,7 +18,7 @@ class Exhausted(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What to do with a fiber whose lease ran out: run it again, or give it up."""
+    """The decision about a fiber with an expired lease: run it again, or abandon it."""
 
     exhausted: Exhausted | None
     recoveries: int  # in a row without progress, this one included

@@ -10,7 +10,7 @@ from fibers.errors import IllegalMove
 
 
 class FiberStatus(StrEnum):
-    """Where a fiber stands. One column, one table of moves, no second status anywhere."""
+    """The status of a fiber. One column, one table of transitions, no second status."""
 
     PENDING = "pending"
     RUNNING = "running"

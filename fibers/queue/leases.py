@@ -54,7 +54,7 @@ class RenewalResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """How a run ended. `ended_itself` is False when the function did not end itself, by a return or by saying so."""
+    """The outcome of a run. `ended_itself`: the function returned or raised its own outcome."""
 
     event: FiberEvent
     progress: int

@@ -205,7 +205,7 @@ class CompactionAdmin(TextAdmin):
 
     @admin.display(description="history")
     def history(self, row: Compaction) -> str:
-        """Who changed it."""
+        """The author of the change."""
         return self.history_of(row, f"compaction:{row.id}")
 
     @override
@@ -262,7 +262,7 @@ class BlockAdmin(TextAdmin):
 
     @admin.display(description="history")
     def history(self, row: ContextBlock) -> str:
-        """Who changed it."""
+        """The author of the change."""
         return self.history_of(row, block_subject(row.label))
 
     @override
@@ -311,7 +311,7 @@ class EntryAdmin(TextAdmin):
 
     @admin.display(description="history")
     def history(self, row: ContextEntry) -> str:
-        """Who changed it."""
+        """The author of the change."""
         return self.history_of(row, entry_subject(row.label, row.key))
 
     @override

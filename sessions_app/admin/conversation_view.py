@@ -190,7 +190,7 @@ def _sibling(message_id: str, shown: str, previews: Mapping[str, tuple[str, date
 
 
 def _previews(session_id: str, ids: Sequence[str]) -> dict[str, tuple[str, datetime]]:
-    """How some messages begin, and when they were written; not of large ones. One query, none without ids."""
+    """Beginnings and times of messages, without large ones. One query; none without ids."""
     if not ids:
         return {}
     rows = Message.objects.named(session_id, ids[:MAX_PREVIEWED]).filter(byte_size__lte=MAX_PREVIEWED_BYTES)
@@ -231,7 +231,7 @@ def _forks(session_id: str, ids: Sequence[str]) -> dict[str, list[Session]]:
 
 
 def _pruned(session_id: str, ids: Sequence[str]) -> dict[str, int]:
-    """How many outputs of each message are not sent any more. One query."""
+    """Number of pruned outputs by message. One query."""
     if not ids:
         return {}
     rows = Message.objects.named(session_id, ids).exclude(pruned_calls=[])

@@ -159,7 +159,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
 
 class SearchForm(forms.Form):
-    """What to look for in messages, and where."""
+    """The search form: query and scope."""
 
     q = forms.CharField(label="Words", max_length=500, strip=True)
     owner = forms.CharField(label="Of this person", max_length=200, required=False)

@@ -198,7 +198,7 @@ def _nothing(_done: CompactionDone) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactOptions:
-    """How a path is compacted. `inside` opens the transaction of the write; `also` runs in it, after the write."""
+    """Options of a compaction. `inside` opens the transaction of the write; `also` runs in it, after the write."""
 
     trigger: CompactionTrigger = CompactionTrigger.ADDED
     author: Author = CODE

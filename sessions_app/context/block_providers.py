@@ -28,7 +28,7 @@ async def _call(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _arity(function: Callable[..., Any]) -> int | None:
-    """How many positional arguments a function takes; nothing for as many as there are."""
+    """Number of positional arguments a function accepts; `None` for any number."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -25,7 +25,7 @@ _NOTHING: Final = hashlib.md5(b"", usedforsecurity=False).hexdigest()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentDiff:
-    """What became of one block, or of one document under a key of it.
+    """The change of one block, or of one document under a key of it.
 
     `status`: added, modified or deleted. `of`: whose it is, session or user. `diff`: lines that came and went.
     """

@@ -14,7 +14,7 @@ MAX_PAGE: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who changes something. `via`: model, code, api or admin; the user is known for the last two.
+    """The author of a change. `via`: model, code, api or admin; the user is known for the last two.
 
     `session_id`: of the session in which it is done, where it is done in one.
     """
@@ -124,10 +124,10 @@ def erase_texts(owner: ContextOwner, label: str) -> int:
 
 
 def block_subject(label: str) -> str:
-    """How the history calls a block."""
+    """The subject of a block in the history."""
     return f"block:{label}"
 
 
 def entry_subject(label: str, key: str) -> str:
-    """How the history calls an entry."""
+    """The subject of an entry in the history."""
     return f"entry:{label}/{key}"

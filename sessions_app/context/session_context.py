@@ -71,7 +71,7 @@ class SessionContext:
     # Reading
 
     async def state(self) -> ContextState:
-        """Which blocks there are: declared ones, those added at run time, less those taken out. One query."""
+        """The current blocks: declared and added ones, without removed ones. One query."""
         stored = await db(store.read_session, self.session_id)
         blocks = {
             label: block

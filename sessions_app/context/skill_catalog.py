@@ -20,14 +20,14 @@ MAX_BYTES: Final = 512 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a document is: the key that it is known by, and its address at its source."""
+    """A document's key, and its address at its source."""
 
     key: str
     address: str
 
 
 class Source(Protocol):
-    """Where documents are."""
+    """The source of documents."""
 
     def places(self) -> list[Place]:
         """Find the documents."""

@@ -237,7 +237,7 @@ def entry_heads(holders: dict[str, ContextOwner], limit: int = 1000) -> dict[str
 
 
 def entry_counts(holders: dict[str, ContextOwner]) -> dict[str, int]:
-    """How many entries several blocks have. One query."""
+    """Number of entries of several blocks. One query."""
     if not holders:
         return {}
     wanted = Q()
@@ -248,7 +248,7 @@ def entry_counts(holders: dict[str, ContextOwner]) -> dict[str, int]:
 
 
 def entry_totals(owner: ContextOwner) -> dict[str, int]:
-    """How many entries a owner has under each label. One query."""
+    """Number of an owner's entries by label. One query."""
     rows = ContextEntry.objects.filter(**owner.row).values_list("label")
     return dict(rows.annotate(n=Count("pk")).order_by("label"))
 

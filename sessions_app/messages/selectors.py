@@ -233,7 +233,7 @@ def branches(session_id: str, message_id: str) -> list[StoredMessage]:
 
 
 def answered(session_id: str, ids: Iterable[str]) -> set[str]:
-    """Which of the messages have an answer of an assistant below them, as the session sees the tree. Two queries."""
+    """Messages that have an assistant's answer below them in the session's tree. Two queries."""
     rows = list(Message.objects.named(session_id, message_ids(ids)).only(*_PLACE))
     if not rows:
         return set()
@@ -298,7 +298,7 @@ def is_on_path(session_id: str, message_id: str, leaf: str | Leaf = Leaf.ACTIVE)
 
 
 def end_of_turn(session_id: str, turn_id: str, *, below: str | None, besides: str) -> str | None:
-    """Where an answer of a turn goes: below the last message that the turn itself added under `below`, or there.
+    """The parent of a turn's answer: the last message added by the turn below `below`, else `below`.
 
     `besides` is the answer. One query where nothing was added.
     """

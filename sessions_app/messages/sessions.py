@@ -184,7 +184,7 @@ def split_session(session_id: str, summary: str, *, name: str = "") -> Session:
 
 
 def message_count(session_id: str) -> int:
-    """How many messages a session has on all its branches, queued ones left out. Costs its own messages."""
+    """Number of a session's messages on all branches, without queued ones. Costs its own messages."""
     own = Message.objects.filter(session_id=session_id, placed_at__isnull=False).count()
     shared = Session.objects.filter(pk=session_id).values_list("forked_from__depth", flat=True).first()
     return own if shared is None else own + shared + 1

@@ -48,7 +48,7 @@ class SessionReader:
         return f"{type(self).__name__}({self.id!r})"
 
     def info(self) -> SessionInfo:
-        """What there is to know of it, besides the messages."""
+        """The facts about it besides its messages."""
         return sessions.session_info(self.id)
 
     def history(self, leaf: str | Leaf = Leaf.ACTIVE) -> list[StoredMessage]:
@@ -75,11 +75,11 @@ class SessionReader:
         return selectors.branches(self.id, message_id)
 
     def path_length(self, leaf: str | Leaf = Leaf.ACTIVE) -> int:
-        """How many messages the path to a leaf has. Costs one row, whatever the length."""
+        """Number of messages of the path to a leaf. Costs one row, whatever the length."""
         return selectors.count_path(self.id, leaf)
 
     def message_count(self) -> int:
-        """How many messages there are on all branches."""
+        """Number of messages on all branches."""
         return sessions.message_count(self.id)
 
     def needs_compaction(self, max_messages: int = MAX_CONTEXT_MESSAGES) -> bool:

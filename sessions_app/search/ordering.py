@@ -47,7 +47,7 @@ ORDER BY p.place
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOf:
-    """Which page: behind the row `last`, or where that is gone, behind the first `given`."""
+    """Condition for the next page: after the row `last`, or if it is gone, after the first `given`."""
 
     limit: int
     of_newest: int

@@ -1,4 +1,4 @@
-"""Where hits stand in their trees: on a path, in a fork. Each a fixed number of queries for a page of hits."""
+"""Places of hits in their trees: path and fork. A fixed number of queries for each page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -86,7 +86,7 @@ def forks_with(rows: Sequence[Message], **conditions: object) -> Mapping[int, Se
 
 
 def _climb(starts: Sequence[tuple[int, int]], targets: Sequence[int]) -> list[tuple[int, int]]:
-    """Which targets lie above which starts (by number), within each start's steps."""
+    """Ancestors of each start (by number) among the targets, within its number of steps."""
     if not starts or not targets:
         return []
     params = [value for number, (row_id, steps) in enumerate(starts) for value in (number, row_id, steps)]

@@ -1,14 +1,20 @@
 """Prose in comments, docstrings and documentation uses the field's words, not a private vocabulary."""
 
+import ast
 import io
 import re
 import tokenize
 from collections.abc import Iterator
 
-from tests.house.repository import ROOT, committed
+from tests.house.repository import PRODUCT, ROOT, committed
 
-BANNED = re.compile(r"\b(told|heard|nobody|somebody|whoever|bells?|doorbells?|rung|says so|who gets)\b", re.IGNORECASE)
+BANNED = re.compile(
+    r"\b(told|heard|nobody|somebody|whoever|bells?|doorbells?|rung|says so|who gets|of before|of now)\b", re.IGNORECASE
+)
 """Words that stood for several things each. The glossary and `CONTRIBUTING.md` name the standard ones."""
+
+CLAUSE = re.compile(r"(What|Who|Whose|Whom|Which|How|Where|Those|That)\b")
+"""Beginnings of a summary line that describes its subject instead of naming it."""
 
 QUOTED = {"docs/parity.md", "CHANGELOG.md", "tests/house/parity_rows.txt", "tests/house/test_prose.py"}
 """Files that quote the titles of other documents, or name the words themselves."""
@@ -22,6 +28,31 @@ def test_no_banned_words() -> None:
 def test_a_banned_word_is_found() -> None:
     source = '"""Whoever asks."""\n\nx = "told"  # nobody reads it\n'
     assert [BANNED.findall(text) for _, text in _python_prose("x.py", source)] == [["Whoever"], ["nobody"]]
+
+
+def test_summary_lines_name_their_subject() -> None:
+    assert [where for where, line in _summaries() if CLAUSE.match(line)] == []
+
+
+def test_a_clause_is_found() -> None:
+    found = [
+        line for _, line in _summaries_of("x.py", '"""What goes wrong."""\n\n\ndef f():\n    """Whether it may."""\n')
+    ]
+    assert [bool(CLAUSE.match(line)) for line in found] == [True, False]
+
+
+def _summaries() -> Iterator[tuple[str, str]]:
+    """The first lines of all docstrings of the product."""
+    for path in committed():
+        if path.endswith(".py") and path.startswith(PRODUCT) and "/migrations/" not in path:
+            yield from _summaries_of(path, _read(path))
+
+
+def _summaries_of(path: str, source: str) -> Iterator[tuple[str, str]]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, kinds) and (docstring := ast.get_docstring(node)):
+            yield f"{path}:{getattr(node, 'lineno', 1)}", docstring.splitlines()[0]
 
 
 def _prose() -> Iterator[tuple[str, str]]:

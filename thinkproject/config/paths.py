@@ -1,4 +1,4 @@
-"""Where things of one data directory live. Standard library only: the supervisor and the settings both ask here."""
+"""Paths of one data directory. Standard library only: used by the supervisor and the settings."""
 
 import hashlib
 import os

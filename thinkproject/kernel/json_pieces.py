@@ -157,7 +157,7 @@ class _Reader:
 
 
 def _values_in(value: JSONValue, limit: int) -> int:
-    """How many values there are in a value, itself included; stops counting beyond the limit."""
+    """Number of values in a JSON value, including itself; stops counting at the limit."""
     count, containers = 1, [value]
     while containers and count <= limit:
         node = containers.pop()

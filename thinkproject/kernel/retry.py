@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often to try and how long to wait between tries. Pure: randomness is passed in.
+    """Retry policy: number of attempts and delays. Pure: randomness is passed in.
 
     `attempts` counts the first one. `jitter_share` is the part of a delay that jitter may take away, and
     `asked_cap_seconds` the longest delay that the other side may ask for.

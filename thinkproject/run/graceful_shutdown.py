@@ -1,4 +1,4 @@
-"""How the web server ends on SIGTERM: no response is cut off in the middle, and clients reconnect at once.
+"""Graceful shutdown of the web server on SIGTERM: responses are completed, and clients reconnect at once.
 
 It stops listening (a listening socket that others share goes on to take connections), closes each WebSocket with 1012,
 "service restart", ends event streams where they are, and gives other requests a moment to be answered. Event streams

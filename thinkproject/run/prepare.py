@@ -1,4 +1,4 @@
-"""What `make run` does with Django before the servers start: one short process that ends.
+"""Preparation before the servers start, in a short process that uses Django: migrations and the first user.
 
 `python -m thinkproject.run.prepare` connects to the database, migrates it, makes the first user once, and makes a
 sign-in link. It prints one JSON object as its last line; what goes wrong is one line on standard error and exit code 3.

@@ -1,4 +1,4 @@
-"""How large the body of an HTTP request may be, by route. Larger bodies are answered with 413 and are not kept.
+"""Body limits of HTTP requests by route. Larger bodies are answered with 413 and not stored.
 
 `BodyLimits` is the ASGI middleware; it bounds what an application behind uvicorn reads. Daphne reads a whole body
 before it starts the application, so `thinkproject.run.server` asks `limit_of` itself (`bounded_requests.py`).

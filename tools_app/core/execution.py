@@ -18,7 +18,7 @@ from tools_app.errors import ToolError
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCall:
-    """What became of a model's raw call: an input that fits, or the error text that the model sees."""
+    """A model's raw call after parsing: a valid input, or the error text for the model."""
 
     input: JSONValue
     error: str | None = None

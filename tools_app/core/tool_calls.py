@@ -7,7 +7,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 
 class CallStatus(StrEnum):
-    """Where a tool call stands. Settled calls never change: the first result wins."""
+    """The status of a tool call. Settled calls never change: the first result wins."""
 
     WAITING = "waiting"  # for a result from a client
     ASKED = "asked"  # for a person's decision
@@ -35,7 +35,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """How a call ended. With `is_error` the `output` is the text the model sees; it is never an exception."""
+    """The outcome of a call. With `is_error` the `output` is the text for the model, never an exception."""
 
     output: JSONValue
     is_error: bool = False

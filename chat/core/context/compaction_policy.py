@@ -24,7 +24,7 @@ LEAST_TAIL_TOKENS: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionPolicy:
-    """How a conversation is compacted. Units: tokens of the session's counter, messages, characters, percent.
+    """The policy of compaction. Units: tokens of the session's counter, messages, characters, percent.
 
     `formula` says when it is too long; `reserved_tokens` is what the formula keeps free (0: as the formula has it),
     `share_percent` how much of the context `share` fills. At the end stay `keep_tokens` (0: a quarter of what fits,

@@ -1,4 +1,4 @@
-"""What of a conversation the model is sent: one policy, with a named preset for each of the four documented rules.
+"""Selects the part of a conversation sent to the model: one policy, with presets for the four documented rules.
 
 It works on what was read, for one request; nothing that is stored is ever changed by it. Pruning is the one rule with a
 memory: at the end of a turn it notes which outputs are not sent any more, beside the messages.

@@ -17,7 +17,7 @@ ErrorHandler: TypeAlias = Callable[[Exception], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsage:
-    """How full a session with a threshold is. Units: tokens, as its counter counts."""
+    """Usage of a session with a threshold. Units: tokens of its counter."""
 
     tokens: int
     threshold: int

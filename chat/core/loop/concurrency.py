@@ -35,7 +35,7 @@ class ConcurrencyPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What to do with a submit.
+    """The decision about a submit.
 
     Shape: `superseded` are waiting requests that end as skipped, their messages stay; `merged` are those of them whose
     messages the model answers together with the new one. `delay_seconds` is how long the turn waits for a newer one.

@@ -76,7 +76,7 @@ class TurnConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions:
-    """What `on_chat_message` may use to answer by itself. Cancelling the turn cancels the task that runs it."""
+    """The context of `on_chat_message`, for answering without the model. Cancelling the turn cancels its task."""
 
     request_id: str
     turn_id: str
@@ -236,7 +236,7 @@ class MetadataContext:
 
 
 class ResponseStatus(StrEnum):
-    """How a turn ended, for `on_chat_response`."""
+    """A turn's outcome, for `on_chat_response`."""
 
     COMPLETED = "completed"
     ERROR = "error"

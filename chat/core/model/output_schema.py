@@ -54,7 +54,7 @@ class Output:
 
 
 def output_of(value: Any) -> Output | None:
-    """What `TurnConfig.output` means. Errors: `TurnConfigInvalid`."""
+    """Parse `TurnConfig.output`. Errors: `TurnConfigInvalid`."""
     if isinstance(value, dict) or (isinstance(value, type) and issubclass(value, BaseModel)):
         value = Output(schema=value)
     if value is None:

@@ -42,7 +42,7 @@ SHARE_PERCENT: Final = 90
 
 
 class Formula(StrEnum):
-    """How overflow is decided."""
+    """The criterion of an overflow."""
 
     V1 = "v1"  # input, cache reads and output exceed the context less the longest answer
     V2 = "v2"  # all tokens reach the context less the longest answer and a reserve
@@ -61,7 +61,7 @@ class Limits:
 
     @property
     def max_output_tokens(self) -> int:
-        """How long an answer may become, as far as it is counted on."""
+        """The number of tokens reserved for an answer."""
         return min(self.output_tokens, OUTPUT_TOKEN_MAX) or OUTPUT_TOKEN_MAX
 
 
@@ -81,7 +81,7 @@ class Count:
 
     @property
     def all_input_tokens(self) -> int:
-        """What went in, from a cache or not."""
+        """Input tokens, cached or not."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     @property

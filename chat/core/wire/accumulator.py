@@ -101,7 +101,7 @@ class Accumulator:
 
     @property
     def step_count(self) -> int:
-        """How many steps have begun."""
+        """Number of steps begun."""
         return self._draft.step_count
 
     @property

@@ -13,7 +13,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 
 class WireShape(BaseModel):
-    """What all frames of the server share: immutable, exact types, names as on the wire or as in Python."""
+    """Base of all server frames: immutable, exact types, names as on the wire or as in Python."""
 
     model_config = ConfigDict(frozen=True, strict=True, populate_by_name=True, extra="ignore")
 
@@ -196,7 +196,7 @@ class Compacted(WireShape):
 
 
 class SessionPhase(WireShape):
-    """How full the session is, and whether it is being compacted. Published clients ignore it."""
+    """The session's usage of its context, and whether it is being compacted. Published clients ignore it."""
 
     phase: Literal["idle", "compacting"]
     token_estimate: int = Field(alias="tokenEstimate")

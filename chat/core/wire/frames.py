@@ -38,7 +38,7 @@ Text = Annotated[str, BeforeValidator(_mend_surrogates)]
 
 
 class _Frame(BaseModel):
-    """What all client frames share: immutable, exact types, names as on the wire or as in Python."""
+    """Base of all client frames: immutable, exact types, names as on the wire or as in Python."""
 
     model_config = ConfigDict(frozen=True, strict=True, populate_by_name=True, extra="ignore")
 

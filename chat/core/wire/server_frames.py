@@ -15,7 +15,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, load
 
 
 class Identity(WireShape):
-    """Whom the client talks to. With `state_follows` the next frame is the state."""
+    """The identity of the agent. With `state_follows` the next frame is the state."""
 
     name: str
     agent: str

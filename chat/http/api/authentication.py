@@ -21,7 +21,7 @@ from thinkproject.kernel.aio import db
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls, and by what."""
+    """The caller and the credential used."""
 
     user: AbstractBaseUser
     credential: Credential
@@ -73,7 +73,7 @@ class AsyncSessionAuth(SessionAuth):
 
 
 def caller_by_token(request: HttpRequest) -> Caller | None:
-    """Who the `Authorization` header names; nothing without one. Errors: `Unauthenticated` for a wrong one."""
+    """The user of the `Authorization` header; `None` without one. Errors: `Unauthenticated` for an invalid one."""
     header = request.headers.get("Authorization")
     if not header:
         return None
@@ -81,7 +81,7 @@ def caller_by_token(request: HttpRequest) -> Caller | None:
 
 
 def caller_by_session(request: HttpRequest) -> Caller | None:
-    """Who the session cookie names. Errors: `AuthorizationError` without a CSRF token where one is needed."""
+    """The user of the session cookie. Errors: `AuthorizationError` without a required CSRF token."""
     user = request.user
     if not isinstance(user, AbstractBaseUser) or not user.is_active:
         return None
@@ -92,7 +92,7 @@ def caller_by_session(request: HttpRequest) -> Caller | None:
 
 
 def caller_of_page(request: HttpRequest, *, may_change: bool = False) -> Caller:
-    """Who asks at the addresses of the published clients: by bearer header, `?token=`, or session cookie.
+    """The caller at addresses of published clients: by bearer header, `?token=`, or session cookie.
 
     Their transports know no CSRF token. Where something changes, a cookie needs the Origin of a page that is ours or
     listed instead, as on sockets. A bearer decides alone. Errors: `Unauthenticated`, `OriginDenied`.

@@ -41,7 +41,7 @@ def get_messages(request: HttpRequest) -> HttpResponse:
 
 
 def address_of(request: HttpRequest) -> Address:
-    """Where the request's raw path points; the decoded one where the server does not provide it.
+    """The path of the request, raw if the server provides it, else decoded.
 
     Errors: `AgentNotFound`.
     """

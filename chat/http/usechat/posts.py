@@ -85,7 +85,7 @@ def accept_post(
 
 
 def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playback]:
-    """What a returning page may follow: turns missing from its list, else a failure it has not shown."""
+    """Streams for a returning page: turns missing from its list, else a failure it has not shown."""
     if instance is None or instance.session_id is None:
         return []
     turns = [snapshots.turn_ref(turn) for turn in turns_for_page(instance, user_id)]

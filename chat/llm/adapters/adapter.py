@@ -137,7 +137,7 @@ class HttpModel(ABC):
             yield response.http_response
 
     def _warnings(self, request: ModelRequest) -> tuple[str, ...]:
-        """What of the request was not sent."""
+        """Parts of the request that were left out."""
         settings = request.settings
         found = [
             f"{self.name} does not support {name}; it was not sent."

@@ -41,7 +41,7 @@ class ScriptedServer:
 
     @property
     def base_url(self) -> str:
-        """Where adapters reach it."""
+        """The base URL for adapters."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property

@@ -34,7 +34,7 @@ _MAX_BODY: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """How the provider behaves beyond its scripts. `rejects`: body keys it refuses with status 400."""
+    """Faults of the provider beyond its scripts. `rejects`: body keys refused with status 400."""
 
     defaults: Defaults = field(default_factory=Defaults)
     models: tuple[str, ...] = ("scripted",)
@@ -74,7 +74,7 @@ class Log:
 
 
 class Provider:
-    """What all connections of one server share."""
+    """State shared by all connections of one server."""
 
     def __init__(self, options: ServerOptions, log: Log) -> None:
         self.options = options

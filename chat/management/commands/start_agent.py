@@ -105,7 +105,7 @@ class Command(BaseCommand):
 
 
 def _python() -> str:
-    """How this interpreter is called from here: the first `python` of the PATH may be one without Django."""
+    """The command that runs this interpreter: the PATH's first `python` may lack Django."""
     found = shutil.which("python")
     is_this = found is not None and os.path.realpath(Path(found).parent) == os.path.realpath(
         Path(sys.executable).parent

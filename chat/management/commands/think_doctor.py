@@ -37,7 +37,7 @@ SECONDS = 3.0
 
 
 class State(StrEnum):
-    """How one thing is."""
+    """The result of one check."""
 
     OK = "ok"
     NOTE = "note"  # works, but worth knowing

@@ -11,7 +11,7 @@ from chat.streams.records import Published
 
 
 class Received(NamedTuple):
-    """What happened since the last look. Nothing at all: silence for the idle time."""
+    """Events since the last read; none: silence for the idle time."""
 
     batches: list[Published]
     must_reread: bool

@@ -41,12 +41,12 @@ class Backlog:
 
     @property
     def waiting(self) -> int:
-        """How many records no tier has."""
+        """Number of records in neither tier."""
         return self.next_offset - max(self.hot_next, self.cold_next)
 
     @property
     def unstored_count(self) -> int:
-        """How many records have an offset and are not in the database."""
+        """Number of records with an offset that are not in the database."""
         return self.base + len(self.held) - self.cold_next
 
     def add(self, chunk: Chunk) -> None:

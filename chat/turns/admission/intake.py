@@ -72,7 +72,7 @@ Intake: TypeAlias = Submit | Edit | Regenerate | Continue | ClientArray | Progra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where a turn's messages go. `base_id` `None` with `base_is_explicit`: a new root."""
+    """The place of a turn's messages. `base_id` `None` with `base_is_explicit`: a new root."""
 
     trigger: TurnTrigger
     new_messages: tuple[Message, ...] = ()

@@ -113,7 +113,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
 
 
 def context_usage(setup: SessionSetup, system: str, messages: Sequence[Message]) -> ContextUsage | None:
-    """How full a session with this history is; `None` where it has no threshold."""
+    """The context usage of a session with this history; `None` without a threshold."""
     threshold = setup.compact_after_tokens
     if threshold is None:
         return None

@@ -28,7 +28,7 @@ from thinkproject.kernel.jsonvalue import JSONValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnd:
-    """How a turn ended. `message`: the answer so far, with no parts when there is none."""
+    """A turn's outcome. `message`: the answer so far, without parts if there is none."""
 
     outcome: str  # completed, aborted, error
     message: Message

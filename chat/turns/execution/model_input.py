@@ -36,7 +36,7 @@ NOTHING_SAID: Final[Message] = {"id": "", "role": "assistant", "parts": []}
 
 
 class ConversationPoint(Protocol):
-    """Where in a conversation a call is made. `history`: the path to the leaf, where it is read already."""
+    """The point of a conversation at which a call is made. `history`: the path to the leaf, if already read."""
 
     @property
     def session_id(self) -> str:
@@ -76,7 +76,7 @@ class ModelInput:
 
     @property
     def setup(self) -> SessionSetup:
-        """What `configure_session` chose."""
+        """The result of `configure_session`."""
         setup = self.context.setup
         assert isinstance(setup, SessionSetup), "contexts of agents are opened with one"
         return setup

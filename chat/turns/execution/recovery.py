@@ -1,4 +1,4 @@
-"""Where a lost attempt stood: the log folded, the journal compared with it."""
+"""The resume point of a lost attempt: its log folded, and compared with the journal."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from thinkproject.kernel.jsonvalue import load
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumePoint:
-    """What former attempts left. A first attempt finds nothing."""
+    """The results of earlier attempts; empty for a first attempt."""
 
     fold: TurnState
     partial_output_shown: bool = False  # content after the last recorded step: it is sealed, not repeated

@@ -281,7 +281,7 @@ class TurnRun:
         return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
 
     async def _fullness(self, message: Message) -> ContextUsage | None:
-        """How full the session is with this answer. A counter that fails has no opinion."""
+        """The session's context usage with this answer; `None` if its counter fails."""
         assembled = self._assembled
         if assembled is None or assembled.setup.compact_after_tokens is None:
             return None

@@ -38,7 +38,7 @@ class TurnFacts:
 
 
 def facts_of(turn: Turn, leaf_id: str | None, history: list[Message] | None = None) -> TurnFacts:
-    """What there is to know of a turn whose answer hangs below this message. Needs its instance loaded."""
+    """Facts about a turn whose answer hangs below this message. Needs its instance loaded."""
     return TurnFacts(
         turn_id=turn.pk,
         request_id=turn.request_id,

@@ -65,7 +65,7 @@ def active_compactions(instance_id: str, session_id: str | None = None) -> list[
 
 
 def compaction_state(active: Iterable[tuple[str, str, JSONValue]], session_id: str | None) -> Compacting:
-    """How a compaction of a session stands among an instance's fibers (name, status, payload); empty for none."""
+    """The state of a session's compaction, from an instance's fibers (name, status, payload); empty without one."""
     statuses = {status for name, status, payload in active if name == COMPACT_FIBER and _is_of(session_id, payload)}
     if not statuses:
         return ""

@@ -1,9 +1,8 @@
 """Reserves a lane position for a caller that computes its messages when the turn starts.
 
-A function cannot be stored. So the turn is admitted without its messages and takes its place in the lane. When it
-starts, the worker waits for a moment; the caller, which has waited in its own process, calls the function with the
-messages of now and stores what it gives. From then on the turn is like any other. If the caller is gone, nothing was
-supplied: the turn is skipped.
+A function cannot be stored, so the turn is admitted without messages and takes its position in the lane. When the
+turn starts, its worker waits for the caller. The caller, waiting in its own process, passes the current messages to
+the function and stores the returned ones. If the caller is gone, the turn is skipped.
 """
 
 import asyncio

@@ -71,7 +71,7 @@ class TurnsPerMinute:
 
 
 def _asked_lately(owner_id: int) -> int:
-    """How many turns, and other fibers that this user asked for, began within the last minute. Along an index."""
+    """Number of this user's turns and other fibers started in the last minute. Uses an index."""
     since = Now() - timedelta(minutes=1)
     names = (TURN_FIBER, SUMMARY_FIBER, COMPACT_FIBER)
     asked = Fiber.objects.filter(owner_id=owner_id, created_at__gt=since, name__in=names)

@@ -125,7 +125,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a compaction keeps. Units: messages, tokens of the counter, and turns, each beginning at a user message.
+    """The bounds of a compaction. Units: messages, tokens of the counter, and turns, each beginning at a user message.
 
     Of the bounds of the tail the one that keeps most counts. At most `min_new_messages` after the last summary stay
     too: they are not worth another.

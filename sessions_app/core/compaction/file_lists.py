@@ -1,4 +1,4 @@
-"""Which files a conversation read and modified: two lists below a summary, carried from one summary to the next.
+"""Files read and modified in a conversation: two lists below a summary, passed on to the next summary.
 
 A list stands in a pair of tags, one path a line, sorted. Paths come from models: none can end the tag or forge a line,
 and both lists are bounded. Only calls that went well count. Pure.

@@ -29,7 +29,7 @@ _PRUNED: Final = "pruned"  # on a part as models read it; never stored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prune:
-    """How old outputs are pruned. Units: tokens, as `counter` counts.
+    """The policy for old outputs. Units: tokens of `counter`.
 
     The newest `protect_tokens` of outputs stay, and nothing is done for `minimum_tokens` or less. Outputs of the last
     `protected_turns` exchanges do not count at all, those of `protected_tools` are never pruned.

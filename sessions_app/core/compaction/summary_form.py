@@ -45,7 +45,7 @@ class SummaryForm:
     sections: Sections = TOPIC_SECTIONS
 
     def task(self) -> str:
-        """What to write and what not, for the request."""
+        """The instructions of the request."""
         wanted = "\n".join(f"## {title}\n{text}".rstrip() for title, text in self.sections)
         return f"Write these sections:\n{wanted}\n\n{_RULES}"
 

@@ -1,4 +1,4 @@
-"""How many tokens a text has, more or less.
+"""Token counters: estimates of the tokens in a text.
 
 A counter is one function: it takes a text and gives a number. The default is a rule of thumb that needs no data and
 is never far below the truth for English. A tokenizer is used by its name where it is installed together with its

@@ -1,4 +1,4 @@
-"""What may be written into the context blocks of a session: one policy for code, people, models and imports. Pure.
+"""The write policy of a session's context blocks: the same for code, people, models and imports. Pure.
 
 A block is declared by the agent's class, or was added while its agent ran. Its kind says what can be written to it.
 Every way in asks this policy; what a person imports has to pass `imported_text` and `imported_entry` as well.

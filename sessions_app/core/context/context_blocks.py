@@ -126,7 +126,7 @@ class Block:
 
     @property
     def usage(self) -> str:
-        """How full it is: a share of its limit, or its tokens."""
+        """Usage of the block: a share of its limit, or its tokens."""
         if self.max_tokens is None:
             return f"{self.tokens} tokens"
         return f"{_percent(self)}% ({self.tokens}/{self.max_tokens} tokens)"

@@ -1,4 +1,4 @@
-"""Which loaded documents are still in the model's context. Pure; stored messages are never changed.
+"""Loaded documents still in the model's context. Pure; stored messages are never changed.
 
 A document that was unloaded, or that a later call loaded again, is replaced by a short note where the model reads it.
 """
@@ -14,7 +14,7 @@ UNLOAD_TOOL: Final = "unload_context"
 
 
 def loaded_name(label: str, key: str) -> str:
-    """How a session notes that a document is loaded."""
+    """The record of a loaded document in a session."""
     return f"{label}:{key}"
 
 

@@ -22,7 +22,7 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 class Role(StrEnum):
-    """Who speaks. The values are those on the wire."""
+    """The author's role. The values are those on the wire."""
 
     USER = "user"
     ASSISTANT = "assistant"

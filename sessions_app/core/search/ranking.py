@@ -1,4 +1,4 @@
-"""What of a match is shown. Pure: which matches come first is up to `search/ordering.py`."""
+"""Snippets and highlights of matches. Pure: the order of matches is up to `search/ordering.py`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

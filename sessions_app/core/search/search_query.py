@@ -21,7 +21,7 @@ Phrase = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """What must be in a message, and what must not."""
+    """Required and excluded terms of a query."""
 
     wanted: tuple[Phrase, ...]
     unwanted: tuple[Phrase, ...] = ()

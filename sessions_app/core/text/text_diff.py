@@ -1,4 +1,4 @@
-"""What changed between two texts, line by line; and which of many changes belong together. Pure."""
+"""Line differences between two texts, and grouping of consecutive changes. Pure."""
 
 import difflib
 from collections.abc import Hashable, Iterable, Sequence

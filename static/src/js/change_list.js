@@ -8,7 +8,7 @@ import { whoDid } from "./remembered.js";
 export class ChangeList {
   #next = null;
 
-  /** `restore(text)` stores an earlier text and resolves to what went wrong. `current()` is the text of now. `of`: whose history. */
+  /** `restore(text)` stores an earlier text and resolves to a problem. `current()`: the present text. `of`: the owner. */
   constructor(store, subject, { restore, current, of = store.label }) {
     this.store = store;
     this.subject = subject;

@@ -49,7 +49,7 @@ Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 
 
 class TranscriptPage(Schema):
-    """Which page of a path; one of the three, or none for the newest."""
+    """Selects a page of a path: at most one field; the newest page without any."""
 
     before: Text | None = None
     around: Text | None = None
@@ -68,7 +68,7 @@ def agents(request: HttpRequest) -> object:  # noqa: ARG001 - the framework name
 
 @router.get("/model", response=ModelOut, operation_id="get_model", tags=["agents"])
 def model(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
-    """Which model answers by default, whether it is the small one, and how to connect a better one."""
+    """The default model, whether it is the small one, and how to connect a better one."""
     return describe_default()
 
 

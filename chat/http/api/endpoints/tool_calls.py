@@ -69,7 +69,7 @@ def call_answer(request: HttpRequest, instance_id: str, call_id: str, data: Resu
     operation_id="list_approval_events",
 )
 def call_events(request: HttpRequest, instance_id: str, call_id: str) -> object:
-    """What happened to the question about a call, oldest first: asked, decided, expired, by whom and why."""
+    """Audit events of a call's approval, oldest first: requested, decided, expired, with author and reason."""
     instance = open_instance(caller_of(request).user, instance_id)
     require_call(instance, call_id)
     return approval_events(instance.pk, call_id)

@@ -66,7 +66,7 @@ class InstanceIn(Input):
 
 
 class InstancePatch(Input):
-    """What may change. `seen`: the owner looks at it now."""
+    """Changes of a conversation. `seen`: the owner is looking at it now."""
 
     title: Title | None = None
     pinned: bool | None = None
@@ -75,7 +75,7 @@ class InstancePatch(Input):
 
 
 class InstancesQuery(Schema):
-    """Which conversations are listed."""
+    """Filter of the list of conversations."""
 
     agent: Text = ""
     search: Text = ""
@@ -85,7 +85,7 @@ class InstancesQuery(Schema):
 
 
 class OriginOut(Schema):
-    """Where a fork began: a message of another conversation, which is still there."""
+    """The origin of a fork: an existing message of another conversation."""
 
     instance_id: str
     message_id: str
@@ -296,7 +296,7 @@ class TranscriptOut(Schema):
 
 
 class LeafIn(Input):
-    """Which sibling to show."""
+    """The sibling to select."""
 
     message_id: Id
 

@@ -15,7 +15,7 @@ class SessionIn(Input):
 
 
 class SessionPatch(Input):
-    """What may change of a history. With `auto_compaction: null` its agent and the site decide about summaries."""
+    """Changes of a session. With `auto_compaction: null` its agent and the site decide about summaries."""
 
     name: Title | None = None
     pinned: bool | None = None
@@ -24,7 +24,7 @@ class SessionPatch(Input):
 
 
 class SessionChoiceIn(Input):
-    """Which history becomes the current one."""
+    """The session to make current."""
 
     session_id: Id
 
@@ -56,7 +56,7 @@ class SessionOut(Schema):
 
 
 class ForkIn(Input):
-    """Where a new conversation begins: a message of the current history, or of `session_id`."""
+    """The origin of a new conversation: a message of the current session, or of `session_id`."""
 
     message_id: Id
     session_id: Id | None = None
