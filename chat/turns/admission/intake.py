@@ -1,7 +1,7 @@
 """The intake of a request: resolves which message is new, edited, or regenerated.
 
-A client's array is never believed; only its last message says what to do (DECISIONS 4). All of this runs inside the
-admission transaction, after the instance's row is locked.
+A client's array is never trusted: only its last message determines the request. All of this runs inside the admission
+transaction, after the instance's row is locked.
 """
 
 from collections.abc import Sequence
