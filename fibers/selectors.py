@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db import connection
 from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.db.models.functions import Now
 
@@ -47,9 +48,27 @@ def is_silent(prefix: str = "") -> "ExpressionWrapper[Q]":
 
     `prefix` leads to the fiber, as in `fiber__`. Every instant is the database's clock.
     """
-    left = max(0.0, fiber_settings.lease_seconds - 2 * fiber_settings.heartbeat_seconds)
-    overdue = {f"{prefix}status": FiberStatus.RUNNING, f"{prefix}lease_until__lt": Now() + timedelta(seconds=left)}
+    overdue = {
+        f"{prefix}status": FiberStatus.RUNNING,
+        f"{prefix}lease_until__lt": Now() + timedelta(seconds=_silent_seconds()),
+    }
     return ExpressionWrapper(Q(**overdue), output_field=BooleanField())
+
+
+def silent_condition(alias: str) -> tuple[str, list[str]]:
+    """The same as text of a statement in which a fiber has this alias, and its parameters."""
+    soon = (
+        "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now', %s)"
+        if connection.vendor == "sqlite"
+        else "STATEMENT_TIMESTAMP() + CAST(%s AS interval)"
+    )
+    condition = f"({alias}.status = '{FiberStatus.RUNNING.value}' AND {alias}.lease_until < {soon})"
+    return condition, [f"{_silent_seconds():+f} seconds"]
+
+
+def _silent_seconds() -> float:
+    """Seconds before the end of its lease in which a worker counts as silent."""
+    return max(0.0, fiber_settings.lease_seconds - 2 * fiber_settings.heartbeat_seconds)
 
 
 def history(fiber_id: str) -> list[StepView]:

@@ -34,6 +34,20 @@ WITH RECURSIVE path(id, parent_id, n, bytes, users, floor) AS (
 SELECT id FROM path
 """
 
+# What clients get of a session, as its rows hold it: that tail, and the messages that wait for a place. The place is a
+# depth in the path, or a position in the queue.
+WINDOW: Final = TAIL.replace(
+    "SELECT id FROM path",
+    """
+SELECT m.message_id, m.role, m.content, m.turn_id, 0 AS waits, m.depth AS place, m.id, path.floor
+FROM path JOIN think_sessions_message m ON m.id = path.id
+UNION ALL
+SELECT m.message_id, m.role, m.content, m.turn_id, 1, m.queued_position, m.id, 0
+FROM think_sessions_message m WHERE m.session_id = %s AND m.placed_at IS NULL
+ORDER BY waits, place, id
+""",
+)
+
 # The same, but the walk ends at a message that ends a compaction: what that covers is not read.
 TAIL_TO_COMPACTION: Final = """
 WITH RECURSIVE path(id, parent_id, n, bytes, users, floor, is_end) AS (

@@ -102,13 +102,18 @@ def open_key(user: User, key: InstanceKey) -> OpenedAgent:
     an instance of it from when it existed: that one opens read-only.
     """
     owner = require_user(user)
-    if key.owner_id != owner.pk:
-        raise AgentNotFound
     instance = AgentInstance.objects.select_related("session").filter(**lookup_of(key)).first()
-    known = is_served(key.agent)
-    if not known and instance is None:
+    check_address(owner.pk, key, exists=instance is not None)
+    return OpenedAgent(key=key, instance=instance, is_read_only=not is_served(key.agent))
+
+
+def check_address(user_id: int, key: InstanceKey, *, exists: bool) -> None:
+    """The rule of `open_key` for a user who is known to be active. Errors: `AgentNotFound`.
+
+    `exists`: whether the address has a row; an agent that is served may be opened without one.
+    """
+    if key.owner_id != user_id or not (exists or is_served(key.agent)):
         raise AgentNotFound
-    return OpenedAgent(key=key, instance=instance, is_read_only=not known)
 
 
 def open_key_for(user_id: int, key: InstanceKey) -> OpenedAgent:

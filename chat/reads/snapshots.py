@@ -1,6 +1,6 @@
 """Snapshots for sockets: the transcript window, active turns, and outcomes of ended turns."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.db.models import F, Q
@@ -9,16 +9,16 @@ from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
 from chat.core.wire.handshake import FailedTurn, FinishedTurn, InstanceView
 from chat.instances.rows import find_instance, lookup_of
-from chat.models import AgentInstance, Turn, TurnSeen, TurnTrigger
-from chat.turns.state.active import active_turns
+from chat.models import Turn, TurnSeen, TurnTrigger
+from chat.reads.snapshot_rows import TurnRow, snapshot_rows
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from fibers.core.states import RECOVERED, TERMINAL, FiberStatus
 from fibers.selectors import is_being_sealed
 from fibers.waits import RESUMED
-from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
-from thinkproject.kernel.jsonvalue import JSONValue
+from sessions_app.messages.stored_texts import StoredText, window_texts
+from thinkproject.kernel.jsonvalue import JSONValue, load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +48,24 @@ class TurnRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """An instance at one moment, for one user. `failed`: the last turn, if it failed and this user has not seen it."""
+    """An instance at one moment, for one user. `failed`: the last turn, if it failed and this user has not seen it.
+
+    `change_seq`: the number of the session's last change.
+    """
 
     instance_id: str | None
     session_id: str | None
+    change_seq: int = 0
     last_position: int = 0  # of the newest turn
     turns: tuple[TurnRef, ...] = ()  # of the current session, not ended, in order
     failed: TurnRef | None = None
     state: JSONValue = None
     state_version: int = 0  # 0: none was ever stored
+
+    @property
+    def version(self) -> tuple[str, int] | None:
+        """The current session and the number of its last change. A transcript that is read later has it."""
+        return None if self.session_id is None else (self.session_id, self.change_seq)
 
     @property
     def active(self) -> TurnRef | None:
@@ -96,32 +105,45 @@ def _finished(turn: TurnRef) -> FinishedTurn | FailedTurn:
 
 
 def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
-    """Read it: three queries, whatever the history."""
-    instance = find_instance(key)
-    if instance is None:
+    """Read it: one query, whatever the history."""
+    found = snapshot_rows(key, user_id)
+    if found is None:
         return Snapshot(instance_id=None, session_id=None)
-    active = [turn_ref(turn) for turn in active_turns(instance.pk) if turn.session_id == instance.session_id]
+    active = [turn for turn in found.turns if turn.status not in TERMINAL]
     return Snapshot(
-        instance_id=instance.pk,
-        session_id=instance.session_id,
-        last_position=instance.turn_count,
-        turns=tuple(active),
-        failed=None if active else unseen_failure(instance, user_id),
-        state=instance.state,
-        state_version=instance.state_version,
+        instance_id=found.instance_id,
+        session_id=found.session_id,
+        change_seq=found.change_seq or 0,
+        last_position=found.turn_count,
+        turns=tuple(_turn_ref(turn) for turn in active),
+        failed=None if active or not found.turns else _unseen_failure(found.turns[-1], found.generation),
+        state=None if found.state is None else load(found.state),
+        state_version=found.state_version,
     )
 
 
-def unseen_failure(instance: AgentInstance, user_id: int) -> TurnRef | None:
-    """The last turn of the current session, if it failed and this user has not seen that."""
-    turns = Turn.objects.filter(instance=instance, session_id=instance.session_id).select_related("fiber")
-    last = turns.order_by("-position").first()
-    if last is None or last.generation != instance.generation:  # a clear came since
-        return None
-    ref = turn_ref(last)
-    if ref.status is not TurnStatus.ERROR or TurnSeen.objects.filter(turn=last, user_id=user_id).exists():
-        return None
-    return ref
+def _unseen_failure(last: TurnRow, generation: int) -> TurnRef | None:
+    """The last turn of the current session, if it failed and the user has not seen that, and no clear came since."""
+    ref = _turn_ref(last)
+    return ref if last.generation == generation and ref.status is TurnStatus.ERROR and not last.is_seen else None
+
+
+def _turn_ref(row: TurnRow) -> TurnRef:
+    return TurnRef(
+        turn_id=row.id,
+        session_id=row.session_id,
+        request_id=row.request_id,
+        position=row.position,
+        generation=row.generation,
+        trigger=TurnTrigger(row.trigger),
+        status=turn_status(row.status, row.reason),
+        has_begun=bool(row.has_begun),
+        is_recovering=_is_recovering(row.status, row.reason, row.attempt, is_silent=bool(row.is_silent)),
+        message_ids=tuple(load(row.options).get("answers", ())),
+        assistant_id=row.assistant_id,
+        error_text=row.error_text,
+        is_follow_up=bool(row.has_parent),
+    )
 
 
 def find_turn(key: InstanceKey, *, request_id: str = "", turn_id: str = "") -> TurnRef | None:
@@ -196,7 +218,8 @@ def transcript(session_id: str | None) -> list[Message]:
     if session_id is None:
         return []
     found = window_of(session_id)
-    return marked(found, stopped_turns([message.turn_id for message in found if not message.placed]))
+    stopped = stopped_turns([text.turn_id for text in found if not text.placed])
+    return [text.to_ui() if text.placed else queued(text.to_ui(), is_stopped=text.turn_id in stopped) for text in found]
 
 
 def current_transcript(key: InstanceKey) -> list[Message]:
@@ -213,11 +236,9 @@ def version_of(key: InstanceKey) -> tuple[str, int] | None:
     return instance.session.pk, instance.session.change_seq
 
 
-def window_of(session_id: str) -> list[StoredMessage]:
-    """The messages of a transcript. Two queries."""
-    return selectors.window(
-        session_id, max_messages=chat_settings.window_messages, max_bytes=chat_settings.window_bytes
-    )
+def window_of(session_id: str) -> list[StoredText]:
+    """The messages of a transcript, not parsed. One query."""
+    return window_texts(session_id, max_messages=chat_settings.window_messages, max_bytes=chat_settings.window_bytes)
 
 
 def stopped_turns(turn_ids: Sequence[str]) -> set[str]:
@@ -226,15 +247,8 @@ def stopped_turns(turn_ids: Sequence[str]) -> set[str]:
     return set(ended.values_list("pk", flat=True)) if turn_ids else set()
 
 
-def marked(messages: Sequence[StoredMessage], stopped: Set[str]) -> list[Message]:
-    """Messages as clients get them: those without a place are `queued`, and `stopped` where their turn was."""
-    return [
-        message.to_ui() if message.placed else _queued(message.to_ui(), is_stopped=message.turn_id in stopped)
-        for message in messages
-    ]
-
-
-def _queued(message: Message, *, is_stopped: bool) -> Message:
+def queued(message: Message, *, is_stopped: bool) -> Message:
+    """A message without a place as clients get it: marked `queued`, and `stopped` where its turn was."""
     marks = {"queued": True, "stopped": True} if is_stopped else {"queued": True}
     return {**message, "metadata": {**(message.get("metadata") or {}), **marks}}
 
@@ -251,7 +265,9 @@ def turn_ref(turn: Turn) -> TurnRef:
         trigger=TurnTrigger(turn.trigger),
         status=status,
         has_begun=turn.started_at is not None,
-        is_recovering=_is_recovering(turn),
+        is_recovering=_is_recovering(
+            turn.fiber.status, turn.fiber.reason, turn.fiber.attempt, is_silent=bool(getattr(turn, "is_silent", False))
+        ),
         message_ids=tuple(turn.options.get("answers", ())),
         assistant_id=turn.assistant_id,
         error_text=turn.error_text,
@@ -259,15 +275,14 @@ def turn_ref(turn: Turn) -> TurnRef:
     )
 
 
-def _is_recovering(turn: Turn) -> bool:
+def _is_recovering(status: str, reason: str, attempt: int, *, is_silent: bool) -> bool:
     """Whether a turn recovers from a crash: its worker is silent, or another worker continues it or is about to.
 
     A turn that waits for something, or has waited, has lost nothing.
     """
-    fiber = turn.fiber
-    if fiber.status == FiberStatus.PENDING:
-        return fiber.reason == RECOVERED
-    if fiber.status != FiberStatus.RUNNING:
+    if status == FiberStatus.PENDING:
+        return reason == RECOVERED
+    if status != FiberStatus.RUNNING:
         return False
-    goes_on = fiber.attempt > 1 and fiber.reason != RESUMED
-    return goes_on or getattr(turn, "is_silent", False)
+    goes_on = attempt > 1 and reason != RESUMED
+    return goes_on or is_silent

@@ -12,15 +12,15 @@ from chat.core.wire.recent_set import RecentSet
 from chat.models import TurnTrigger
 from chat.reads import snapshots
 from chat.reads.snapshots import Snapshot, TurnRef
+from chat.reads.transcript_windows import Transcript
 from chat.realtime.recovery_notice import RecoveryNotice
 from chat.realtime.resume_memory import ResumeMemory
-from chat.realtime.shared_transcripts import shared_transcripts
+from chat.realtime.shared_transcripts import frame_of, shared_transcripts
 from chat.streams.frame_cache import FrameCache
 from chat.streams.logs.database_log import next_cold_offset
 from chat.streams.reader import read
 from chat.streams.records import Record
 from chat.turns.state.status import TurnStatus
-from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 
 _shared_frames = FrameCache()
@@ -105,24 +105,27 @@ class FrameSender:
         await self._send(frames.replay_complete(turn.request_id))
         await self.recovery.replay_completed(turn.request_id)
 
-    async def transcript(self, *, connect: bool = False, unless_known: bool = False) -> list[Message]:
+    async def transcript(
+        self, *, connect: bool = False, unless_known: bool = False, known: tuple[str, int] | None = None
+    ) -> Transcript:
         """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
 
         No transcript follows one that was asked for later: it might lack what the client has sent in between.
-        `unless_known`: nothing is sent to a client that was sent this version already.
+        `unless_known`: nothing is sent to a client that was sent this version already. `known`: as for
+        `SharedTranscripts.current`.
         """
         self._reads += 1
         read, clears = self._reads, self._clears
         self._shown_since.clear()
-        found = await shared_transcripts.current(self._key)
+        found = await shared_transcripts.current(self._key, known=known)
         if clears == self._clears and read > self._sent_read:
             self._sent_read = read
             if unless_known and found.version is not None and found.version == self.version:
-                return found.messages
+                return found
             self.version = found.version
             # For the published clients a frame is as they know it.
-            await self._send(found.frame(connect=connect, with_version=self._reads_pages))
-        return found.messages
+            await self._send(frame_of(found, connect=connect, with_version=self._reads_pages))
+        return found
 
     async def path_to(self, turn: TurnRef) -> None:
         """Send the transcript before the replay of a turn whose path this client may not show.
@@ -159,12 +162,12 @@ class FrameSender:
         if in_stream:
             text = ended.error_text
             await self._send(frames.error(ended.request_id, text, done=False, message_ids=ended.message_ids))
-        messages = await self.transcript()
+        shown = await self.transcript()
         if failed and not in_stream:
             await self._send(frames.error(ended.request_id, ended.error_text, message_ids=ended.message_ids))
         else:
             await self.done(ended, ended.status)
-        is_empty = all(message["id"] != ended.assistant_id for message in messages)
+        is_empty = ended.assistant_id not in shown.ids
         # Clients that saw `start` keep an empty message that is not stored; one that asked to go on from an answer
         # begins the new message with a copy of its parts.
         is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
@@ -173,7 +176,7 @@ class FrameSender:
         was_updated = ended.assistant_id in self._updated
         self._updated.clear()
         is_odd = was_updated or is_copy or (is_empty and ended.has_begun and not failed)
-        if ended.has_begun and _is_followed(messages, ended.assistant_id):
+        if ended.has_begun and _is_followed(shown, ended.assistant_id):
             await self.transcript()
         elif is_odd or ended.request_id in self._stopped:
             await self.mend(ended)
@@ -191,8 +194,7 @@ class FrameSender:
 
     async def mend(self, turn: TurnRef, *, unless_stored: bool = False) -> None:
         """Put the client's copy of an answer right: as it is stored, or away; `unless_stored`: only away."""
-        messages = (await shared_transcripts.current(self._key)).messages
-        answer = next((message for message in messages if message["id"] == turn.assistant_id), None)
+        answer = (await shared_transcripts.current(self._key)).find(turn.assistant_id)
         if answer is None:
             await self.transcript()
         elif not unless_stored:
@@ -230,15 +232,15 @@ class FrameSender:
         return await db(snapshots.find_turn, self._key, turn_id=turn_id)
 
 
-def _is_followed(messages: list[Message], assistant_id: str) -> bool:
+def _is_followed(shown: Transcript, assistant_id: str) -> bool:
     """Whether messages follow an answer or wait behind it: those of the next turns, which may have begun.
 
     Clients keep the answer that they receive at the end of their list until its `done` frame, and put the next one
     behind it: the list must end with the next question by then.
     """
-    if any(message["id"] == assistant_id for message in messages):
-        return bool(messages[-1]["id"] != assistant_id)
-    return bool(messages) and bool((messages[-1].get("metadata") or {}).get("queued"))
+    if assistant_id in shown.ids:
+        return shown.places[-1].id != assistant_id
+    return shown.waiting > 0
 
 
 def _live_frame(request_id: str) -> Callable[[Record], str]:

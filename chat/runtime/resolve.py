@@ -37,13 +37,23 @@ async def resolve(user_id: int, address: Address) -> InstanceKey:
     return key
 
 
+def resolve_now(user_id: int, address: Address) -> InstanceKey | None:
+    """The same where no class has to be asked; `None` where one has."""
+    if address.hops or _asks(address.agent):
+        return None
+    return InstanceKey(owner_id=user_id, agent=address.agent, name=address.name)
+
+
+def _asks(agent: str) -> bool:
+    """Whether a class decides on the names of its instances itself."""
+    return is_served(agent) and getattr(get_agent_class(agent).resolve_name, "__func__", None) is not _DEFAULT
+
+
 async def _named(agent: str, name: str, user_id: int) -> str:
     if not is_served(agent):  # an instance whose class is gone is read under its own name
         return name
-    resolving = get_agent_class(agent).resolve_name
     with user_code_boundary("resolve_name"):
-        is_default = getattr(resolving, "__func__", None) is _DEFAULT
-        found = name if is_default else await call_user_code(resolving, name, user_id)
+        found = await call_user_code(get_agent_class(agent).resolve_name, name, user_id) if _asks(agent) else name
         if not isinstance(found, str) or not is_name(found):
             raise TypeError(f"resolve_name of {agent!r} must return a name, not {found!r}")
     return found

@@ -109,7 +109,7 @@ def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1
     # The queue first: a message that a turn places in between is then found twice. The other way round it would be
     # found nowhere, and clients replace what they show by what they get.
     waiting = queued(session_id)
-    shown = _shown(session_id, _bounds(max_messages, max_bytes))
+    shown = _shown(session_id, window_bounds(max_messages, max_bytes))
     placed = {message.id for message in shown}
     return [*shown, *(message for message in waiting if message.id not in placed)]
 
@@ -118,7 +118,8 @@ def _shown(session_id: str, bounds: Bounds) -> list[StoredMessage]:
     return _from_first_question(*_stretch(_tail(session_id, Leaf.ACTIVE, bounds)))
 
 
-def _bounds(max_messages: int, max_bytes: int) -> Bounds:
+def window_bounds(max_messages: int, max_bytes: int) -> Bounds:
+    """Limits of a window: the newest exchange may exceed the bytes."""
     return Bounds(max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR)
 
 
@@ -145,7 +146,7 @@ def compacted_tail(
 ) -> tuple[list[StoredMessage], bool]:
     """The same, not yet cut at a user's message, and whether more of the path lies above it."""
     row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
-    room = _bounds(max_messages, max_bytes)
+    room = window_bounds(max_messages, max_bytes)
     read: list[StoredMessage] = []
     while True:
         rows = Message.objects.tail_to_compaction(session_id, row_id, room)

@@ -12,9 +12,9 @@ from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from chat.models import AgentInstance, Turn
-from chat.reads.snapshots import transcript
+from chat.reads.snapshots import Snapshot
+from chat.reads.transcript_windows import kept_windows
 from chat.turns.state.active import turns_here
-from sessions_app.core.messages.shapes import Message
 
 logger = logging.getLogger(__name__)
 
@@ -23,21 +23,24 @@ AGAIN_SECONDS: Final = 2
 """For how long after the first question: React asks twice in development, and a cut line may ask again."""
 
 
-def list_for_page(instance: AgentInstance, user_id: int) -> list[Message]:
-    """The transcript as a page loads it; the answers of turns under way are not in it yet."""
-    waiting = turns_here(instance)  # first: what ends while the list is read is in the list
-    messages = transcript(instance.session_id)
-    listed = {message["id"] for message in messages}
-    _note(instance, user_id, [turn.pk for turn in waiting if turn.assistant_id not in listed])
-    return messages
+def list_for_page(snapshot: Snapshot, user_id: int) -> str:
+    """The transcript as a page loads it, as JSON; the answers of turns under way are not in it yet."""
+    if snapshot.instance_id is None:
+        return "[]"
+    # The turns first, which the snapshot did: what ends while the list is read is in the list.
+    listed = kept_windows.current(snapshot.version)
+    _note(
+        snapshot.instance_id, user_id, [turn.turn_id for turn in snapshot.turns if turn.assistant_id not in listed.ids]
+    )
+    return listed.text
 
 
-def _note(instance: AgentInstance, user_id: int, left_out: list[str]) -> None:
+def _note(instance_id: str, user_id: int, left_out: list[str]) -> None:
     try:
         if left_out:
-            cache.set(_name(instance, user_id), left_out, KEEP_SECONDS)
+            cache.set(_name(instance_id, user_id), left_out, KEEP_SECONDS)
         else:
-            cache.delete(_name(instance, user_id))
+            cache.delete(_name(instance_id, user_id))
     except (RedisError, OSError):
         logger.warning("not noted", extra={"action": "list_not_noted"})
 
@@ -54,7 +57,7 @@ def turns_for_page(instance: AgentInstance, user_id: int) -> list[Turn]:
 
 
 def _left_out(instance: AgentInstance, user_id: int) -> set[str]:
-    name = _name(instance, user_id)
+    name = _name(instance.pk, user_id)
     try:
         found = cache.get(name)
         if found:
@@ -65,5 +68,5 @@ def _left_out(instance: AgentInstance, user_id: int) -> set[str]:
     return set(found or ())
 
 
-def _name(instance: AgentInstance, user_id: int) -> str:
-    return f"think.list.{instance.pk}.{user_id}"
+def _name(instance_id: str, user_id: int) -> str:
+    return f"think.list.{instance_id}.{user_id}"

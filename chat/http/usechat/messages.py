@@ -13,15 +13,15 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from chat.access.auth import open_key
+from chat.access.auth import check_address
 from chat.errors import AgentNotFound
 from chat.http.api.authentication import caller_of_page
 from chat.http.api.problems import problem_of
 from chat.http.usechat.list_read_markers import list_for_page
 from chat.instances.addresses import Address, parse_address
-from chat.runtime.resolve import resolve
+from chat.reads import snapshots
+from chat.runtime.resolve import resolve, resolve_now
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 
@@ -35,7 +35,7 @@ def get_messages(request: HttpRequest) -> HttpResponse:
     if request.method == "OPTIONS":
         return HttpResponse(status=204, headers={"Allow": ", ".join(METHODS)})
     try:
-        return HttpResponse(dump(_messages(request)), content_type="application/json")
+        return HttpResponse(_messages(request), content_type="application/json")
     except ThinkError as error:
         return problem_of(error)
 
@@ -50,11 +50,12 @@ def address_of(request: HttpRequest) -> Address:
     return parse_address(raw)
 
 
-def _messages(request: HttpRequest) -> list[JSONValue]:
+def _messages(request: HttpRequest) -> str:
     user = caller_of_page(request).user
     address = address_of(request)
     if address.tail[-1:] != ("get-messages",):
         raise AgentNotFound
-    key = async_to_sync(resolve)(user.pk, address)
-    instance = open_key(user, key).instance
-    return [] if instance is None else list(list_for_page(instance, user.pk))
+    key = resolve_now(user.pk, address) or async_to_sync(resolve)(user.pk, address)
+    snapshot = snapshots.snapshot(key, user.pk)
+    check_address(user.pk, key, exists=snapshot.instance_id is not None)
+    return list_for_page(snapshot, user.pk)

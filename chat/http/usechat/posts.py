@@ -16,6 +16,7 @@ from chat.core.wire.accumulator import tool_name
 from chat.core.wire.client_intent import REGENERATE, is_same_content
 from chat.http.usechat.list_read_markers import turns_for_page
 from chat.http.usechat.playback import Extended, Playback
+from chat.instances.rows import key_of
 from chat.models import AgentInstance, TurnTrigger
 from chat.reads import snapshots
 from chat.turns.admission.admission import TurnRequest, admit, cancel_all
@@ -90,7 +91,7 @@ def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playbac
         return []
     turns = [snapshots.turn_ref(turn) for turn in turns_for_page(instance, user_id)]
     if not turns:
-        failed = snapshots.unseen_failure(instance, user_id)
+        failed = snapshots.snapshot(key_of(instance), user_id).failed
         turns = [] if failed is None else [failed]
     return [Playback(turn=turn, before=_goes_on_from(instance.session_id, turn)) for turn in turns]
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from chat.llm.scripted import ScriptedModel
-from chat.realtime.shared_transcripts import SharedTranscripts, Transcript
+from chat.reads.transcript_windows import Transcript
+from chat.realtime.shared_transcripts import SharedTranscripts
 from tests.db.chat.conftest import text_message
 from tests.db.chat.fuzz.tab import Tab
 from tests.db.chat.turns.agents import MODELS
@@ -126,11 +127,11 @@ def test_a_question_stays_above_its_answer_whichever_transcript_is_late(
     async def play(stage: Stage, late: int) -> int:
         calls, held, waits = 0, loop.create_future(), False
 
-        async def current(self: SharedTranscripts, key: Any) -> Transcript:
+        async def current(self: SharedTranscripts, key: Any, **known: Any) -> Transcript:
             nonlocal calls, waits
             calls += 1
             is_late = calls == late
-            found = await read(self, key)
+            found = await read(self, key, **known)
             if is_late:
                 waits = True
                 await held

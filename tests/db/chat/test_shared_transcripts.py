@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from chat.reads import snapshots
-from chat.realtime import shared_transcripts
+from chat.reads import snapshots, transcript_windows
 from chat.realtime.shared_transcripts import SharedTranscripts
 from fibers.models import Fiber
 from sessions_app.messages.services import queue_messages
@@ -72,7 +71,7 @@ async def test_other_limits_are_another_window(talk: AgentInstance, settings: An
 
 
 async def test_what_is_kept_is_bounded(talk: AgentInstance, reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_transcripts, "KEPT_CHARS", 10)
+    monkeypatch.setattr(transcript_windows, "KEPT_CHARS", 10)
     shared = SharedTranscripts()
     for _ in range(2):
         assert len((await shared.current(key_of(talk))).messages) == 2
@@ -87,7 +86,7 @@ async def test_what_was_used_longest_ago_is_dropped_first(
         await sync_to_async(say)(each, "q2", "a2")
     shared = SharedTranscripts()
     size = len((await shared.current(key_of(talk))).text)
-    monkeypatch.setattr(shared_transcripts, "KEPT_CHARS", 2 * size + 100)
+    monkeypatch.setattr(transcript_windows, "KEPT_CHARS", 2 * size + 100)
     for each in (others[0], talk, others[1]):
         await shared.current(key_of(each))
     reads.clear()

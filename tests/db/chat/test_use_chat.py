@@ -23,8 +23,9 @@ from chat.reads import snapshots
 from chat.streams.logs.log import close_logs
 from chat.streams.logs.redis_log import keys_of
 from chat.turns.admission.admission import clear_instance
-from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shapes import Part
 from sessions_app.messages.services import put_assistant, queue_messages
+from sessions_app.messages.stored_texts import StoredText
 from tests.db.chat.conftest import make_turn, say
 from tests.db.chat.use_chat import (
     TEXT,
@@ -303,11 +304,13 @@ async def test_what_is_in_the_list_is_not_sent_again(page: Page, bob: User, monk
     second = await last_turn()
     await answer(second)
 
-    def end_meanwhile(session_id: str | None) -> list[Message]:
-        async_to_sync(end)(second, parts=[TEXT])
-        return snapshots.transcript(session_id)
+    read = snapshots.window_of
 
-    monkeypatch.setattr("chat.http.usechat.list_read_markers.transcript", end_meanwhile)
+    def end_meanwhile(session_id: str) -> list[StoredText]:
+        async_to_sync(end)(second, parts=[TEXT])
+        return read(session_id)
+
+    monkeypatch.setattr(snapshots, "window_of", end_meanwhile)
     listed = json.loads((await page.http.get(path)).content)
     assert listed[-1]["id"] == second.assistant_id
     assert (await page.resume()).status_code == 204

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
+from django.db import connection
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 
 from chat.access import api_tokens
 from chat.http.usechat.messages import get_messages
@@ -79,3 +81,36 @@ def test_a_slash_in_a_name_is_not_a_segment(alice: User, make_instance: Callable
     request.session = SessionStore()
     request.scope = {"raw_path": raw.encode()}  # type: ignore[attr-defined]  # as an ASGI server gives it
     assert json.loads(get_messages(request).content)[0]["id"] == "slashed"
+
+
+@pytest.mark.parametrize("length", [1, 40])
+def test_it_costs_three_statements_with_a_token_and_one_less_when_the_list_is_kept(
+    alice: User, conversation: AgentInstance, length: int
+) -> None:
+    for number in range(length):
+        say(conversation, f"q-{number}", f"a-{number}")
+    _row, secret = api_tokens.create_token(alice, name="t")
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client.get("/agents/assistant/unborn/get-messages")  # which notes that the token is used
+    counts, bodies = [], []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as captured:
+            bodies.append(client.get(PATH).content)
+        counts.append(len(captured))
+    assert counts == [3, 2]
+    assert bodies[0] == bodies[1]
+    assert len(json.loads(bodies[0])) == 2 * length + 2
+
+
+def test_it_costs_four_statements_with_a_cookie(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        as_alice.http.get(PATH)
+    tables = [query["sql"].split("FROM")[1].split()[0].strip('"') for query in captured.captured_queries[:2]]
+    assert tables == ["django_session", "auth_user"]
+    assert len(captured) == 4
+
+
+def test_what_is_kept_is_not_older_than_the_conversation(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    for number in range(3):
+        say(conversation, f"q-{number}", f"a-{number}")
+        assert [message["id"] for message in as_alice.http.get(PATH).json()][-1] == f"a-{number}"
