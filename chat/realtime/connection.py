@@ -67,7 +67,7 @@ class Connection:
         for turn in snapshot.turns:
             self.feed.enqueue(turn)
         connections.add(self)  # not before the snapshot: the monitor would take the whole history for missed turns
-        await self.carry_out(self.handshake.connected(snapshot.view()))
+        await self.carry_out(self.handshake.connected(snapshot.view()), snapshot=snapshot)
         if is_served(self.key.agent):  # an instance whose class is gone can be read, and has no code to run
             self.agent = make_agent(self.key)
         await self._introduce(snapshot)
@@ -114,10 +114,13 @@ class Connection:
         """Send one frame."""
         await self.client.send(text)
 
-    async def send_transcript(self, *, connect: bool = False) -> None:
-        """Send the window of messages; nothing for an agent that has no conversation."""
+    async def send_transcript(self, *, connect: bool = False, snapshot: Snapshot | None = None) -> None:
+        """Send the window of messages; nothing for an agent that has no conversation.
+
+        `snapshot`: read since this client has been notified of changes, so that the version need not be read again.
+        """
         if self._has_conversation:
-            await self.sender.transcript(connect=connect)
+            await self.sender.transcript(connect=connect, snapshot=snapshot)
 
     async def send_state(self) -> None:
         """Send the state if it is newer than the last one sent.
@@ -130,12 +133,14 @@ class Connection:
             self.state_version = snapshot.state_version
             await self.send(frames.state(snapshot.state))
 
-    async def carry_out(self, actions: list[Action], turn: TurnRef | None = None) -> None:
-        """Carry out the handshake's decisions. `turn`: the one named by the client."""
+    async def carry_out(
+        self, actions: list[Action], turn: TurnRef | None = None, *, snapshot: Snapshot | None = None
+    ) -> None:
+        """Carry out the handshake's decisions. `turn`: the one named by the client; `snapshot`: read just now."""
         for action in actions:
             match action:
                 case SendTranscript():
-                    await self.send_transcript(connect=True)
+                    await self.send_transcript(connect=True, snapshot=snapshot)
                 case Replay(then_live=True) if turn is not None:
                     self.feed.acknowledged(turn)
                 case Replay() if turn is not None:

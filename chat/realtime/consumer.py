@@ -7,11 +7,14 @@ connection's `TurnFeed`.
 import logging
 from typing import Any
 
+from channels.consumer import get_handler_name
+from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from chat.access.auth import Credential, authenticate_scope, open_key_for
+from chat.access.auth import Credential, authenticate_scope, check_address, open_key_for
 from chat.agent.base import InstanceKey
 from chat.agent.connection import ClientConnection
+from chat.agent.registry import is_served
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDenied, Unauthenticated
@@ -22,7 +25,7 @@ from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Connectio
 from chat.realtime.events import InstanceEvents
 from chat.realtime.inbound import Inbound, Refusal
 from chat.realtime.resume_memory import client_label, client_query, shows_list
-from chat.runtime.resolve import resolve
+from chat.runtime.resolve import resolve, resolve_now
 from chat.user_code.call_hook import user_facing_error
 from thinkproject.kernel.aio import db
 
@@ -38,9 +41,12 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
     connection: Connection | None = None
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Route instance notifications to the event handlers, and server messages to this consumer."""
+        """Route instance notifications to the event handlers, and server messages to this consumer.
+
+        Nothing here uses a database connection of the loop's, so none is looked after as channels would.
+        """
         if message["type"].startswith("websocket."):
-            await super().dispatch(message)
+            await getattr(self, get_handler_name(message))(message)
         elif self.connection is not None:
             await self._events.handle(message)  # type: ignore[arg-type]  # a mapping, as it was sent to the group
 
@@ -56,9 +62,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
             await self.close(UNAUTHENTICATED, "Sign in first.")
             return
         try:
-            address = parse_address(self.scope.get("raw_path") or self.scope["path"].encode())
-            key = await resolve(credential.user_id, address)
-            await db(open_key_for, credential.user_id, key)
+            key = await self._opened(credential)
         except AgentNotFound as error:
             await self.close(UNKNOWN, error.message)
         except AgentUnavailable as error:
@@ -67,6 +71,21 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
             await self.close(UNAUTHENTICATED, error.message)
         else:
             await self._open(credential, key)
+
+    async def _opened(self, credential: Credential) -> InstanceKey:
+        """The address that the URL names, which this user may use. Errors: as `resolve` and `open_key`.
+
+        The credential was read a moment ago. Where code of a developer's took its time since, or an instance has to
+        exist because its class is gone, the rows are read again.
+        """
+        address = parse_address(self.scope.get("raw_path") or self.scope["path"].encode())
+        key = resolve_now(credential.user_id, address)
+        if key is not None and is_served(key.agent):
+            check_address(credential.user_id, key, exists=False)
+            return key
+        key = await resolve(credential.user_id, address)
+        await db(open_key_for, credential.user_id, key)
+        return key
 
     async def _open(self, credential: Credential, key: InstanceKey) -> None:
         client = ClientConnection(
@@ -84,6 +103,11 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         for group in self._groups:
             await self.channel_layer.group_add(group, self.channel_name)
         await connection.open()
+
+    async def websocket_disconnect(self, message: dict[str, Any]) -> None:
+        """The client is gone."""
+        await self.disconnect(message["code"])
+        raise StopConsumer
 
     async def disconnect(self, code: int) -> None:
         """Leave. Nothing stops: turns belong to the server."""

@@ -106,18 +106,18 @@ class FrameSender:
         await self.recovery.replay_completed(turn.request_id)
 
     async def transcript(
-        self, *, connect: bool = False, unless_known: bool = False, known: tuple[str, int] | None = None
+        self, *, connect: bool = False, unless_known: bool = False, snapshot: Snapshot | None = None
     ) -> Transcript:
         """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
 
         No transcript follows one that was asked for later: it might lack what the client has sent in between.
-        `unless_known`: nothing is sent to a client that was sent this version already. `known`: as for
-        `SharedTranscripts.current`.
+        `unless_known`: nothing is sent to a client that was sent this version already. `snapshot`: as
+        for `SharedTranscripts.current`.
         """
         self._reads += 1
         read, clears = self._reads, self._clears
         self._shown_since.clear()
-        found = await shared_transcripts.current(self._key, known=known)
+        found = await shared_transcripts.current(self._key, snapshot)
         if clears == self._clears and read > self._sent_read:
             self._sent_read = read
             if unless_known and found.version is not None and found.version == self.version:
@@ -143,12 +143,16 @@ class FrameSender:
         The handshake reports a failure that the user has not seen, with its text. What the snapshot finds running is
         ended by its delivery, also when it ends meanwhile.
         """
-        request_id = await self._memory.last()
+        request_id, turn = await db(self._interrupted) if self._memory.is_kept else ("", None)
         self._has_path_to.add(request_id)
-        turn = await db(snapshots.find_turn, self._key, request_id=request_id) if request_id else None
         sent_elsewhere = {each.turn_id for each in (*snapshot.turns, snapshot.failed) if each is not None}
         if turn is not None and turn.is_final and turn.turn_id not in sent_elsewhere:
             await self._send(frames.done(request_id, turn.status, message_ids=turn.message_ids, replay=True))
+
+    def _interrupted(self) -> tuple[str, TurnRef | None]:
+        """The request whose answer was streamed to this client last, and its turn."""
+        request_id = self._memory.last()
+        return request_id, snapshots.find_turn(self._key, request_id=request_id) if request_id else None
 
     async def done(self, turn: TurnRef, outcome: TurnStatus) -> None:
         """End a turn."""

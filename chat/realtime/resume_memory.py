@@ -42,12 +42,15 @@ class ResumeMemory:
             except (RedisError, OSError):
                 logger.warning("resume point not stored", extra={"action": "resume_memory_not_written"})
 
-    async def last(self) -> str:
-        """The request whose answer was streamed to the client last; empty when it is unknown."""
-        if not self._name:
-            return ""
+    @property
+    def is_kept(self) -> bool:
+        """Whether the client has a label, so that anything can be known of it."""
+        return bool(self._name)
+
+    def last(self) -> str:
+        """The request whose answer was streamed to the client last; empty when it is unknown. Not for the loop."""
         try:
-            return str(await db(cache.get, self._name, ""))
+            return str(cache.get(self._name, "")) if self._name else ""
         except (RedisError, OSError):
             logger.warning("resume point not read", extra={"action": "resume_memory_not_read"})
             return ""

@@ -9,6 +9,7 @@ import asyncio
 from chat.agent.base import InstanceKey
 from chat.core.wire import frames
 from chat.reads import snapshots
+from chat.reads.snapshots import Snapshot
 from chat.reads.transcript_windows import KeptWindows, Transcript, Version, Window, kept_windows
 from thinkproject.kernel.aio import db
 
@@ -20,12 +21,12 @@ class SharedTranscripts:
         self._kept = kept or KeptWindows()
         self._reading: dict[Version, asyncio.Task[Window]] = {}
 
-    async def current(self, key: InstanceKey, *, known: Version | None = None) -> Transcript:
+    async def current(self, key: InstanceKey, snapshot: Snapshot | None = None) -> Transcript:
         """The transcript of an instance's current session, as it is now or a moment later.
 
-        `known`: its version, which the caller has just read; then a window that is kept and at rest costs no query.
+        `snapshot`: the caller has just read it; then a window that is kept and at rest costs no query.
         """
-        found = self._at_rest(known) if known else await db(self._look, key)
+        found = await db(self._look, key) if snapshot is None else self._at_rest(snapshot.version)
         if isinstance(found, Transcript):
             return found
         window = self._kept.find(found)  # it may have been read meanwhile
@@ -34,7 +35,9 @@ class SharedTranscripts:
         # A read that was under way may have asked about the waiting messages before this call.
         return window.mark() if window.is_at_rest else await db(window.mark)
 
-    def _at_rest(self, version: Version) -> Transcript | Version:
+    def _at_rest(self, version: Version | None) -> Transcript | Version:
+        if version is None:
+            return Transcript(version=None)
         window = self._kept.find(version)
         return window.mark() if window is not None and window.is_at_rest else version
 

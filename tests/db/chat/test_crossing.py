@@ -127,11 +127,11 @@ def test_a_question_stays_above_its_answer_whichever_transcript_is_late(
     async def play(stage: Stage, late: int) -> int:
         calls, held, waits = 0, loop.create_future(), False
 
-        async def current(self: SharedTranscripts, key: Any, **known: Any) -> Transcript:
+        async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> Transcript:
             nonlocal calls, waits
             calls += 1
             is_late = calls == late
-            found = await read(self, key, **known)
+            found = await read(self, key, snapshot)
             if is_late:
                 waits = True
                 await held

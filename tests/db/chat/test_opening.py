@@ -8,9 +8,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
+from chat.access import api_tokens
 from chat.models import AgentInstance
 from chat.reads import snapshots
+from sessions_app.messages.services import queue_messages
+from tests.db.chat.conftest import make_turn, say, text_message
 from tests.db.chat.test_access_sockets import connection, cookie_of, received
+from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.statements import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,13 +24,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def slow_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The transcript of a database that is busy until the event is set."""
     go_on = threading.Event()
-    read = snapshots.version_of
+    read = snapshots.window_of
 
     def slow(*arguments: Any) -> Any:
         go_on.wait(10)
         return read(*arguments)
 
-    monkeypatch.setattr(snapshots, "version_of", slow)
+    monkeypatch.setattr(snapshots, "window_of", slow)
     yield go_on
     go_on.set()
 
@@ -42,3 +47,57 @@ async def test_a_socket_opens_before_its_transcript_is_read(
     assert "q1" in texts[0]
     assert "cf_agent_identity" in "".join(texts[1:])
     await socket.disconnect()
+
+
+async def opened(path: str, **credential: str) -> list[str]:
+    """Open a socket and take what it is sent first; the statements that this cost."""
+    socket = connection(path, **credential)
+    with statements() as found:
+        assert await socket.connect(timeout=5) == (True, None)
+        await frames_until(socket, "cf_agent_mcp_servers")
+    await socket.disconnect()
+    return found
+
+
+def kinds(found: list[str]) -> list[str]:
+    """What each is for, by a table that only it reads."""
+    tables = {
+        "think_chat_apitoken": "token and user",
+        "django_session": "session",
+        "auth_user": "user",
+        "think_chat_agentinstance": "snapshot",
+        "think_sessions_message": "window",
+    }
+    return [next((purpose for table, purpose in tables.items() if table in sql), sql) for sql in found]
+
+
+@pytest.mark.parametrize("label", ["", "&_pk=mine"])
+async def test_a_socket_opens_with_two_statements_and_its_transcript_is_read_once(
+    alice: User, talk: AgentInstance, label: str
+) -> None:
+    _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
+    here, query = f"/agents/assistant/{talk.name}", f"token={secret}{label}"
+    await opened("/agents/assistant/warm", query=query)  # which notes that the token is used
+    assert kinds(await opened(here, query=query)) == ["token and user", "snapshot", "window"]
+    assert kinds(await opened(here, query=query)) == ["token and user", "snapshot"]
+    await sync_to_async(say)(talk, "q2", "a2")
+    assert kinds(await opened(here, query=query)) == ["token and user", "snapshot", "window"]
+    assert kinds(await opened("/agents/assistant/new", query=query)) == ["token and user", "snapshot"]
+
+
+async def test_a_cookie_costs_one_statement_more(alice: User, talk: AgentInstance) -> None:
+    cookie = await sync_to_async(cookie_of)(alice)
+    here = f"/agents/assistant/{talk.name}"
+    assert kinds(await opened(here, cookie=cookie)) == ["session", "user", "snapshot", "window"]
+    assert kinds(await opened(here, cookie=cookie)) == ["session", "user", "snapshot"]
+    assert kinds(await opened("/agents/assistant/new", cookie=cookie)) == ["session", "user", "snapshot"]
+
+
+async def test_a_waiting_message_costs_one_look_at_its_turn(alice: User, talk: AgentInstance) -> None:
+    assert talk.session_id is not None
+    turn = await sync_to_async(make_turn)(talk, status="pending", started_at=None)
+    await sync_to_async(queue_messages)(talk.session_id, [text_message("q2", "user")], turn_id=turn.pk)
+    cookie = await sync_to_async(cookie_of)(alice)
+    found = await opened(f"/agents/assistant/{talk.name}", cookie=cookie)
+    assert kinds(found)[:4] == ["session", "user", "snapshot", "window"]
+    assert len([sql for sql in found[4:] if "think_fibers_fiber" in sql]) == len(found[4:])
