@@ -29,6 +29,7 @@ picked(id) AS (
         SELECT t.id FROM think_chat_turn t WHERE t.session_id = i.session_id AND t.instance_id = i.id
         ORDER BY t.position DESC LIMIT 1
     ) FROM i
+    :named:
 )
 SELECT i.id, i.session_id, s.change_seq, i.turn_count, i.generation, i.state, i.state_version,
     t.id, t.session_id, t.request_id, t.position, t.generation, t.trigger, t.started_at IS NOT NULL, t.options,
@@ -44,6 +45,20 @@ LEFT JOIN think_chat_turn t ON t.id = picked.id
 LEFT JOIN think_fibers_fiber f ON f.id = t.fiber_id
 ORDER BY t.position
 """.replace(":terminal:", ", ".join(f"'{status.value}'" for status in sorted(TERMINAL)))
+
+
+_NAMED: Final = (
+    "UNION SELECT t.id FROM think_chat_turn t WHERE t.:column: = %s AND t.instance_id = (SELECT i.id FROM i)"
+)
+
+_VERSION: Final = """
+SELECT s.id, s.change_seq FROM think_chat_agentinstance i JOIN think_sessions_session s ON s.id = i.session_id :lineage:
+"""
+
+_ENDING: Final = """
+SELECT t.finished_at IS NOT NULL, f.status, f.id, f.fence
+FROM think_chat_turn t JOIN think_fibers_fiber f ON f.id = t.fiber_id WHERE t.id = %s
+"""
 
 
 class TurnRow(NamedTuple):
@@ -68,7 +83,7 @@ class TurnRow(NamedTuple):
 
 
 class SnapshotRows(NamedTuple):
-    """An instance, its session, and of its turns those that are active and the newest, in order."""
+    """An instance, its session, and of its turns those that are active, the newest and the named one, in order."""
 
     instance_id: str
     session_id: str | None
@@ -80,19 +95,47 @@ class SnapshotRows(NamedTuple):
     turns: list[TurnRow]
 
 
-def snapshot_rows(key: InstanceKey, user_id: int) -> SnapshotRows | None:
-    """Read them; nothing for an address without a row. One statement."""
+class EndingRow(NamedTuple):
+    """Columns that decide whether a turn is over."""
+
+    is_finished: bool
+    status: str
+    fiber_id: str
+    fence: int
+
+
+def snapshot_rows(key: InstanceKey, user_id: int, *, turn_id: str = "", request_id: str = "") -> SnapshotRows | None:
+    """Read them; nothing for an address without a row. One statement. The named turn may be of any session."""
     lineage, address = _lineage(key)
     silent, seconds = silent_condition("f")
-    sql = _SNAPSHOT.replace(":lineage:", lineage).replace(":silent:", silent)
+    name = turn_id or request_id
+    named = _NAMED.replace(":column:", "id" if turn_id else "request_id") if name else ""
+    sql = _SNAPSHOT.replace(":lineage:", lineage).replace(":silent:", silent).replace(":named:", named)
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*address, *seconds, _user_value(user_id)])
+        cursor.execute(sql, [*address, *([name] if name else ()), *seconds, _user_value(user_id)])
         rows = cursor.fetchall()
     if not rows:
         return None
     turns = [TurnRow(*row[7:]) for row in rows if row[7] is not None]
     instance: list[Any] = [*rows[0][:7], turns]
     return SnapshotRows(*instance)
+
+
+def version_row(key: InstanceKey) -> tuple[str, int] | None:
+    """The current session of an address, and the number of its last change."""
+    lineage, address = _lineage(key)
+    with connection.cursor() as cursor:
+        cursor.execute(_VERSION.replace(":lineage:", lineage), address)
+        found: tuple[str, int] | None = cursor.fetchone()
+    return found
+
+
+def ending_row(turn_id: str) -> EndingRow | None:
+    """The state of a turn's end; nothing for a deleted turn."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ENDING, [turn_id])
+        found: list[Any] | None = cursor.fetchone()
+    return None if found is None else EndingRow(*found)
 
 
 def _lineage(key: InstanceKey) -> tuple[str, list[Any]]:

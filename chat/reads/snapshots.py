@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-from django.db.models import F, Q
+from typing import Final
 
 from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
 from chat.core.wire.handshake import FailedTurn, FinishedTurn, InstanceView
-from chat.instances.rows import find_instance, lookup_of
+from chat.instances.rows import find_instance
 from chat.models import Turn, TurnSeen, TurnTrigger
-from chat.reads.snapshot_rows import TurnRow, snapshot_rows
+from chat.reads.snapshot_rows import SnapshotRows, TurnRow, ending_row, snapshot_rows, version_row
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from fibers.core.states import RECOVERED, TERMINAL, FiberStatus
 from fibers.selectors import is_being_sealed
@@ -19,6 +18,9 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from sessions_app.messages.stored_texts import StoredText, window_texts
 from thinkproject.kernel.jsonvalue import JSONValue, load
+
+NO_USER: Final = 0
+"""For a snapshot that is read for its turns, and not for what a user has seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class TurnRef:
 class Snapshot:
     """An instance at one moment, for one user. `failed`: the last turn, if it failed and this user has not seen it.
 
-    `change_seq`: the number of the session's last change.
+    `change_seq`: the number of the session's last change. `named`: a turn that was asked for besides, of any session.
     """
 
     instance_id: str | None
@@ -61,6 +63,7 @@ class Snapshot:
     failed: TurnRef | None = None
     state: JSONValue = None
     state_version: int = 0  # 0: none was ever stored
+    named: TurnRef | None = None
 
     @property
     def version(self) -> tuple[str, int] | None:
@@ -104,22 +107,31 @@ def _finished(turn: TurnRef) -> FinishedTurn | FailedTurn:
     return FinishedTurn(request_id=turn.request_id, message_ids=turn.message_ids)
 
 
-def snapshot(key: InstanceKey, user_id: int) -> Snapshot:
-    """Read it: one query, whatever the history."""
-    found = snapshot_rows(key, user_id)
+def snapshot(key: InstanceKey, user_id: int, *, turn_id: str = "", request_id: str = "") -> Snapshot:
+    """Read it: one query, whatever the history. One turn may be named besides, by its id or its request's."""
+    found = snapshot_rows(key, user_id, turn_id=turn_id, request_id=request_id)
     if found is None:
         return Snapshot(instance_id=None, session_id=None)
-    active = [turn for turn in found.turns if turn.status not in TERMINAL]
+    here = [turn for turn in found.turns if turn.session_id == found.session_id]
+    active = [turn for turn in here if turn.status not in TERMINAL]
     return Snapshot(
         instance_id=found.instance_id,
         session_id=found.session_id,
         change_seq=found.change_seq or 0,
         last_position=found.turn_count,
         turns=tuple(_turn_ref(turn) for turn in active),
-        failed=None if active or not found.turns else _unseen_failure(found.turns[-1], found.generation),
+        failed=None if active or not here else _unseen_failure(here[-1], found.generation),
         state=None if found.state is None else load(found.state),
         state_version=found.state_version,
+        named=_named(found, turn_id, request_id),
     )
+
+
+def _named(found: SnapshotRows, turn_id: str, request_id: str) -> TurnRef | None:
+    for turn in found.turns:
+        if turn.id == turn_id or (not turn_id and turn.request_id == request_id):
+            return replace(_turn_ref(turn), was_cleared=turn.generation < found.generation)
+    return None
 
 
 def _unseen_failure(last: TurnRow, generation: int) -> TurnRef | None:
@@ -147,17 +159,8 @@ def _turn_ref(row: TurnRow) -> TurnRef:
 
 
 def find_turn(key: InstanceKey, *, request_id: str = "", turn_id: str = "") -> TurnRef | None:
-    """Find one turn of this instance, by request or by turn id; never another's."""
-    turn = (
-        Turn.objects.filter(
-            Q(request_id=request_id) if request_id else Q(pk=turn_id),
-            **lookup_of(key, "instance__"),
-        )
-        .select_related("fiber")
-        .annotate(current_generation=F("instance__generation"))
-        .first()
-    )
-    return None if turn is None else replace(turn_ref(turn), was_cleared=turn.generation < turn.current_generation)
+    """Find one turn of this instance, by request or by turn id; never another's. One query."""
+    return snapshot(key, NO_USER, request_id=request_id, turn_id=turn_id).named
 
 
 def turns_after(key: InstanceKey, position: int) -> list[TurnRef]:
@@ -193,16 +196,11 @@ def shown_message(key: InstanceKey, session_id: str, message_id: str) -> tuple[i
 
 def is_final(turn_id: str) -> bool:
     """Whether a turn has ended and its answer is stored; also true for a deleted turn."""
-    turn = (
-        Turn.objects.select_related("fiber")
-        .only("finished_at", "fiber__status", "fiber__fence")
-        .filter(pk=turn_id)
-        .first()
-    )
-    if turn is None or turn.fiber.status not in TERMINAL:
+    turn = ending_row(turn_id)
+    if turn is None or turn.status not in TERMINAL:
         return turn is None
     # A turn that lost its workers for good is stored by a fiber of its own, a moment later.
-    return turn.finished_at is not None or not is_being_sealed(turn.fiber.pk, turn.fiber.fence)
+    return bool(turn.is_finished) or not is_being_sealed(turn.fiber_id, turn.fence)
 
 
 def mark_seen(turn_id: str, user_id: int) -> None:
@@ -230,10 +228,7 @@ def current_transcript(key: InstanceKey) -> list[Message]:
 
 def version_of(key: InstanceKey) -> tuple[str, int] | None:
     """An instance's current session and the number of its last change. A transcript that is read later has it."""
-    instance = find_instance(key, with_session=True)
-    if instance is None or instance.session is None:
-        return None
-    return instance.session.pk, instance.session.change_seq
+    return version_row(key)
 
 
 def window_of(session_id: str) -> list[StoredText]:
@@ -243,8 +238,10 @@ def window_of(session_id: str) -> list[StoredText]:
 
 def stopped_turns(turn_ids: Sequence[str]) -> set[str]:
     """Filter the turns that have ended. No query without turns."""
+    if not turn_ids:
+        return set()
     ended = Turn.objects.filter(pk__in=turn_ids, fiber__status__in=TERMINAL)
-    return set(ended.values_list("pk", flat=True)) if turn_ids else set()
+    return set(ended.values_list("pk", flat=True))
 
 
 def queued(message: Message, *, is_stopped: bool) -> Message:

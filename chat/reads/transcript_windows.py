@@ -78,6 +78,12 @@ class Window:
         """Whether no message waits: then nothing more has to be read."""
         return not self._turns
 
+    @property
+    def marked(self) -> Transcript:
+        """Its transcript as it was marked last."""
+        assert self._marked is not None, "a window is marked when it is read"
+        return self._marked[1]
+
     def mark(self) -> Transcript:
         """Read which of its turns were stopped, and write it if that is news. One query, none for a window at rest."""
         stopped = snapshots.stopped_turns(self._turns)

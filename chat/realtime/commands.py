@@ -148,8 +148,8 @@ class ClientCommands:
     async def _acknowledge(self, request_id: str) -> None:
         """Send the stream that the client agreed to resume."""
         connection = self._connection
-        snapshot = await connection.snapshot()
-        turn = await db(snapshots.find_turn, connection.key, request_id=request_id)
+        snapshot = await connection.snapshot(request_id=request_id)
+        turn = snapshot.named
         actions = connection.handshake.acked(request_id, snapshot.view(turn))
         if turn is not None and turn.is_final:
             # A probe may have found the turn before its notification, which would enqueue it after the end sent here.

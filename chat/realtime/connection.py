@@ -159,9 +159,9 @@ class Connection:
                     if text is not None:
                         await self.send(text)
 
-    async def snapshot(self) -> Snapshot:
-        """Read the instance as it is now."""
-        return await db(snapshots.snapshot, self.key, self.user_id)
+    async def snapshot(self, *, request_id: str = "") -> Snapshot:
+        """Read the instance as it is now, and the turn of one request besides."""
+        return await db(snapshots.snapshot, self.key, self.user_id, request_id=request_id)
 
     # Which turns it is sent
 

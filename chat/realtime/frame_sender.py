@@ -4,6 +4,7 @@ Chunks come from the log, the transcript and the end from the rows; nothing here
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from chat.agent.base import InstanceKey
 from chat.core.wire import frames
@@ -24,6 +25,13 @@ from chat.turns.state.status import TurnStatus
 from thinkproject.kernel.aio import db
 
 _shared_frames = FrameCache()
+
+
+class Asked(NamedTuple):
+    """The moment when a transcript was asked for: how many had been, and how often the conversation was cleared."""
+
+    read: int
+    clears: int
 
 
 class FrameSender:
@@ -105,21 +113,31 @@ class FrameSender:
         await self._send(frames.replay_complete(turn.request_id))
         await self.recovery.replay_completed(turn.request_id)
 
+    def ask(self) -> Asked:
+        """Ask for a transcript: what it holds is to be read after this moment."""
+        self._reads += 1
+        self._shown_since.clear()
+        return Asked(self._reads, self._clears)
+
     async def transcript(
-        self, *, connect: bool = False, unless_known: bool = False, snapshot: Snapshot | None = None
+        self,
+        *,
+        connect: bool = False,
+        unless_known: bool = False,
+        asked: Asked | None = None,
+        snapshot: Snapshot | None = None,
     ) -> Transcript:
         """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
 
         No transcript follows one that was asked for later: it might lack what the client has sent in between.
-        `unless_known`: nothing is sent to a client that was sent this version already. `snapshot`: as
-        for `SharedTranscripts.current`.
+        `unless_known`: nothing is sent to a client that was sent this version already. `snapshot`: read since the
+        transcript was `asked` for, or by a client that opens and has asked for none.
         """
-        self._reads += 1
-        read, clears = self._reads, self._clears
-        self._shown_since.clear()
-        found = await shared_transcripts.current(self._key, snapshot)
-        if clears == self._clears and read > self._sent_read:
-            self._sent_read = read
+        is_recent = asked is not None or self._reads == 0
+        asked = asked or self.ask()
+        found = await shared_transcripts.current(self._key, snapshot if is_recent else None)
+        if asked.clears == self._clears and asked.read > self._sent_read:
+            self._sent_read = asked.read
             if unless_known and found.version is not None and found.version == self.version:
                 return found
             self.version = found.version
@@ -143,30 +161,28 @@ class FrameSender:
         The handshake reports a failure that the user has not seen, with its text. What the snapshot finds running is
         ended by its delivery, also when it ends meanwhile.
         """
-        request_id, turn = await db(self._interrupted) if self._memory.is_kept else ("", None)
+        request_id, turn = await db(_interrupted, self._memory, self._key) if self._memory.is_kept else ("", None)
         self._has_path_to.add(request_id)
         sent_elsewhere = {each.turn_id for each in (*snapshot.turns, snapshot.failed) if each is not None}
         if turn is not None and turn.is_final and turn.turn_id not in sent_elsewhere:
             await self._send(frames.done(request_id, turn.status, message_ids=turn.message_ids, replay=True))
 
-    def _interrupted(self) -> tuple[str, TurnRef | None]:
-        """The request whose answer was streamed to this client last, and its turn."""
-        request_id = self._memory.last()
-        return request_id, snapshots.find_turn(self._key, request_id=request_id) if request_id else None
-
     async def done(self, turn: TurnRef, outcome: TurnStatus) -> None:
         """End a turn."""
         await self._send(frames.done(turn.request_id, outcome, message_ids=turn.message_ids))
 
-    async def end(self, ended: TurnRef) -> None:
-        """Send the transcript before the terminal frame, so that no late transcript removes the user's next message."""
+    async def end(self, ended: TurnRef, asked: Asked | None = None, snapshot: Snapshot | None = None) -> None:
+        """Send the transcript before the terminal frame, so that no late transcript removes the user's next message.
+
+        `asked` and `snapshot`: as for `transcript`.
+        """
         failed = ended.status is TurnStatus.ERROR
         # A turn that has begun may fail before its stream does, in a hook for instance.
         in_stream = failed and ended.has_begun and await db(next_cold_offset, ended.turn_id) > 0
         if in_stream:
             text = ended.error_text
             await self._send(frames.error(ended.request_id, text, done=False, message_ids=ended.message_ids))
-        shown = await self.transcript()
+        shown = await self.transcript(asked=asked, snapshot=snapshot)
         if failed and not in_stream:
             await self._send(frames.error(ended.request_id, ended.error_text, message_ids=ended.message_ids))
         else:
@@ -222,18 +238,20 @@ class FrameSender:
             if text is not None:
                 await self._send(text)
 
-    async def snapshot(self) -> Snapshot:
-        """Read the instance as it is now."""
-        return await db(snapshots.snapshot, self._key, self._user_id)
+    async def snapshot(self, *, turn_id: str = "") -> Snapshot:
+        """Read the instance as it is now, and one turn of it besides."""
+        return await db(snapshots.snapshot, self._key, self._user_id, turn_id=turn_id)
 
     async def has_begun(self, turn: TurnRef) -> bool:
         """Whether the turn had left the queue; true for a deleted turn."""
-        found = await self.find_turn(turn.turn_id)
+        found = (await self.snapshot(turn_id=turn.turn_id)).named
         return found is None or found.has_begun
 
-    async def find_turn(self, turn_id: str) -> TurnRef | None:
-        """Read one turn as it is now."""
-        return await db(snapshots.find_turn, self._key, turn_id=turn_id)
+
+def _interrupted(memory: ResumeMemory, key: InstanceKey) -> tuple[str, TurnRef | None]:
+    """The request whose answer was streamed to a client last, and its turn."""
+    request_id = memory.last()
+    return request_id, snapshots.find_turn(key, request_id=request_id) if request_id else None
 
 
 def _is_followed(shown: Transcript, assistant_id: str) -> bool:

@@ -31,15 +31,18 @@ class SharedTranscripts:
             return found
         window = self._kept.find(found)  # it may have been read meanwhile
         if window is None:
+            is_own = found not in self._reading
             window = await asyncio.shield(self._read(found))
+            if is_own:
+                return window.marked
         # A read that was under way may have asked about the waiting messages before this call.
-        return window.mark() if window.is_at_rest else await db(window.mark)
+        return window.marked if window.is_at_rest else await db(window.mark)
 
     def _at_rest(self, version: Version | None) -> Transcript | Version:
         if version is None:
             return Transcript(version=None)
         window = self._kept.find(version)
-        return window.mark() if window is not None and window.is_at_rest else version
+        return window.marked if window is not None and window.is_at_rest else version
 
     def _look(self, key: InstanceKey) -> Transcript | Version:
         """The transcript where its window is kept, else the version to read."""

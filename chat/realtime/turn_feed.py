@@ -123,7 +123,7 @@ class TurnFeed:
         self._changed.set()
         waiting = next((t for t in self.pending.values() if t.turn_id == turn_id), None)
         if waiting is not None and waiting is not self._current:
-            ended = await self.sender.find_turn(turn_id)
+            ended = (await self.sender.snapshot(turn_id=turn_id)).named
             if ended is not None and ended.is_final and not ended.has_begun:
                 self._forget(waiting)
                 self._ending.add(turn_id)
@@ -279,15 +279,20 @@ class TurnFeed:
         return is_over
 
     async def _finish(self, turn: TurnRef) -> None:
-        ended = await self.sender.find_turn(turn.turn_id)
+        asked = self.sender.ask()
+        snapshot = await self.sender.snapshot(turn_id=turn.turn_id)
+        ended = snapshot.named
         if ended is not None and ended.was_cleared:
             await _wait_for_clear(turn, self._ended, self._restart)
+            asked = self.sender.ask()
+            snapshot = await self.sender.snapshot()
         if ended is None or turn.turn_id in self._ended:
             return  # the conversation was deleted or cleared under our feet
         self._forget(turn)  # from here on a clear does not end it a second time
-        await self.sender.end(ended)
-        view = (await self.sender.snapshot()).view()
-        await self.sender.actions(self._handshake.settled(turn.request_id, view))
+        await self.sender.end(ended, asked, snapshot)
+        if self._handshake.is_parked:  # what it waits for may have come since
+            snapshot = await self.sender.snapshot()
+        await self.sender.actions(self._handshake.settled(turn.request_id, snapshot.view()))
 
 
 async def _wait_for_clear(turn: TurnRef, ended: RecentSet[str], restart: asyncio.Event) -> None:

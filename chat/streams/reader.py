@@ -177,15 +177,15 @@ async def _page(log: StreamLog, stream: str, offset: int, *, is_thorough: bool) 
     except LogUnavailable:
         hot = HotSlice()
     records = _contiguous(offset, hot.records)
-    following, end = offset + len(records), hot.next_offset or 0
+    following, end, epoch = offset + len(records), hot.next_offset or 0, hot.epoch
     if len(records) < PAGE_RECORDS and (hot.next_offset is None or is_thorough or following != end):
-        stored = await db(database_log.cold_records, stream, following, PAGE_RECORDS - len(records))
-        records += _contiguous(following, [*stored, *hot.records])
-        if not records:
-            end = max(end, await db(database_log.next_cold_offset, stream))
+        stored = await db(database_log.cold_page, stream, following, PAGE_RECORDS - len(records))
+        records += _contiguous(following, [*stored.records, *hot.records])
+        end = end if records else max(end, stored.end)
+        epoch = epoch or stored.epoch
     return _Page(
         records=records[:PAGE_RECORDS],
-        epoch=hot.epoch or await db(database_log.newest_epoch, stream),
+        epoch=epoch,
         is_hot=hot.epoch is not None,
         end=end,
         is_closed=hot.is_closed,

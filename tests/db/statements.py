@@ -1,5 +1,6 @@
 """Every statement that this process sends to the database, in whatever thread."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,13 +10,14 @@ from django.db.backends.utils import CursorWrapper
 
 
 @contextmanager
-def statements() -> Iterator[list[str]]:
-    """The statements sent within the block, in order."""
+def statements(*, bridge_only: bool = False) -> Iterator[list[str]]:
+    """The statements sent within the block, in order; `bridge_only`: only what the loop's tasks asked for."""
     found: list[str] = []
-    execute = CursorWrapper._execute
+    execute: Any = getattr(CursorWrapper, "_execute")  # noqa: B009 - the stubs do not know it
 
     def noted(self: CursorWrapper, sql: Any, *arguments: Any) -> Any:
-        found.append(" ".join(str(sql).split()))
+        if not bridge_only or threading.current_thread().name.startswith("think-db"):
+            found.append(" ".join(str(sql).split()))
         return execute(self, sql, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:

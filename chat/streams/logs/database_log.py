@@ -6,8 +6,9 @@ of the step that it closes, so that neither exists without the other.
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Final, NamedTuple
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
@@ -16,6 +17,19 @@ from chat.streams.conf import stream_settings
 from chat.streams.records import Record
 
 SEGMENT_BYTES = 512_000
+SEGMENTS_PER_QUERY = 100
+
+# The newest segment is always among them: it says where the log ends, and of which life it is.
+_COLD_PAGE: Final = """
+WITH newest AS (
+    SELECT n.first_offset, n.last_offset, n.epoch FROM think_chat_streamsegment n
+    WHERE n.stream = %s ORDER BY n.first_offset DESC LIMIT 1
+)
+SELECT s.first_offset, CASE WHEN s.last_offset >= %s THEN s.data END, newest.last_offset, newest.epoch
+FROM newest CROSS JOIN think_chat_streamsegment s
+WHERE s.stream = %s AND (s.last_offset >= %s OR s.first_offset = newest.first_offset)
+ORDER BY s.first_offset LIMIT %s
+"""
 
 
 def write_segments(stream: str, records: Sequence[Record], epoch: str = "") -> None:
@@ -60,10 +74,29 @@ def cold_records(stream: str, offset: int, limit: int) -> list[Record]:
     return found[:limit]
 
 
-def newest_epoch(stream: str) -> str | None:
-    """Return the life of the stream that the newest segment belongs to; nothing where none is known."""
-    segments = StreamSegment.objects.filter(stream=stream).order_by("-first_offset")
-    return segments.values_list("epoch", flat=True).first() or None
+class ColdPage(NamedTuple):
+    """Records from an offset on, and how far the log goes in the database. `epoch`: of its newest segment."""
+
+    records: list[Record]
+    end: int
+    epoch: str | None
+
+
+def cold_page(stream: str, offset: int, limit: int) -> ColdPage:
+    """Up to `limit` records from the offset on, and the end of the log. One query for each hundred segments."""
+    found: list[Record] = []
+    end, epoch = 0, None
+    while True:
+        following = max(offset, found[-1].offset + 1) if found else offset
+        with connection.cursor() as cursor:
+            cursor.execute(_COLD_PAGE, [stream, following, stream, following, SEGMENTS_PER_QUERY])
+            rows = cursor.fetchall()
+        for first, data, last_of_all, epoch_of_all in rows:
+            end, epoch = last_of_all + 1, epoch_of_all or None
+            texts = () if data is None else enumerate(data.split("\n"), first)
+            found += [Record(at, text) for at, text in texts if at >= following]
+        if len(rows) < SEGMENTS_PER_QUERY or len(found) >= limit:
+            return ColdPage(found[:limit], end, epoch)
 
 
 def archive(stream: str, records: Sequence[Record], epoch: str = "") -> None:

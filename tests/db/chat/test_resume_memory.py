@@ -156,8 +156,8 @@ async def test_one_that_ends_while_its_client_comes_back_is_ended_once(
     await connect("mine", acknowledges=True)
     look = Connection.snapshot
 
-    async def look_and_end(connection: Connection) -> Snapshot:
-        found = await look(connection)
+    async def look_and_end(connection: Connection, **named: str) -> Snapshot:
+        found = await look(connection, **named)
         await sync_to_async(end)(running)
         return found
 
