@@ -7,7 +7,7 @@ is the admin, with permissions of its own. All functions are sync; call them thr
 
 import hmac
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -215,6 +215,40 @@ def recheck(credential: Credential) -> bool:
         return False
     user = users.first()
     return user is not None and _hash_holds(user, credential.session_hash)
+
+
+def holding(credentials: Sequence[Credential]) -> set[Credential]:
+    """Filter the credentials that still hold, as `recheck` decides. One query for tokens, two for sessions."""
+    tokens = [each for each in credentials if each.kind == "token"]
+    sessions = [each for each in credentials if each.kind == "session"]
+    return {*_tokens_holding(tokens), *_sessions_holding(sessions)}
+
+
+def _tokens_holding(credentials: Sequence[Credential]) -> list[Credential]:
+    if not credentials:
+        return []
+    rows = ApiToken.objects.select_related("user").filter(pk__in={each.token_id for each in credentials})
+    live = {token.pk for token in rows if api_tokens.is_live(token)}
+    return [each for each in credentials if each.token_id in live]
+
+
+def _sessions_holding(credentials: Sequence[Credential]) -> list[Credential]:
+    if not credentials:
+        return []
+    keys = {each.session_key for each in credentials}
+    store = _store_class()
+    if issubclass(store, DatabaseStore):
+        rows = store.get_model_class().objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+        keys = set(rows.values_list("session_key", flat=True))
+    elif not issubclass(store, CookieStore):
+        keys = {key for key in keys if store().exists(key)}
+    users = get_user_model().objects.filter(pk__in={each.user_id for each in credentials}, is_active=True)
+    active = {user.pk: user for user in users}
+    return [
+        each
+        for each in credentials
+        if each.session_key in keys and each.user_id in active and _hash_holds(active[each.user_id], each.session_hash)
+    ]
 
 
 def bearer(header: str) -> str | None:

@@ -53,7 +53,7 @@ class Connection:
         self.handshake = Handshake()
         self.sender = FrameSender(self.send, key, credential.user_id, label=label, reads_pages=shows_list)
         self.feed = TurnFeed(self.sender, self.handshake, give_up=self._give_up)
-        self._credential = credential
+        self.credential = credential
         self._checked_at = time.monotonic()
         self._has_conversation = _has_conversation(key.agent)
 
@@ -94,6 +94,10 @@ class Connection:
         """The feed failed. The client reconnects and resumes; an open socket that stays silent would prevent that."""
         await self.client.close(FAILED, "Please connect again.")
 
+    def authority_held(self) -> None:
+        """Note that the credential was read, and holds."""
+        self._checked_at = time.monotonic()
+
     async def check_authority(self, *, max_age_seconds: float = 0.0) -> bool:
         """Check that the user may still be here and close the socket when not.
 
@@ -103,7 +107,7 @@ class Connection:
         if now - self._checked_at <= max_age_seconds:
             return True
         self._checked_at = now
-        if await db(recheck, self._credential):
+        if await db(recheck, self.credential):
             return True
         await self.client.close(UNAUTHENTICATED, "Your session has ended.")
         return False

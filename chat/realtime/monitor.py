@@ -1,7 +1,7 @@
 """Monitors the sockets of this process for lost notifications and for authority that ended.
 
-It costs a query for the turns of all instances with a socket here every few seconds, and a check of authority per
-socket every `THINK_AUTHORITY_SECONDS`, spread over time.
+One task looks at all of them: a query for the turns of two hundred instances every few seconds, and one for two hundred
+credentials every `THINK_AUTHORITY_SECONDS`. A socket costs a task of its own only when something is wrong with it.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from chat.access.auth import Credential, holding
 from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
 from chat.instances.rows import parent_key
@@ -22,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
 AUTHORITY_CHECKS = 4
-"""How many checks of authority run at a time."""
+"""How many sockets whose credential does not hold are checked by themselves at a time."""
 _BATCH = 200
 
 
@@ -30,9 +31,14 @@ class Monitored(Protocol):
     """A connection as the monitor sees it."""
 
     key: InstanceKey
+    credential: Credential
     session_id: str | None
     state_version: int
     feed: TurnFeed
+
+    def authority_held(self) -> None:
+        """Note that the credential was read, and holds."""
+        ...
 
     async def check_authority(self) -> bool:
         """Close the connection when its user may not use it any more."""
@@ -90,8 +96,8 @@ class Connections:
     async def _watch(self) -> None:
         while self._live:
             await asyncio.sleep(LOOK_SECONDS)
-            self._check_authority()
             # A database that is away for a moment, or a defect, must not end the watch.
+            _log_failures(await asyncio.gather(self._check_authority(), return_exceptions=True))
             _log_failures(await asyncio.gather(self._look(), return_exceptions=True))
 
     async def _look(self) -> None:
@@ -105,12 +111,29 @@ class Connections:
                     if _needs(connection, counts):
                         self._start("missed", connection, _catch_up(connection, counts))
 
-    def _check_authority(self) -> None:
-        due = time.monotonic() - chat_settings.authority_seconds
-        for connection, checked_at in list(self._live.items()):
-            if checked_at < due:
-                self._live[connection] = time.monotonic()
-                self._start("authority", connection, self._check(connection))
+    async def _check_authority(self) -> None:
+        """Read the credentials of all sockets that are due, each once."""
+        now = time.monotonic()
+        due: dict[Credential, list[Monitored]] = {}
+        for connection, checked_at in self._live.items():
+            if checked_at < now - chat_settings.authority_seconds:
+                due.setdefault(connection.credential, []).append(connection)
+        credentials = list(due)
+        for begin in range(0, len(credentials), _BATCH):
+            batch = credentials[begin : begin + _BATCH]
+            held = await db(holding, batch)
+            for credential in batch:
+                for connection in due[credential]:
+                    self._checked_authority(connection, now, is_held=credential in held)
+
+    def _checked_authority(self, connection: Monitored, now: float, *, is_held: bool) -> None:
+        if connection not in self._live:
+            return
+        self._live[connection] = now
+        if is_held:
+            connection.authority_held()
+        else:
+            self._start("authority", connection, self._check(connection))
 
     async def _check(self, connection: Monitored) -> None:
         async with self._authority_checks:

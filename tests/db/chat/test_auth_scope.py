@@ -1,5 +1,6 @@
 """Who opens a socket: bearer or cookie, from which page, and whether it still holds later."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.access import api_tokens
-from chat.access.auth import authenticate_scope, recheck
+from chat.access.auth import Credential, authenticate_scope, holding, recheck
 from chat.errors import OriginDenied
 from chat.models import ApiToken
 
@@ -120,11 +121,35 @@ def test_connecting_does_not_rotate_the_session(cookie: str, settings: Any) -> N
     # A session signed in under the old key still holds, and its key is not changed behind the browser's back.
     credential = authenticate_scope(scope(cookie=cookie))
     assert credential is not None
-    assert recheck(credential)
+    assert still_holds(credential)
     assert Session.objects.get().session_key == before
 
 
 # --- later -----------------------------------------------------------------------------------------------------------
+
+
+def still_holds(credential: Credential) -> bool:
+    """Asked for by itself and among others."""
+    found = recheck(credential)
+    others = [replace(credential, session_key="unknown", token_id=0), replace(credential, user_id=0, token_id=-1)]
+    for asked in ([credential], [*others, credential]):
+        assert (credential in holding(asked)) is found
+    return found
+
+
+def test_many_credentials_cost_three_queries(alice: User, bob: User, cookie: str) -> None:
+    credentials = [authenticate_scope(scope(cookie=cookie))]
+    for user in (alice, bob):
+        _row, secret = api_tokens.create_token(user, name="t")
+        credentials.append(authenticate_scope(scope(query_string=f"token={secret}".encode())))
+    known = [credential for credential in credentials if credential is not None]
+    assert len(known) == 3
+    with CaptureQueriesContext(connection) as queries:
+        assert holding(known) == set(known)
+    assert len(queries) == 3
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    assert holding(known) == set(known[:2])
+    assert holding([]) == set()
 
 
 def test_a_live_credential_holds_for_one_query(cookie: str) -> None:
@@ -139,7 +164,7 @@ def test_log_out_ends_live_connections(client_of_alice: Client, cookie: str) -> 
     credential = authenticate_scope(scope(cookie=cookie))
     assert credential is not None
     client_of_alice.logout()
-    assert not recheck(credential)
+    assert not still_holds(credential)
 
 
 def test_a_changed_password_ends_live_connections(alice: User, cookie: str) -> None:
@@ -147,7 +172,7 @@ def test_a_changed_password_ends_live_connections(alice: User, cookie: str) -> N
     assert credential is not None
     alice.set_password("other")
     alice.save()
-    assert not recheck(credential)
+    assert not still_holds(credential)
     assert authenticate_scope(scope(cookie=cookie)) is None
 
 
@@ -167,7 +192,7 @@ def test_whatever_ends_authority_ends_live_connections(
         case "rotate":
             session = client_of_alice.session
             session.cycle_key()
-    assert not recheck(credential)
+    assert not still_holds(credential)
 
 
 @pytest.mark.parametrize("change", ["revoke", "expire", "deactivate", "delete"])
@@ -187,7 +212,7 @@ def test_a_token_that_ended_ends_live_connections(alice: User, change: str) -> N
             User.objects.update(is_active=False)
         case "delete":
             token.delete()
-    assert not recheck(credential)
+    assert not still_holds(credential)
 
 
 @pytest.mark.parametrize("engine", ["cached_db", "cache", "signed_cookies"])
@@ -198,6 +223,6 @@ def test_other_session_engines_work(alice: User, settings: Any, engine: str) -> 
     name = settings.SESSION_COOKIE_NAME
     credential = authenticate_scope(scope(cookie=f"{name}={client.cookies[name].value}"))
     assert credential is not None
-    assert recheck(credential)
+    assert still_holds(credential)
     client.logout()
-    assert recheck(credential) is (engine == "signed_cookies")  # such a session cannot be ended by the server
+    assert still_holds(credential) is (engine == "signed_cookies")  # such a session cannot be ended by the server

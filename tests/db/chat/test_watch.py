@@ -15,6 +15,7 @@ from chat.realtime import monitor
 from chat.realtime.connection import Connection
 from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.statements import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Connect = Callable[[str], Awaitable[Any]]
@@ -63,6 +64,8 @@ async def test_other_sockets_are_looked_at(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any, method: str, outcome: Any
 ) -> None:
     settings.THINK_AUTHORITY_SECONDS = 0.0
+    if method == "check_authority":  # which sockets cost by themselves where their credential does not hold
+        monkeypatch.setattr(monitor, "holding", lambda _credentials: set())
     broken(monkeypatch, method, outcome)
     await connect("first")
     second = await connect("second")
@@ -85,6 +88,46 @@ async def test_a_failure_of_the_look_itself_does_not_end_it(
     await change_states(1)
     assert (await frames_until(socket, "cf_agent_state"))[-1]["state"] == {"number": 1}
     assert [record.message for record in caplog.records if record.exc_info] == ["watch failed"]
+
+
+def waiting_timers() -> int:
+    """Timers that this loop waits for."""
+    scheduled: list[asyncio.TimerHandle] = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+    return sum(not handle.cancelled() for handle in scheduled)
+
+
+async def test_idle_sockets_share_their_timers_and_their_queries(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """Each of a browser of its own, at a conversation of its own."""
+    settings.THINK_AUTHORITY_SECONDS = 0.0
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 3_600.0)
+    timers, costs = [], []
+    for count in (1, 8):
+        while len(monitor.connections) < count:
+            await connect(f"idle-{len(monitor.connections)}")
+        await asyncio.sleep(0.3)
+        timers.append(waiting_timers())
+        tasks = set(asyncio.all_tasks())
+        with statements() as found:
+            await monitor.connections._check_authority()
+            await monitor.connections._look()
+        assert set(asyncio.all_tasks()) == tasks, "a socket that is as it should be costs no task"
+        costs.append(found)
+    assert timers[1] <= timers[0]
+    assert [len(found) for found in costs] == [3, 3]
+
+
+async def test_authority_that_was_read_is_not_read_again_for_a_frame(connect: Connect, settings: Any) -> None:
+    settings.THINK_AUTHORITY_SECONDS = 0.0
+    socket = await connect("one")
+    await asyncio.sleep(1.2)  # longer than the check at the opening counts for a frame
+    [watched] = list(monitor.connections._live)
+    await monitor.connections._check_authority()
+    with statements() as found:
+        assert await watched.check_authority(max_age_seconds=1.0)  # type: ignore[call-arg]  # the connection itself
+    assert found == []
+    await socket.send_to(json.dumps({"type": "unheard-of"}))
 
 
 async def test_authority_is_asked_for_again(connect: Connect, alice: User, settings: Any) -> None:
