@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from chat.agent.base import InstanceKey
 from chat.instances.notifications import group_of
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.cache import shared_cache
 from thinkproject.kernel.jsonvalue import fingerprint
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class ResumeMemory:
         if self._name and request_id != self._noted:
             self._noted = request_id
             try:
-                await db(cache.set, self._name, request_id, KEEP_SECONDS)
+                await db(shared_cache().set, self._name, request_id, KEEP_SECONDS)
             except (RedisError, OSError):
                 logger.warning("resume point not stored", extra={"action": "resume_memory_not_written"})
 
@@ -50,7 +50,7 @@ class ResumeMemory:
     def last(self) -> str:
         """The request whose answer was streamed to the client last; empty when it is unknown. Not for the loop."""
         try:
-            return str(cache.get(self._name, "")) if self._name else ""
+            return str(shared_cache().get(self._name, "")) if self._name else ""
         except (RedisError, OSError):
             logger.warning("resume point not read", extra={"action": "resume_memory_not_read"})
             return ""

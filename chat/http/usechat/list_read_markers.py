@@ -8,13 +8,13 @@ conversation. With an entry that is lost the answer comes with the next list.
 import logging
 from typing import Final
 
-from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from chat.models import AgentInstance, Turn
 from chat.reads.snapshots import Snapshot
 from chat.reads.transcript_windows import kept_windows
 from chat.turns.state.active import turns_here
+from thinkproject.kernel.cache import shared_cache
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +38,9 @@ def list_for_page(snapshot: Snapshot, user_id: int) -> str:
 def _note(instance_id: str, user_id: int, left_out: list[str]) -> None:
     try:
         if left_out:
-            cache.set(_name(instance_id, user_id), left_out, KEEP_SECONDS)
+            shared_cache().set(_name(instance_id, user_id), left_out, KEEP_SECONDS)
         else:
-            cache.delete(_name(instance_id, user_id))
+            shared_cache().delete(_name(instance_id, user_id))
     except (RedisError, OSError):
         logger.warning("not noted", extra={"action": "list_not_noted"})
 
@@ -59,9 +59,9 @@ def turns_for_page(instance: AgentInstance, user_id: int) -> list[Turn]:
 def _left_out(instance: AgentInstance, user_id: int) -> set[str]:
     name = _name(instance.pk, user_id)
     try:
-        found = cache.get(name)
+        found = shared_cache().get(name)
         if found:
-            cache.touch(name, AGAIN_SECONDS)
+            shared_cache().touch(name, AGAIN_SECONDS)
     except (RedisError, OSError):
         logger.warning("not known", extra={"action": "list_not_known"})
         return set()

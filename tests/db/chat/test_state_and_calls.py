@@ -281,9 +281,9 @@ async def test_a_resync_during_a_connect_sends_the_state_once(
     )
     send = Connection.send_transcript
 
-    async def slowly(connection: Connection, *, connect: bool = False) -> None:
+    async def slowly(connection: Connection, **how: Any) -> None:
         await monitor.connections._look()
-        await send(connection, connect=connect)
+        await send(connection, **how)
 
     monkeypatch.setattr(Connection, "send_transcript", slowly)
     socket = await connect(is_ready=False)

@@ -13,6 +13,7 @@ from django.db.models import F
 from chat.models import AgentInstance
 from chat.realtime import monitor
 from chat.realtime.connection import Connection
+from chat.realtime.monitor import Connections
 from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_sockets_at_the_end import frames_until
 from tests.db.statements import statements
@@ -90,6 +91,14 @@ async def test_a_failure_of_the_look_itself_does_not_end_it(
     assert [record.message for record in caplog.records if record.exc_info] == ["watch failed"]
 
 
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Connections:
+    """The sockets of this test alone, and none that an earlier one has not let go of yet."""
+    made = Connections()
+    monkeypatch.setattr("chat.realtime.connection.connections", made)
+    return made
+
+
 def waiting_timers() -> int:
     """Timers that this loop waits for."""
     scheduled: list[asyncio.TimerHandle] = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
@@ -97,37 +106,40 @@ def waiting_timers() -> int:
 
 
 async def test_idle_sockets_share_their_timers_and_their_queries(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any
+    watched: Connections, connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     """Each of a browser of its own, at a conversation of its own."""
     settings.THINK_AUTHORITY_SECONDS = 0.0
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 3_600.0)
     timers, costs = [], []
     for count in (1, 8):
-        while len(monitor.connections) < count:
-            await connect(f"idle-{len(monitor.connections)}")
+        while len(watched) < count:
+            await connect(f"idle-{len(watched)}")
         await asyncio.sleep(0.3)
         timers.append(waiting_timers())
         tasks = set(asyncio.all_tasks())
         with statements() as found:
-            await monitor.connections._check_authority()
-            await monitor.connections._look()
+            await watched._check_authority()
+            await watched._look()
         assert set(asyncio.all_tasks()) == tasks, "a socket that is as it should be costs no task"
         costs.append(found)
     assert timers[1] <= timers[0]
     assert [len(found) for found in costs] == [3, 3]
 
 
-async def test_authority_that_was_read_is_not_read_again_for_a_frame(connect: Connect, settings: Any) -> None:
+async def test_authority_that_was_read_is_not_read_again_for_a_frame(
+    watched: Connections, connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     settings.THINK_AUTHORITY_SECONDS = 0.0
-    socket = await connect("one")
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 3_600.0)
+    await connect("one")
     await asyncio.sleep(1.2)  # longer than the check at the opening counts for a frame
-    [watched] = list(monitor.connections._live)
-    await monitor.connections._check_authority()
+    [socket] = watched._live
+    assert isinstance(socket, Connection)
+    await watched._check_authority()
     with statements() as found:
-        assert await watched.check_authority(max_age_seconds=1.0)  # type: ignore[call-arg]  # the connection itself
+        assert await socket.check_authority(max_age_seconds=1.0)
     assert found == []
-    await socket.send_to(json.dumps({"type": "unheard-of"}))
 
 
 async def test_authority_is_asked_for_again(connect: Connect, alice: User, settings: Any) -> None:
