@@ -23,6 +23,7 @@ from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.messages.derived import forget_compactions, forget_summary
 from sessions_app.messages.forks import take_along
 from sessions_app.messages.selectors import count_path
+from sessions_app.messages.usage import SessionUsage
 from sessions_app.messages.writer import After, Writer, prepare, writing
 from sessions_app.models import Message, Session
 from thinkproject.kernel.jsonvalue import dump, load
@@ -103,10 +104,8 @@ def queue_messages(
         if message["role"] == Role.ASSISTANT:
             raise MessageInvalid("An assistant's message cannot be queued.")
     with writing(session_id) as writer:
-        known = writer.find(message["id"] for message in prepared)
         for message in prepared:
-            if message["id"] not in known:
-                known[message["id"]] = writer.insert_queued(message, turn_id)
+            writer.insert_queued(message, turn_id)
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 
@@ -159,7 +158,7 @@ def append_messages(
         for message in prepared:
             row = known.get(message["id"])
             if row is None:
-                parent = known[message["id"]] = writer.insert(message, parent, turn_id)
+                parent = known[message["id"]] = writer.insert_unknown(message, parent, turn_id)
             elif row.placed_at is None:
                 writer.place(row, parent)
                 parent = row
@@ -170,8 +169,15 @@ def append_messages(
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 
-def put_assistant(
-    session_id: str, message: shapes.Message, *, after: After, turn_id: str = "", spill: Spill | None = None
+def put_assistant(  # noqa: PLR0913 - one keyword for each thing a caller may decide
+    session_id: str,
+    message: shapes.Message,
+    *,
+    after: After,
+    turn_id: str = "",
+    spill: Spill | None = None,
+    usage: SessionUsage | None = None,
+    model_name: str = "",
 ) -> bool:
     """Store an assistant's message, new or again; a new one hangs below `after` and ends the shown path.
 
@@ -184,11 +190,23 @@ def put_assistant(
     if not prepared["parts"]:
         return False
     with writing(session_id) as writer:
-        row = writer.find([prepared["id"]]).get(prepared["id"])
-        if row is not None:
-            return _rewrite(writer, row, prepared)
-        writer.show(writer.insert(prepared, writer.position(after), turn_id))
+        row = _insert_answer(writer, prepared, after, turn_id)
+        if row is None:
+            return _rewrite(writer, writer.find([prepared["id"]])[prepared["id"]], prepared)
+        writer.show(row)
+        if usage is not None:
+            writer.spend(usage, model_name)
     return True
+
+
+def _insert_answer(writer: Writer, message: shapes.Message, after: After, turn_id: str) -> Message | None:
+    """Insert an assistant's message; nothing when it is there already, whatever `after` is by now."""
+    try:
+        return writer.insert(message, writer.position(after), turn_id)
+    except MessageNotFound:
+        if not writer.find([message["id"]]):
+            raise
+        return None
 
 
 def update_message(
