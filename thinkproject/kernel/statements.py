@@ -79,7 +79,8 @@ class Statement:
         words = _CLOCK[vendor]
         for name in ("now", "later", "lock"):
             text = text.replace(f":{name}:", words[name])
-        return text.replace(":lock_of_s:", f"{words['lock']} OF s" if words["lock"] else "")
+        text = text.replace(":lock_of_s:", f"{words['lock']} OF s" if words["lock"] else "")
+        return " ".join(text.split())
 
 
 class Columns(Generic[M]):
@@ -151,16 +152,19 @@ class Columns(Generic[M]):
 class Insert(Generic[M]):
     """An INSERT of one row."""
 
-    def __init__(self, model: type[M], *names: str, then: str = "", **computed: str) -> None:
+    def __init__(
+        self, model: type[M], *names: str, then: str = "", row: Columns[Any] | None = None, **computed: str
+    ) -> None:
         """`names`: attribute names of the columns that get a value.
 
         `computed`: SQL of further columns; its parameters follow the values. `then`: the end of the statement, such as
-        `RETURNING id`.
+        `RETURNING id`, or `RETURNING :row:` for the columns of `row`.
         """
         self._columns = Columns(model, names)
         self._model = model
         self._computed = computed
         self._then = then
+        self._parts = {} if row is None else {"row": row}
         self._statement: Statement | None = None
 
     def one(self, values: Mapping[str, Any], *params: Any) -> tuple[Any, ...] | None:
@@ -176,7 +180,7 @@ class Insert(Generic[M]):
             listed = ", ".join([self._columns.sql, *(f'"{name}"' for name in self._computed)])
             marks = ", ".join([*["%s"] * len(self._columns), *self._computed.values()])
             text = f'INSERT INTO "{self._model._meta.db_table}" ({listed}) VALUES ({marks}) {self._then}'
-            self._statement = Statement(text)
+            self._statement = Statement(text, **self._parts)
         return self._statement
 
 
