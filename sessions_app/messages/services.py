@@ -24,7 +24,7 @@ from sessions_app.messages.derived import forget_compactions, forget_summary
 from sessions_app.messages.forks import take_along
 from sessions_app.messages.selectors import count_path
 from sessions_app.messages.usage import SessionUsage
-from sessions_app.messages.writer import After, Writer, prepare, writing
+from sessions_app.messages.writer import After, Writer, prepare, queueing, writing
 from sessions_app.models import Message, Session
 from thinkproject.kernel.jsonvalue import dump, load
 
@@ -103,7 +103,7 @@ def queue_messages(
     for message in prepared:
         if message["role"] == Role.ASSISTANT:
             raise MessageInvalid("An assistant's message cannot be queued.")
-    with writing(session_id) as writer:
+    with queueing(session_id) as writer:
         for message in prepared:
             writer.insert_queued(message, turn_id)
     return list(dict.fromkeys(message["id"] for message in prepared))

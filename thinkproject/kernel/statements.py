@@ -155,12 +155,12 @@ class Insert(Generic[M]):
     def __init__(
         self, model: type[M], *names: str, then: str = "", row: Columns[Any] | None = None, **computed: str
     ) -> None:
-        """`names`: attribute names of the columns that get a value.
+        """`names`: attribute names of the columns that get a value, all by default.
 
         `computed`: SQL of further columns; its parameters follow the values. `then`: the end of the statement, such as
         `RETURNING id`, or `RETURNING :row:` for the columns of `row`.
         """
-        self._columns = Columns(model, names)
+        self._columns = Columns(model, names or None)
         self._model = model
         self._computed = computed
         self._then = then
