@@ -7,6 +7,7 @@ ones (`fenced`, `record_in`) are for use inside a function that is itself passed
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 from django.db import transaction
@@ -57,6 +58,7 @@ class FiberContext:
         self.ended_as: FiberStatus | None = None  # set by the commit of `completing`
         self.settled_callbacks: list[Callable[[FiberStatus], Awaitable[None]]] = []
         self._journal = Journal(claim.entries)
+        self._unwritten: dict[str, JSONValue] = {}  # records that go with the next fenced transaction
 
     async def recorded(self, key: str) -> Recorded | None:
         """Return the record of a step, or None when it has to run. No query."""
@@ -104,9 +106,20 @@ class FiberContext:
             raise OutsideFiber("record_in() works inside `with ctx.fenced()` only")
         self._journal.check_new(key)
         value = normalised(value)
-        if not _RECORD.run({"fiber_id": self.fiber_id, "step_key": key, "value": value, "attempt": self.attempt}):
+        if not self._insert(key, value):
             raise StepMismatch(f"step {key!r} is recorded already")
         transaction.on_commit(lambda: self._take_over(key, value))
+
+    def record_soon(self, key: str, value: JSONValue) -> None:
+        """Settle a step with the next fenced transaction of this fiber, whichever that is. No query.
+
+        **Durability:** a crash before that transaction runs the step again. Errors: `StepMismatch`; `TypeError`,
+        `ValueError` for what JSON cannot carry.
+        """
+        self._journal.check_new(key)
+        value = normalised(value)
+        self._journal.add(key, value)
+        self._unwritten[key] = value
 
     @contextmanager
     def fenced(self) -> Iterator[None]:
@@ -114,6 +127,7 @@ class FiberContext:
         token = _fence.set(self.fiber_id)
         try:
             with leases.fenced(self.fiber_id, self.fence, self.progress):
+                self._write_records()
                 yield
         finally:
             _fence.reset(token)
@@ -130,6 +144,7 @@ class FiberContext:
             with leases.completing(self.fiber_id, self.fence, self.progress, normalised(result)) as is_completed:
                 if is_completed:
                     transaction.on_commit(self._note_completed)
+                self._write_records()
                 yield
         finally:
             _fence.reset(token)
@@ -163,6 +178,21 @@ class FiberContext:
     def _stash(self, value: JSONValue) -> None:
         with self.fenced():
             Fiber.objects.filter(pk=self.fiber_id).update(stash=value)
+
+    def _insert(self, key: str, value: JSONValue) -> bool:
+        values = {"fiber_id": self.fiber_id, "step_key": key, "value": value, "attempt": self.attempt}
+        return bool(_RECORD.run(values))
+
+    def _write_records(self) -> None:
+        """Write the records that wait for a transaction; two of them at the same time write the same."""
+        for key, value in list(self._unwritten.items()):
+            if self._insert(key, value):
+                transaction.on_commit(partial(self._note_written, key))
+
+    def _note_written(self, key: str) -> None:
+        del self._unwritten[key]
+        self.progress += 1
+        self.reached(key)
 
     def _take_over(self, key: str, value: JSONValue) -> None:
         self._journal.add(key, value)

@@ -150,7 +150,8 @@ async def _run(context: FiberContext) -> None:
     try:
         await _watch(run, was_signalled=was_signalled)
         if context.ended_as is not None:
-            await _note_end(context, context.ended_as)
+            if not _has_died(run):
+                await _note_end(context, context.ended_as)
             return
         settlement = _settlement(run)
         if settlement is not None:
@@ -203,6 +204,15 @@ async def _call_back(context: FiberContext, status: FiberStatus) -> None:
         if error is not None:
             extra = {"action": "fiber_callback", "fiber_id": context.fiber_id}
             logger.error("fiber callback failed", exc_info=error, extra=extra)
+
+
+def _has_died(run: Run) -> bool:
+    """Whether the function ended with what is no end of a function but of its process."""
+    task = run.task
+    if task is None or not task.done() or task.cancelled():
+        return False
+    error = task.exception()
+    return error is not None and not isinstance(error, Exception)
 
 
 def _settlement(run: Run) -> Settlement | None:

@@ -18,7 +18,7 @@ from sessions_app.core.messages.messages import Role, is_message_id, message_ids
 from sessions_app.core.messages.oversized import Spill, fit_row, sanitise
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, MessageShared, SessionNotFound
-from sessions_app.messages.usage import SessionUsage
+from sessions_app.messages.usage import SessionUsage, add_usage
 from sessions_app.models import Message, Session
 from sessions_app.search.indexing import index_messages, message_tags
 from thinkproject.kernel.jsonvalue import byte_size, dump
@@ -61,6 +61,18 @@ _LOCK_SESSION: Final = Statement(
     """,
     session=_SESSION,
     leaf=_LEAF,
+)
+_QUEUED: Final = Columns(Message, prefix="q")
+_LOCK_WITH_QUEUE: Final = Statement(
+    """
+    SELECT :session:, :leaf:, :queued: FROM think_sessions_session s
+    LEFT JOIN think_sessions_message m ON m.id = s.active_leaf_id
+    LEFT JOIN think_sessions_message q ON q.session_id = s.id AND q.placed_at IS NULL
+    WHERE s.id = %s ORDER BY q.queued_position, q.id :lock_of_s:
+    """,
+    session=_SESSION,
+    leaf=_LEAF,
+    queued=_QUEUED,
 )
 _OWN_MESSAGES: Final = (
     "SELECT :message: FROM think_sessions_message m WHERE m.session_id = %s AND m.message_id IN (:ids:) ORDER BY m.id"
@@ -140,22 +152,25 @@ def queueing(session_id: str) -> Iterator["Writer"]:
             _STEP_BACK.run(session_id)
 
 
-def take_session(session_id: str) -> "Writer":
-    """Lock a session's row inside the caller's transaction; `Writer.close` writes what was changed.
+def take_session(session_id: str, *, with_queue: bool = False) -> "Writer":
+    """Lock a session's row inside the caller's transaction; `Writer.close` writes what was changed. One statement.
 
     On PostgreSQL the query locks the row. On SQLite transactions are IMMEDIATE: theirs is the one writer from the
-    beginning. **Errors:** `SessionNotFound`.
+    beginning. `with_queue`: `Writer.queue` has the messages without a place. **Errors:** `SessionNotFound`.
     """
-    row = _LOCK_SESSION.one(session_id)
-    if row is None:
+    rows = (_LOCK_WITH_QUEUE if with_queue else _LOCK_SESSION).all(session_id)
+    if not rows:
         raise SessionNotFound(f"There is no session {session_id!r}.")
-    session, leaf = _SESSION.build(row), None
+    session, leaf = _SESSION.build(rows[0]), None
     if session.active_leaf_id is not None:
+        found = rows[0][len(_SESSION) :]
         # Another transaction may have moved the leaf while this one waited for the row; then the join found nothing.
-        found = row[len(_SESSION) :]
         is_found = found[0] == session.active_leaf_id
         leaf = _LEAF.build(found) if is_found else Message.objects.get(pk=session.active_leaf_id)
-    return Writer(session_id, session, leaf)
+    writer = Writer(session_id, session, leaf)
+    start = len(_SESSION) + len(_LEAF)
+    writer.queue = [_QUEUED.build(row[start:]) for row in rows if with_queue and row[start] is not None]
+    return writer
 
 
 class Writer:
@@ -167,15 +182,18 @@ class Writer:
         self.now: datetime = timezone.now()
         self.changed = False
         self.written: list[Message] = []  # for the index of the search
+        self.queue: list[Message] = []  # messages without a place, in order, where they were asked for
         self._session = session
         self._leaf = leaf
         self._is_moved = False  # whether the leaf is another one than the session's row says
-        self._usage = _NOT_USED
+        self._usage: SessionUsage | None = None
         self._model_name = ""
 
     def close(self) -> None:
         """Write the session's part of the change: its number, its time, the end of the shown path."""
         if not self.changed:
+            if self._usage is not None:
+                add_usage(self.session_id, self._usage, model_name=self._model_name)
             return
         session, leaf = self._session, self._leaf
         if self.written:
@@ -183,9 +201,11 @@ class Writer:
         change = (self.change_seq, instant(self.now))
         if not self._is_moved:
             _CLOSE.run(*change, self.session_id)
+            if self._usage is not None:
+                add_usage(self.session_id, self._usage, model_name=self._model_name)
             return
         shown = (None, 0) if leaf is None else (leaf.pk, leaf.depth)
-        used, name = self._usage, self._model_name[:200]
+        used, name = self._usage or _NOT_USED, self._model_name[:200]
         tokens = (used.input_tokens, used.output_tokens, used.reasoning_tokens, used.cached_tokens)
         _SHOW.run(*change, *shown, *tokens, used.cost, name, name, self.session_id)
 
@@ -269,16 +289,23 @@ class Writer:
         self.written.append(row)
         self.changed = True
 
+    def ends_with(self, message_id: str) -> bool:
+        """Whether the message of this id ends the shown path."""
+        return self._leaf is not None and self._leaf.message_id == message_id
+
+    def is_shown(self, row: Message | None) -> bool:
+        """Whether a message ends the shown path."""
+        return (None if row is None else row.pk) == (None if self._leaf is None else self._leaf.pk)
+
     def show(self, row: Message | None) -> None:
         """Make a message the end of the shown path."""
-        if (None if row is None else row.pk) == (None if self._leaf is None else self._leaf.pk):
+        if self.is_shown(row):
             return
         self._leaf = row
         self._is_moved = self.changed = True
 
     def spend(self, usage: "SessionUsage", model_name: str) -> None:
-        """Add the usage of the message that is shown from now on to the session's."""
-        assert self._is_moved, "written with the shown path"
+        """Add to the session's usage in this write. That alone is no change of the conversation."""
         self._usage, self._model_name = usage, model_name
 
     def rewrite(self, row: Message, message: shapes.Message) -> bool:

@@ -58,8 +58,8 @@ class Journal(Protocol):
         """Give the record of a settled step, or `None`. No query per key."""
         ...
 
-    async def record(self, key: str, value: JSONObject) -> None:
-        """Settle a step. Errors: a lost lease."""
+    async def record(self, key: str, value: JSONObject, *, is_last: bool = False) -> None:
+        """Settle a step. `is_last`: a step without calls, after which a turn usually ends. Errors: a lost lease."""
         ...
 
 
@@ -341,10 +341,10 @@ class TurnLoop:
             record["warnings"] = list(finish.warnings)
         if finish.provider_metadata:
             record["provider_metadata"] = finish.provider_metadata
-        await self._settle_model_call(record)
+        await self._settle_model_call(record, is_last=not self.fold.unsettled_calls())
 
-    async def _settle_model_call(self, record: JSONObject) -> None:
-        await self._journal.record(f"{MODEL_PREFIX}{self._number}", record)
+    async def _settle_model_call(self, record: JSONObject, *, is_last: bool = False) -> None:
+        await self._journal.record(f"{MODEL_PREFIX}{self._number}", record, is_last=is_last)
         self._count(record)
         self._number += 1
 
