@@ -25,6 +25,9 @@ from thinkproject.kernel.statements import Insert
 _current: ContextVar["FiberContext | None"] = ContextVar("think_current_fiber", default=None)
 _fence: ContextVar[str | None] = ContextVar("think_fence", default=None)
 
+ENDING: Final = "ending"
+"""The point inside the transaction that completes a fiber, after its last statement."""
+
 recorded_probes: list[Callable[["FiberContext", str], None]] = []
 """Called after each committed record. For `fibers.testing` alone: this is where a crash is simulated."""
 
@@ -146,6 +149,7 @@ class FiberContext:
                     transaction.on_commit(self._note_completed)
                 self._write_records()
                 yield
+                self.reached(ENDING)
         finally:
             _fence.reset(token)
 

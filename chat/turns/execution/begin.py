@@ -16,6 +16,7 @@ from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import hold_instance, key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.tool_answers import ANSWERABLE, supersede_open_calls
+from chat.turns.execution.finish import FINAL
 from chat.turns.execution.turn_facts import TurnFacts, facts_of
 from chat.turns.state.deferred_input import add_deferred_messages, end_not_started
 from chat.turns.state.input_reservation import AWAITS
@@ -66,10 +67,12 @@ _BEGIN_AGAIN: Final = Statement(
 
 
 def begin_claimed(context: FiberContext) -> TurnFacts | None:
-    """Begin a turn in the transaction that claims its fiber; nothing where its caller supplies the input first.
+    """Begin a turn in the transaction that claims its fiber.
 
-    Errors: as `begin_turn`.
+    Nothing where its caller supplies the input first, and where only its end is to be repeated. Errors: as `begin_turn`.
     """
+    if any(key == FINAL for key, _ in context.records()):
+        return None
     turn, has_open_calls = _find(str(context.payload["turn_id"]))
     if context.metadata.get(AWAITS) and not _has_begun(context, turn):
         return None
