@@ -194,7 +194,7 @@ class TurnRun:
             self._standing.fold,
             journal=TurnJournal(self._context, writer, self._facts),
             tools=tools,
-            hooks=_StepHooks(assembled.agent, self._facts, self._context),
+            hooks=_StepHooks(assembled.agent, self._facts, self._context, has_budget=assembled.has_budget),
             view=tools.view,
         )
         self._totals = loop.totals
@@ -360,10 +360,13 @@ def _fold(fold: Any, chunk: Chunk) -> Chunk:
 class _StepHooks:
     """The loop's hooks, on the agent."""
 
-    def __init__(self, agent: Think, facts: TurnFacts, context: FiberContext) -> None:
+    def __init__(
+        self, agent: Think, facts: TurnFacts, context: FiberContext, *, has_budget: bool | None = None
+    ) -> None:
         self._agent = agent
         self._facts = facts
         self._context = context
+        self._has_budget = has_budget
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Ask the policies, then the agent."""
@@ -376,8 +379,13 @@ class _StepHooks:
         # The first step follows the begin, which has just read the row.
         instance = self._facts.instance if step_number == 0 else find_instance(self._facts.key)
         if instance is not None:
-            cost = totals_of(dict(self._context.records())).cost
-            policies.check_step(instance, StepsSoFar(count=step_number, cost=cost, session_id=self._facts.session_id))
+            steps = StepsSoFar(
+                count=step_number,
+                cost=totals_of(dict(self._context.records())).cost,
+                session_id=self._facts.session_id,
+                has_budget=self._has_budget if step_number == 0 else None,
+            )
+            policies.check_step(instance, steps)
 
     async def on_step_finish(self, record: StepRecord) -> None:
         """Notify the agent."""

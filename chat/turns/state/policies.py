@@ -29,11 +29,15 @@ COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a perso
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsSoFar:
-    """A turn before its next model call: number of calls and cost so far."""
+    """A turn before its next model call: number of calls and cost so far.
+
+    `has_budget`: whether the session has a limit of cost, where its row was read just now.
+    """
 
     count: int
     cost: Decimal
     session_id: str
+    has_budget: bool | None = None
 
 
 class TurnPolicy(Protocol):
@@ -97,6 +101,8 @@ class SessionBudget:
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Compare with the limit. Errors: `BudgetReached`."""
+        if steps.has_budget is False:
+            return
         spending = session_spending(instance, steps.session_id)
         if spending.max_cost is not None and spending.cost + steps.cost >= spending.max_cost:
             raise BudgetReached(
