@@ -1,7 +1,7 @@
 """One benchmark in a process of its own, on this checkout or on another one.
 
 The driver is always this checkout's `bench`. The product, and the code of the tests that starts it, are those of the
-checkout whose Python runs it: nothing but `bench` is found before that checkout's own packages.
+checkout whose Python runs it: nothing but `bench` is taken from here.
 """
 
 import os
@@ -39,6 +39,8 @@ def other_checkout(name: str, root: Path) -> Iterator[Checkout]:
         raise FileNotFoundError(f"{root} has no environment yet: say make check there")
     with tempfile.TemporaryDirectory(prefix="thkb") as folder:
         (Path(folder) / "bench").symlink_to(HERE / "bench", target_is_directory=True)
+        # Celery puts the working directory in front of the path, which has a `bench` as well: ours is loaded before.
+        (Path(folder) / "sitecustomize.py").write_text("import bench\n", encoding="utf-8")
         path = os.pathsep.join([folder, str(root)])
         yield Checkout(name=name, python=str(python), root=root, environ={"PYTHONPATH": path, "PYTHONSAFEPATH": "1"})
 

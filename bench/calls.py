@@ -15,7 +15,7 @@ from tests.acceptance.product import Product
 
 SIZE, SMOKE_SIZE = 1_000, 45
 GOAL_TRANSCRIPT_MS = 3.0
-ADDED, GOAL_ADD_MS = 200, 3.0
+ADDED, GOAL_ADD_MS = 100, 3.0
 SOCKETS, GOAL_OPEN_MS = 100, 300.0
 GREETING = (b"cf_agent_identity", b"cf_agent_chat_messages")
 
@@ -59,13 +59,13 @@ async def open_at_once(urls: list[str], awaited: tuple[bytes, ...]) -> float:
     took = time.perf_counter() - began
     for socket in sockets:
         socket.close()
-    await asyncio.sleep(0.5)  # closing is work as well, and belongs to no figure
+    await asyncio.sleep(0.3)  # closing is work as well, and belongs to no figure
     return took
 
 
 async def many_tabs(product: Product, echo_url: str, options: Options) -> list[Row]:
     """Open many sockets at once, to new conversations and to the same ones again."""
-    count, rounds = (5, 2) if options.is_smoke else (SOCKETS, 5)
+    count, rounds = (5, 2) if options.is_smoke else (SOCKETS, 4)
     kinds: dict[str, Callable[[int], list[str]]] = {
         "bare": lambda _round: [echo_url] * count,
         "new": lambda number: socket_urls(product, f"new-{number}", count),
@@ -98,7 +98,7 @@ async def run(options: Options) -> list[Row]:
     size = SMOKE_SIZE if options.is_smoke else SIZE
     with echo_server() as echo_url, running(options) as product:
         made = product.call("bench.seed:make_conversations", [size])
-        transcript = get_messages(product, made[str(size)]["name"], size, 3 if options.is_smoke else 60)
+        transcript = get_messages(product, made[str(size)]["name"], size, 3 if options.is_smoke else 40)
         adding = product.call("bench.seed:time_adding", "added", 5 if options.is_smoke else ADDED)
         tabs = await many_tabs(product, echo_url, options)
     return [

@@ -20,7 +20,7 @@ TITLES = {
     "core": "The pure units",
 }
 DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-ON_BOTH = ("turns", "load", "calls", "reconnect")
+ON_BOTH = ("turns", "load", "calls")
 """What a database has most of the time of."""
 
 

@@ -13,7 +13,7 @@ from bench.sockets import Socket
 from tests.acceptance.product import Product
 
 TURNS, RATE, WORDS = 100, 50, 200
-SECONDS = 16.0
+SECONDS = 12.0
 GOAL_CPU_US = 150.0
 GOAL_LATE_MS = 100.0
 

@@ -69,7 +69,7 @@ async def measure(product: Product, echo_url: str, options: Options) -> list[Row
     """Run everything against a product that is up."""
     sizes = SMOKE_SIZES if options.is_smoke else SIZES
     answers = {words: await begin(product, words) for words in sizes}
-    rounds, wrong = 2 if options.is_smoke else 20, 0
+    rounds, wrong = 2 if options.is_smoke else 15, 0
     times: dict[int, list[float]] = {words: [] for words in sizes}
     bare = []
     for number in range(rounds + 2):

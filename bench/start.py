@@ -23,7 +23,7 @@ ROUNDS = 3
 LIMIT_SECONDS = 200.0
 GOAL_SECONDS = 4.0
 READY = re.compile(r"^Ready in ", re.MULTILINE)
-WORKER_READY = " ready."
+WORKER_READY = re.compile(r"@\S+ ready\.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ def one_start(folder: Path) -> Start:
                 seen["page"] = time.monotonic() - began
             if "ready" not in seen and READY.search(said):
                 seen["ready"] = passed
-            if "worker" not in seen and WORKER_READY in _tail(worker_log, skipped):
+            if "worker" not in seen and WORKER_READY.search(_tail(worker_log, skipped)):
                 seen["worker"] = passed
             time.sleep(0.02)
     return Start(**seen)

@@ -14,7 +14,7 @@ from bench.sockets import Socket
 from tests.acceptance.product import Product
 
 RATE = 50
-BURSTS = ((20, 5, 100.0), (100, 3, 500.0))  # turns at once, rounds, goal in ms
+BURSTS = ((20, 3, 100.0), (100, 2, 500.0))  # turns at once, rounds, goal in ms
 SMOKE_BURSTS = ((3, 1, 100.0), (5, 1, 500.0))
 WORDS = 200
 SHORT = 3  # words of a turn that is nearly all beginning and end

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,26 @@ def test_benchmark_of_a_part_gives_its_rows(name: str) -> None:
     found, said = run(name)
     assert name in found, said
     check(name, found[name])
+
+
+def test_a_checkout_is_compared_with_another_by_the_driver_of_this_one(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in ROOT.iterdir():
+        if path.name not in {"bench", ".git"}:
+            (other / path.name).symlink_to(path)
+    (other / "bench").mkdir()
+    (other / "bench" / "__init__.py").write_text("raise RuntimeError('the driver of the other checkout')")
+    command = [sys.executable, "-m", "bench.compare", f"other={other}", "--only", "calls", "core"]
+    command += ["--runs", "1", "--smoke", "--database", "sqlite"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines() if "|" in line]
+    head, _, *lines = cells
+    assert head[2:5] == ["other", "this", "this / other"]
+    rows = [line for line in lines if not line[0].startswith("**")]
+    assert len(rows) > 10
+    assert [line[0] for line in rows if not all(line[2:5])] == []
 
 
 def test_an_unknown_benchmark_is_named() -> None:
