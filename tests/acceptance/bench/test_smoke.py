@@ -9,6 +9,7 @@ import pytest
 from bench.apart import MARK
 from bench.catalogue import TITLES
 from bench.rows import Row, from_json
+from tests.acceptance.ops.tree import make_copy
 from tests.acceptance.product import ROOT
 
 FAULTS = ("refused, cut", "differ", "lost or doubled")  # rows that count faults, whatever the time
@@ -67,12 +68,8 @@ def test_benchmark_of_a_part_gives_its_rows(name: str) -> None:
 
 
 def test_a_checkout_is_compared_with_another_by_the_driver_of_this_one(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    for path in ROOT.iterdir():
-        if path.name not in {"bench", ".git"}:
-            (other / path.name).symlink_to(path)
-    (other / "bench").mkdir()
+    other = make_copy(tmp_path / "other")
+    (other / ".venv").symlink_to(Path(sys.prefix))
     (other / "bench" / "__init__.py").write_text("raise RuntimeError('the driver of the other checkout')")
     command = [sys.executable, "-m", "bench.compare", f"other={other}", "--only", "calls", "core"]
     command += ["--runs", "1", "--smoke", "--database", "sqlite"]
