@@ -19,10 +19,9 @@ import uvloop
 from bench import machine
 from bench.apart import MARK, Checkout, run_apart
 from bench.catalogue import DATABASES, TITLES, runs_of
+from bench.pages import TABLE, write_page
 from bench.rig import Kept, Options
 from bench.rows import Row, table, to_json
-
-BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 
 
 def main() -> int:
@@ -82,17 +81,10 @@ def report(options: argparse.Namespace) -> int:
     text = f"{machine.describe(loads)}\n\n{table(groups)}\n"
     print(text)
     if options.write is not None:
-        write_page(options.write, text)
+        write_page(options.write, TABLE, text)
     if failed:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
-
-
-def write_page(path: Path, text: str) -> None:
-    """Put the table between the page's two marks."""
-    head, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    path.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{tail}", encoding="utf-8")
 
 
 def passed_on(options: argparse.Namespace, database: str) -> list[str]:

@@ -43,7 +43,7 @@ def get_messages(product: Product, name: str, size: int, rounds: int) -> list[fl
 
 
 async def open_at_once(urls: list[str], awaited: tuple[bytes, ...]) -> float:
-    """Seconds until all sockets have what they are told first."""
+    """Seconds until all sockets have the bytes that are awaited."""
     began = time.perf_counter()
 
     async def one(url: str) -> Socket:

@@ -18,6 +18,7 @@ from pathlib import Path
 from bench import machine
 from bench.apart import Checkout, other_checkout, run_apart
 from bench.catalogue import DATABASES, TITLES, runs_of
+from bench.pages import COMPARISON, write_page
 from bench.rows import Row, beside, median_of
 from tests.acceptance import prepared
 from thinkproject.postgres_for_tests import VARIABLE as POSTGRES
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="of each, on each checkout (default 3)")
     parser.add_argument("--seconds", type=float, default=12.0, help="length of long runs (default 12)")
     parser.add_argument("--processes", type=int, default=1, help="web servers, and as many workers (default 1)")
+    parser.add_argument("--write", type=Path, help="put the table into this page")
     parser.add_argument("--smoke", action="store_true", help="as little as shows that it works")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
@@ -48,7 +50,10 @@ def main() -> int:
         found, loads = compare(checkouts, options)
     names = [checkout.name for checkout in checkouts]
     groups = [(title, merged(by_checkout, names)) for title, by_checkout in found.items()]
-    print(f"{machine.describe(loads)} Median of {options.runs} runs each.\n\n{beside(names, groups)}")
+    text = f"{machine.describe(loads)} Median of {options.runs} runs each.\n\n{beside(names, groups)}\n"
+    print(text)
+    if options.write is not None:
+        write_page(options.write, COMPARISON, text)
     return 0
 
 

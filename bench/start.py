@@ -19,7 +19,7 @@ from bench.rig import Options
 from bench.rows import Row, row
 from tests.acceptance.product import ROOT, base_environ
 
-ROUNDS = 3
+ROUNDS = 2
 LIMIT_SECONDS = 200.0
 GOAL_SECONDS = 4.0
 READY = re.compile(r"^Ready in ", re.MULTILINE)

@@ -7,6 +7,7 @@ import pytest
 from bench.apart import other_checkout
 from bench.catalogue import ON_BOTH, TITLES, runs_of
 from bench.compare import merged, named
+from bench.pages import write_page
 from bench.rows import Row, beside, median_of
 
 
@@ -62,3 +63,14 @@ def test_a_checkout_has_the_name_that_it_is_given_or_that_of_its_directory() -> 
 def test_a_checkout_without_an_environment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no environment yet"), other_checkout("x", tmp_path):
         pass
+
+
+def test_a_table_takes_the_place_of_the_one_of_its_name(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a <!-- x --> old <!-- end of x --> b <!-- y --> kept <!-- end of y -->", encoding="utf-8")
+    write_page(page, "x", "new")
+    expected = "a <!-- x -->\n\nnew\n<!-- end of x --> b <!-- y --> kept <!-- end of y -->"
+    assert page.read_text(encoding="utf-8") == expected
+    with pytest.raises(ValueError, match="no place"):
+        write_page(page, "z", "new")
+    assert page.read_text(encoding="utf-8") == expected
