@@ -31,7 +31,7 @@ Found = dict[str, dict[str, list[list[Row]]]]  # title, checkout: rows of each r
 
 
 def main() -> int:
-    """Compare and print."""
+    """Compare and print. Exit code 1: a run of this checkout failed."""
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.add_argument("others", nargs="+", metavar="[NAME=]DIRECTORY", help="what this checkout is compared with")
     parser.add_argument("--only", nargs="+", choices=list(TITLES), default=DEFAULT, metavar="NAME")
@@ -54,7 +54,15 @@ def main() -> int:
     print(text)
     if options.write is not None:
         write_page(options.write, COMPARISON, text)
-    return 0
+    failed = [
+        (title, name)
+        for title, by_checkout in found.items()
+        for name, runs in by_checkout.items()
+        if len(runs) < options.runs
+    ]
+    for title, name in failed:
+        print(f"failed: {title}, {name}")
+    return 1 if any(name == THIS for _, name in failed) else 0
 
 
 def named(word: str) -> tuple[str, Path]:
