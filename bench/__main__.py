@@ -9,7 +9,6 @@ import contextlib
 import importlib
 import inspect
 import os
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -18,25 +17,11 @@ from pathlib import Path
 import uvloop
 
 from bench import machine
+from bench.apart import MARK, Checkout, run_apart
+from bench.catalogue import DATABASES, TITLES, runs_of
+from bench.pages import TABLE, write_page
 from bench.rig import Kept, Options
-from bench.rows import Row, from_json, table, to_json
-
-TITLES = {
-    "first_chunk": "From the frame to the first word",
-    "delivery": "A hundred answers at once",
-    "opening": "Opening a long conversation",
-    "reconnect": "Coming back to a running answer",
-    "idle": "Idle sockets",
-    "recovery": "A killed worker",
-    "streams": "The log by itself",
-    "sessions": "Conversations in the database (SQLite)",
-    "search": "Search in conversations (SQLite)",
-    "model_adapter": "The model adapters by themselves",
-    "core": "The pure units",
-}
-LIMIT_SECONDS = 900
-MARK = "rows: "
-BEGIN, END = "<!-- table -->", "<!-- end of table -->"
+from bench.rows import Row, table, to_json
 
 
 def main() -> int:
@@ -45,7 +30,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(TITLES))
     parser.add_argument("--seconds", type=float, default=60.0, help="length of the long run (default 60)")
     parser.add_argument("--smoke", action="store_true", help="as little as shows that they work")
-    parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument("--database", choices=[*DATABASES, "both"], default="both", help="both: where it matters most")
+    parser.add_argument("--processes", type=int, default=1, help="web servers, and as many workers (default 1)")
     parser.add_argument("--write", type=Path, help="put the table into this page")
     parser.add_argument("--rows", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -53,7 +39,12 @@ def main() -> int:
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; known are {', '.join(TITLES)}")
     if options.rows:
-        wanted = Options(seconds=options.seconds, is_smoke=options.smoke, database=options.database)
+        wanted = Options(
+            seconds=options.seconds,
+            is_smoke=options.smoke,
+            database="sqlite" if options.database == "both" else options.database,
+            processes=options.processes,
+        )
         with contextlib.closing(Kept()) as kept:
             for name in options.names:
                 rows = run_here(name, replace(wanted, kept=kept if options.smoke else None))
@@ -77,41 +68,29 @@ def report(options: argparse.Namespace) -> int:
     groups: list[tuple[str, list[Row]]] = []
     failed: list[str] = []
     loads: list[float] = []
-    for name in options.names or TITLES:
-        rows = run_apart(name, options)
+    for title, name, database in runs_of(options.names, options.database):
+        began = time.monotonic()
+        print(f"{title} ...", end=" ", flush=True)
+        rows = run_apart(name, Checkout(name="this"), passed_on(options, database))
+        print(f"{time.monotonic() - began:.0f} s", flush=True)
         loads.append(os.getloadavg()[0])
         if rows is None:
-            failed.append(name)
+            failed.append(title)
         else:
-            groups.append((TITLES[name], rows))
+            groups.append((title, rows))
     text = f"{machine.describe(loads)}\n\n{table(groups)}\n"
     print(text)
     if options.write is not None:
-        write_page(options.write, text)
+        write_page(options.write, TABLE, text)
     if failed:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-def write_page(path: Path, text: str) -> None:
-    """Put the table between the page's two marks."""
-    head, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    path.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{tail}", encoding="utf-8")
-
-
-def run_apart(name: str, options: argparse.Namespace) -> list[Row] | None:
-    """Run one benchmark in a process of its own; nothing if it failed."""
-    command = [sys.executable, "-m", "bench", name, "--rows", "--seconds", str(options.seconds)]
-    command += ["--database", options.database] + (["--smoke"] if options.smoke else [])
-    began = time.monotonic()
-    print(f"{name} ...", end=" ", flush=True)
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=LIMIT_SECONDS)
-    print(f"{time.monotonic() - began:.0f} s", flush=True)
-    found = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
-    if done.returncode != 0 or not found:
-        return None
-    return from_json(found[-1].removeprefix(MARK))
+def passed_on(options: argparse.Namespace, database: str) -> list[str]:
+    """The options for the process of one benchmark."""
+    words = ["--seconds", str(options.seconds), "--database", database, "--processes", str(options.processes)]
+    return words + (["--smoke"] if options.smoke else [])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Turns as the driver sees them: the frames it sends, what it received, and what the provider's log says was sent."""
 
+import asyncio
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -26,6 +28,40 @@ def ask(socket: Socket, text: str) -> tuple[str, float]:
 async def greeted(socket: Socket) -> None:
     """Wait until the server has said all it says to a new connection."""
     await socket.until(b"cf_agent_mcp_servers")
+
+
+async def connect_all(urls: Sequence[str], *, at_once: int = 10) -> list[Socket]:
+    """Open sockets, a few at a time."""
+    sockets: list[Socket] = []
+    for begin in range(0, len(urls), at_once):
+        sockets += await asyncio.gather(*(Socket.connect(url) for url in urls[begin : begin + at_once]))
+    return sockets
+
+
+async def greeted_all(urls: Sequence[str]) -> list[Socket]:
+    """Open sockets and wait until each was greeted."""
+    sockets = await connect_all(urls)
+    for socket in sockets:
+        await greeted(socket)
+    return sockets
+
+
+@dataclass
+class Received:
+    """When each marked turn was asked for, and when its first word came."""
+
+    turns: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+async def one_turn(socket: Socket, marker: str, received: Received, *, words: int, rate: int) -> str:
+    """Ask once and wait for the end; returns the request id."""
+    start = len(socket.frames)
+    request_id, sent_at = ask(socket, f"marker: {marker}\nstream {words} words at {rate}/s")
+    mine = f'"id":"{request_id}"'.encode()
+    first = await socket.until(mine, TEXT_DELTA, start=start)
+    received.turns[marker] = (sent_at, socket.times[first])
+    await socket.until(mine, DONE, start=first)
+    return request_id
 
 
 def text_chunks(socket: Socket, request_id: str) -> Iterable[tuple[float, str]]:
@@ -53,6 +89,23 @@ class ProviderLog:
     def text(self, marker: str) -> str:
         """The whole answer."""
         return "".join(text for _, text in self.sent.get(marker, ()))
+
+
+def added(received: Received, log: ProviderLog, prefix: str) -> tuple[list[float], list[float], list[float]]:
+    """Seconds to reach the provider, seconds back from it, and both, of each turn whose marker begins so."""
+    there, back, both = [], [], []
+    for marker, (sent_at, came_at) in received.turns.items():
+        if marker.startswith(prefix):
+            there.append(log.asked[marker] - sent_at)
+            back.append(came_at - log.sent[marker][0][0])
+            both.append(there[-1] + back[-1])
+    return there, back, both
+
+
+async def read_log(path: Path) -> ProviderLog:
+    """Read what the provider sent, once it has written it down."""
+    await asyncio.sleep(0.1)
+    return ProviderLog(path)
 
 
 def delays(sent: Iterable[tuple[float, str]], received: Iterable[tuple[float, str]]) -> list[float]:

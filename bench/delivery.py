@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from bench.chats import DONE, TEXT_DELTA, ProviderLog, ask, delays, greeted, text_chunks
-from bench.rig import Meter, Options, echo_server, running, socket_url
+from bench.chats import DONE, TEXT_DELTA, ProviderLog, ask, connect_all, delays, greeted_all, read_log, text_chunks
+from bench.rig import Meter, Options, echo_server, running, socket_urls
 from bench.rows import Row, milliseconds, row
 from bench.sockets import Socket
 from tests.acceptance.product import Product
@@ -30,14 +30,6 @@ class Outcome:
     broken: int
     chunks: int
     frames: int
-
-
-async def connect_all(urls: list[str]) -> list[Socket]:
-    """Open sockets, a few at a time."""
-    sockets: list[Socket] = []
-    for begin in range(0, len(urls), 10):
-        sockets += await asyncio.gather(*(Socket.connect(url) for url in urls[begin : begin + 10]))
-    return sockets
 
 
 async def bare(echo_url: str, turns: int, seconds: float) -> list[float]:
@@ -95,17 +87,14 @@ async def measure(product: Product, echo_url: str, options: Options) -> list[Row
     seconds = 1.0 if options.is_smoke else options.seconds
     turns = 5 if options.is_smoke else TURNS
     echoed = await bare(echo_url, turns, min(seconds, ECHO_SECONDS))
-    sockets = await connect_all([socket_url(product, f"delivery-{number}") for number in range(turns)])
-    for socket in sockets:
-        await greeted(socket)
+    sockets = await greeted_all(socket_urls(product, "delivery", turns))
     meter = Meter.of(product)
     meter.start()
     began = time.monotonic()
     ids = await stream(sockets, seconds)
     meter.stop()
     took = time.monotonic() - began
-    await asyncio.sleep(0.1)  # the provider writes its log a moment later
-    outcome = judge(sockets, ids, ProviderLog(product.provider_log), int(RATE * seconds))
+    outcome = judge(sockets, ids, await read_log(product.provider_log), int(RATE * seconds))
     for socket in sockets:
         socket.close()
     driver = row("", "ms", milliseconds(echoed)).median

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+import psycopg
 
 from tests.acceptance.product import ROOT, Plan, Product, base_environ, start_product
 
@@ -21,11 +22,15 @@ ENVIRON = {"THINK_TURNS_PER_MINUTE": "0", "THINK_RUNNING_TURNS_PER_USER": "0", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How long and how much. `is_smoke`: as little as shows that it works. `kept`: products that several share."""
+    """How long and how much. `is_smoke`: as little as shows that it works. `kept`: products that several share.
+
+    `processes`: web servers, and as many workers.
+    """
 
     seconds: float = 60.0
     is_smoke: bool = False
     database: str = "sqlite"
+    processes: int = 1
     kept: "Kept | None" = None
 
 
@@ -50,13 +55,11 @@ class Kept:
 
 
 @contextlib.contextmanager
-def running(
-    options: Options, *, webs: int = 1, workers: int = 1, environ: Mapping[str, str] | None = None
-) -> Iterator[Product]:
+def running(options: Options, *, workers: int = 1, environ: Mapping[str, str] | None = None) -> Iterator[Product]:
     """Start the product in a folder of its own; everything ends with the block, unless the options keep it."""
     plan = Plan(
-        webs=webs,
-        workers=workers,
+        webs=options.processes,
+        workers=max(workers, options.processes),
         worker_threads=200,
         database=options.database,
         provider_options=["--no-bodies"],
@@ -108,9 +111,14 @@ def socket_url(product: Product, name: str, *, web: int = 0) -> str:
     return url.replace("http", "ws", 1)
 
 
+def socket_urls(product: Product, name: str, count: int) -> list[str]:
+    """Addresses of so many conversations, dealt out to the web servers."""
+    return [socket_url(product, f"{name}-{at}", web=at % len(product.webs)) for at in range(count)]
+
+
 @dataclass
 class Meter:
-    """CPU and memory of processes by name, between `start` and `stop`."""
+    """CPU and memory of processes by name, between `start` and `stop`, with all that they started."""
 
     pids: Mapping[str, Sequence[int]]
     cpu: dict[str, float] = field(default_factory=dict)  # seconds
@@ -122,15 +130,20 @@ class Meter:
 
     @classmethod
     def of(cls, product: Product) -> "Meter":
-        """Measure the processes of a product."""
-        return cls(
-            {
-                "web": [web.pid for web in product.webs],
-                "worker": [worker.pid for worker in product.workers],
-                "redis": [product.redis.pid],
-                "provider": [product.provider.pid],
-            }
-        )
+        """Measure the processes of a product, and the database server if there is one."""
+        pids = {
+            "web": [web.pid for web in product.webs],
+            "worker": [worker.pid for worker in product.workers],
+            "redis": [product.redis.pid],
+            "postgres": _postgres(product.environ.get("DATABASE_URL", "")),
+            "provider": [product.provider.pid],
+        }
+        return cls({name: found for name, found in pids.items() if found})
+
+    @property
+    def own(self) -> float:
+        """Seconds of CPU of the product: all but the provider."""
+        return sum(spent for name, spent in self.cpu.items() if name != "provider")
 
     def start(self) -> None:
         """Begin."""
@@ -148,17 +161,28 @@ class Meter:
 
     def memory(self, name: str) -> float:
         """Bytes of resident memory now."""
-        return float(sum(psutil.Process(pid).memory_info().rss for pid in self.pids[name]))
+        found = 0
+        for process in self._processes(name):
+            with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends meanwhile
+                found += process.memory_info().rss
+        return float(found)
+
+    def _processes(self, name: str) -> list[psutil.Process]:
+        roots = [psutil.Process(pid) for pid in self.pids[name]]
+        return [*roots, *(child for root in roots for child in root.children(recursive=True))]
 
     def _spent(self, name: str) -> float:
-        times = [psutil.Process(pid).cpu_times() for pid in self.pids[name]]
-        return float(sum(entry.user + entry.system for entry in times))
+        spent = 0.0
+        for process in self._processes(name):
+            with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends meanwhile; its parent counts it
+                spent += sum(process.cpu_times()[:4])  # user and system, its own and that of children that ended
+        return spent
 
     def _waiting(self, name: str) -> float:
         """Seconds its threads have waited for a core so far; Linux reports it, elsewhere it is zero."""
         nanoseconds = 0
-        for pid in self.pids[name]:
-            for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        for process in self._processes(name):
+            for path in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
                 with contextlib.suppress(OSError):  # a thread that ends meanwhile
                     nanoseconds += int(path.read_text(encoding="ascii").split()[1])
         return nanoseconds / 1e9
@@ -172,3 +196,13 @@ class Meter:
         while True:
             self._look()
             await asyncio.sleep(SAMPLE_SECONDS)
+
+
+def _postgres(url: str) -> list[int]:
+    """The database server's process, if the address names one."""
+    if not url:
+        return []
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SHOW data_directory").fetchone()
+    assert found is not None
+    return [int((Path(found[0]) / "postmaster.pid").read_text(encoding="ascii").split()[0])]

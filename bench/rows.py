@@ -3,8 +3,8 @@
 import json
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +53,58 @@ def from_json(text: str) -> list[Row]:
     return [Row(**entry) for entry in json.loads(text)]
 
 
+def median_of(runs: Sequence[Row]) -> Row:
+    """The same row of several runs as one: the median of each figure."""
+    p99 = [entry.p99 for entry in runs if entry.p99 is not None]
+    return replace(
+        runs[-1],
+        median=statistics.median(entry.median for entry in runs),
+        p99=statistics.median(p99) if p99 else None,
+    )
+
+
 def table(groups: Sequence[tuple[str, Sequence[Row]]]) -> str:
     """Draw the table as Markdown, which reads well on a terminal too."""
     lines = [["", "goal", "median", "p99", "unit", "met"]]
     for name, rows in groups:
         lines.append([f"**{name}**", "", "", "", "", ""])
         lines += [_cells(entry) for entry in rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(6)]
-    drawn = ["| " + " | ".join(_pad(cell, widths[at], at) for at, cell in enumerate(line)) + " |" for line in lines]
-    rule = "|" + "|".join("-" * (width + 1) + (":" if 1 <= at <= 3 else "-") for at, width in enumerate(widths)) + "|"
-    return "\n".join([drawn[0], rule, *drawn[1:]])
+    return _draw(lines, numbers=range(1, 4))
+
+
+def beside(names: Sequence[str], groups: Sequence[tuple[str, Sequence[Mapping[str, Row]]]]) -> str:
+    """Draw a table of the same rows of several checkouts, the last of which is held against the first.
+
+    A cell has the median and, where there is one, the 99th percentile behind a stroke.
+    """
+    lines = [["", "goal", *names, f"{names[-1]} / {names[0]}", "unit", "met"]]
+    for title, entries in groups:
+        lines.append([f"**{title}**", *([""] * (len(names) + 4))])
+        for entry in entries:
+            found = [entry.get(name) for name in names]
+            first, last = found[0], found[-1]
+            some = next(row for row in reversed(found) if row is not None)
+            what, goal, _, _, unit, met = _cells(some)
+            ratio = "" if first is None or last is None or not first.median else f"{last.median / first.median:.2f}"
+            lines.append([what, goal, *map(_figures, found), ratio, unit, "" if last is None else met])
+    return _draw(lines, numbers=range(1, len(names) + 3))
+
+
+def _figures(entry: Row | None) -> str:
+    if entry is None:
+        return ""
+    return _number(entry.median) + ("" if entry.p99 is None else f" / {_number(entry.p99)}")
+
+
+def _draw(lines: Sequence[Sequence[str]], *, numbers: range) -> str:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+
+    def drawn(line: Sequence[str]) -> str:
+        cells = (cell.rjust(widths[at]) if at in numbers else cell.ljust(widths[at]) for at, cell in enumerate(line))
+        return "| " + " | ".join(cells) + " |"
+
+    rule = "|" + "|".join("-" * (width + 1) + (":" if at in numbers else "-") for at, width in enumerate(widths)) + "|"
+    return "\n".join([drawn(lines[0]), rule, *map(drawn, lines[1:])])
 
 
 def _cells(entry: Row) -> list[str]:
@@ -75,7 +117,3 @@ def _number(value: float) -> str:
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
-
-
-def _pad(cell: str, width: int, column: int) -> str:
-    return cell.rjust(width) if 1 <= column <= 3 else cell.ljust(width)

@@ -1,7 +1,9 @@
-"""Stores straight conversations of so many messages. Runs within an installation, called by a `Hand`.
+"""Stores conversations: of so many messages, or one message at a time. Runs within an installation, called by a `Hand`.
 
 Rows are written as the services would leave them.
 """
+
+import time
 
 from django.contrib.auth.models import User
 from django.core.management.color import no_style
@@ -10,6 +12,7 @@ from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.instances.rows import ensure_instance
+from chat.runtime.add_messages import add_messages
 from sessions_app.core.messages import shapes
 from sessions_app.core.messages.messages import to_content
 from sessions_app.models import Message, Session
@@ -17,6 +20,7 @@ from thinkproject.kernel.jsonvalue import byte_size
 
 TEXT = "A sentence of an ordinary length, as people and models write them all day long. " * 4
 USER = "alice"
+WARM_UP = 5
 
 
 def make_conversations(counts: list[int]) -> dict[str, dict[str, str]]:
@@ -39,6 +43,18 @@ def make_conversation(count: int) -> dict[str, str]:
     Session.objects.filter(pk=instance.session_id).update(active_leaf_id=first + count - 1)
     reset_sequence(Message)
     return {"name": key.name, "id": instance.pk}
+
+
+def time_adding(name: str, count: int) -> list[float]:
+    """Add messages one at a time through the API for programs; returns the seconds of each call."""
+    owner = User.objects.get(username=USER)
+    key = InstanceKey(owner_id=owner.pk, agent="assistant", name=name)
+    times = []
+    for number in range(count + WARM_UP):
+        began = time.perf_counter()
+        add_messages(key, [{"role": "user", "parts": [{"type": "text", "text": f"{number}. {TEXT}"}]}])
+        times.append(time.perf_counter() - began)
+    return times[WARM_UP:]
 
 
 def new_message(first: int, index: int, session_id: str) -> Message:

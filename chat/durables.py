@@ -34,7 +34,7 @@ from chat.turns.background.costs import write_costs
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
 from chat.turns.execution.after_turn import start_response_hook
-from chat.turns.execution.begin import BEGIN, mark_never_started
+from chat.turns.execution.begin import begin_claimed, leaf_of, mark_never_started
 from chat.turns.execution.context_window import auto_compaction_is_on
 from chat.turns.execution.finish import FINAL, store_answer
 from chat.turns.execution.runner import TurnRun
@@ -62,7 +62,13 @@ RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
 
-@durable(TURN_FIBER, sealed=SEALED_TURN_FIBER, resume_seconds=RESUME_SECONDS, never_started=mark_never_started)
+@durable(
+    TURN_FIBER,
+    sealed=SEALED_TURN_FIBER,
+    resume_seconds=RESUME_SECONDS,
+    never_started=mark_never_started,
+    begin=begin_claimed,
+)
 async def run_turn(context: FiberContext) -> JSONValue:
     """Answer one request."""
     return await TurnRun(context, make_agent).run()
@@ -163,7 +169,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
     steps = await db(history, str(context.payload["fiber_id"]))
     records = {step.step_key: step.value for step in steps}
     if FINAL not in records:
-        facts = facts_of(turn, records[BEGIN]["leaf"] if BEGIN in records else None)
+        facts = facts_of(turn, leaf_of(turn, records))
         async with StreamWriter(turn_id, fence=int(context.payload["fence"]), ctx_fenced=context.fenced) as writer:
             fold = TurnState(turn.assistant_id)
             for record in await read(turn_id, 0):

@@ -7,8 +7,10 @@ ones (`fenced`, `record_in`) are for use inside a function that is itself passed
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from typing import Any, Final
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from fibers.core.journal import Journal, Recorded, normalised
 from fibers.core.states import FiberStatus, Interrupt
@@ -18,12 +20,19 @@ from fibers.queue import leases
 from fibers.waits import RESUMED, Wait, WaitEnd, read_end
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.statements import Insert
 
 _current: ContextVar["FiberContext | None"] = ContextVar("think_current_fiber", default=None)
 _fence: ContextVar[str | None] = ContextVar("think_fence", default=None)
 
+ENDING: Final = "ending"
+"""The point inside the transaction that completes a fiber, after its last statement."""
+
 recorded_probes: list[Callable[["FiberContext", str], None]] = []
 """Called after each committed record. For `fibers.testing` alone: this is where a crash is simulated."""
+
+
+_RECORD: Final = Insert(FiberStep, "fiber_id", "step_key", "value", "attempt", then="ON CONFLICT DO NOTHING")
 
 
 class FiberContext:
@@ -48,8 +57,11 @@ class FiberContext:
         self.is_resumed = fiber.reason == RESUMED  # after a wait; nothing was lost
         self.waited_for: list[JSONObject] = fiber.waits if self.is_resumed else []
         self.progress: int = fiber.progress
+        self.begun: Any = None  # what the function's `begin` returned in the transaction of the claim
+        self.ended_as: FiberStatus | None = None  # set by the commit of `completing`
         self.settled_callbacks: list[Callable[[FiberStatus], Awaitable[None]]] = []
         self._journal = Journal(claim.entries)
+        self._unwritten: dict[str, JSONValue] = {}  # records that go with the next fenced transaction
 
     async def recorded(self, key: str) -> Recorded | None:
         """Return the record of a step, or None when it has to run. No query."""
@@ -97,12 +109,20 @@ class FiberContext:
             raise OutsideFiber("record_in() works inside `with ctx.fenced()` only")
         self._journal.check_new(key)
         value = normalised(value)
-        try:
-            with transaction.atomic():
-                FiberStep.objects.create(fiber_id=self.fiber_id, step_key=key, value=value, attempt=self.attempt)
-        except IntegrityError as error:
-            raise StepMismatch(f"step {key!r} is recorded already") from error
+        if not self._insert(key, value):
+            raise StepMismatch(f"step {key!r} is recorded already")
         transaction.on_commit(lambda: self._take_over(key, value))
+
+    def record_soon(self, key: str, value: JSONValue) -> None:
+        """Settle a step with the next fenced transaction of this fiber, whichever that is. No query.
+
+        **Durability:** a crash before that transaction runs the step again. Errors: `StepMismatch`; `TypeError`,
+        `ValueError` for what JSON cannot carry.
+        """
+        self._journal.check_new(key)
+        value = normalised(value)
+        self._journal.add(key, value)
+        self._unwritten[key] = value
 
     @contextmanager
     def fenced(self) -> Iterator[None]:
@@ -110,9 +130,33 @@ class FiberContext:
         token = _fence.set(self.fiber_id)
         try:
             with leases.fenced(self.fiber_id, self.fence, self.progress):
+                self._write_records()
                 yield
         finally:
             _fence.reset(token)
+
+    @contextmanager
+    def completing(self, result: JSONValue) -> Iterator[None]:
+        """Open the transaction that completes this fiber together with what is written in it. Sync, the last one.
+
+        The function returns after it. Where a cancel was requested before, this is a fenced transaction like others
+        and the runner ends the fiber. Errors: `LeaseLost`.
+        """
+        token = _fence.set(self.fiber_id)
+        try:
+            with leases.completing(self.fiber_id, self.fence, self.progress, normalised(result)) as is_completed:
+                if is_completed:
+                    transaction.on_commit(self._note_completed)
+                self._write_records()
+                yield
+                self.reached(ENDING)
+        finally:
+            _fence.reset(token)
+
+    def reached(self, key: str) -> None:
+        """Name a point that is no step of its own, for `fibers.testing`: crashes are simulated there as after a record."""
+        for probe in recorded_probes:
+            probe(self, key)
 
     def advance(self, amount: int = 1) -> None:
         """Count progress: something was shown. Written with the next heartbeat or fenced write."""
@@ -139,11 +183,28 @@ class FiberContext:
         with self.fenced():
             Fiber.objects.filter(pk=self.fiber_id).update(stash=value)
 
+    def _insert(self, key: str, value: JSONValue) -> bool:
+        values = {"fiber_id": self.fiber_id, "step_key": key, "value": value, "attempt": self.attempt}
+        return bool(_RECORD.run(values))
+
+    def _write_records(self) -> None:
+        """Write the records that wait for a transaction; two of them at the same time write the same."""
+        for key, value in list(self._unwritten.items()):
+            if self._insert(key, value):
+                transaction.on_commit(partial(self._note_written, key))
+
+    def _note_written(self, key: str) -> None:
+        del self._unwritten[key]
+        self.progress += 1
+        self.reached(key)
+
     def _take_over(self, key: str, value: JSONValue) -> None:
         self._journal.add(key, value)
         self.progress += 1
-        for probe in recorded_probes:
-            probe(self, key)
+        self.reached(key)
+
+    def _note_completed(self) -> None:
+        self.ended_as = FiberStatus.COMPLETED
 
 
 def current_fiber() -> FiberContext | None:

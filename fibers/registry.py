@@ -12,6 +12,9 @@ __all__ = ["durable"]
 DurableFunction: TypeAlias = Callable[[Any], Awaitable[JSONValue]]
 """Gets a `FiberContext`."""
 
+BeginFunction: TypeAlias = Callable[[Any], Any]
+"""Gets a `FiberContext`, in the transaction of a claim. Sync."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durable:
@@ -22,6 +25,7 @@ class Durable:
     sealed: str = ""
     resume_seconds: float | None = None
     never_started: Callable[[JSONValue], None] | None = None
+    begin: BeginFunction | None = None
 
     @property
     def source(self) -> str:
@@ -33,12 +37,13 @@ _durables: dict[str, Durable] = {}
 _clashes: list[tuple[Durable, Durable]] = []
 
 
-def durable(
+def durable(  # noqa: PLR0913 - one keyword for each thing that a function may declare
     name: str,
     *,
     sealed: str = "",
     resume_seconds: float | None = None,
     never_started: Callable[[JSONValue], None] | None = None,
+    begin: BeginFunction | None = None,
 ) -> Callable[[DurableFunction], DurableFunction]:
     """Register an async function under a name, so that a fiber can run it in any process.
 
@@ -46,14 +51,21 @@ def durable(
     ended it (abandoned by recovery, cancelled while no worker ran it or where it did not answer with `Cancelled`, out
     of retries), a fiber of that name is started in the same transaction, with the payload
     `{"fiber_id", "name", "payload", "status", "reason"}`. `never_started` is called with the payload, inside the
-    transaction that cancels a fiber which never ran. **Units:** a fiber that was started and then lay for longer than
+    transaction that cancels a fiber which never ran. `begin` is called with the context in the transaction of each
+    claim, and what it returns is `FiberContext.begun`; when it raises, its work is undone and the function runs without
+    it. **Units:** a fiber that was started and then lay for longer than
     `resume_seconds` is sealed, not resumed. **Errors:** never raises; the same name twice is the system check
     `fibers.E001`.
     """
 
     def register(function: DurableFunction) -> DurableFunction:
         entry = Durable(
-            name=name, function=function, sealed=sealed, resume_seconds=resume_seconds, never_started=never_started
+            name=name,
+            function=function,
+            sealed=sealed,
+            resume_seconds=resume_seconds,
+            never_started=never_started,
+            begin=begin,
         )
         known = _durables.get(name)
         if known is not None and known.source != entry.source:

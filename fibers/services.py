@@ -17,7 +17,6 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 MOVE_TRIES = 3
 
 
-@transaction.atomic
 def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may decide
     name: str,
     payload: JSONValue,

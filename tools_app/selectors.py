@@ -1,6 +1,7 @@
 """The only readers of tool calls."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from django.db.models import QuerySet
 from django.db.models.functions import Now
@@ -21,6 +22,14 @@ def call_durations(turn_ids: Iterable[str]) -> dict[str, dict[str, int]]:
 def open_calls(scope: str) -> QuerySet[ToolCallRecord]:
     """Calls of a scope that wait for an answer from outside, or were approved and have not run; oldest first."""
     return ToolCallRecord.objects.filter(scope=scope, status__in=OPEN).order_by("pk")
+
+
+OPEN_CALLS: Final = (
+    "EXISTS (SELECT 1 FROM think_tools_toolcallrecord c WHERE c.scope = :scope: AND c.status IN ("
+    + ", ".join(f"'{status.value}'" for status in sorted(OPEN))
+    + "))"
+)
+"""Whether `open_calls` has any, as part of another statement; `:scope:` stands for an expression of it."""
 
 
 def find_call(scope: str, call_id: str) -> ToolCallRecord | None:

@@ -7,6 +7,7 @@ Messages have a counter of their own (`count_messages`), as counting the rows of
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Final
 
 from django.contrib.auth import get_user_model
@@ -21,6 +22,7 @@ from chat.models import AgentInstance, MessageCount
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages.usage import stored_messages
 from thinkproject.kernel.jsonvalue import byte_size
+from thinkproject.kernel.statements import Statement
 
 RECOUNT: Final = timedelta(hours=1)
 """How long the total of a counter is believed: it does not learn of what turns store and of what is deleted."""
@@ -40,8 +42,14 @@ def lock_owner(owner_id: int) -> None:
     """
     if not connection.features.has_select_for_update:
         return
-    users = get_user_model()._base_manager.select_for_update(no_key=connection.features.has_select_for_no_key_update)
-    list(users.filter(pk=owner_id).values_list("pk"))
+    user = get_user_model()._meta
+    assert user.pk is not None
+    _lock_statement(user.db_table, user.pk.column).one(user.pk.get_db_prep_save(owner_id, connection))
+
+
+@lru_cache(maxsize=1)
+def _lock_statement(table: str, key: str) -> Statement:
+    return Statement(f'SELECT 1 FROM "{table}" WHERE "{key}" = %s :lock:')  # noqa: S608 - names of the user model
 
 
 def check_instance_quota(owner_id: int | None) -> None:

@@ -1,12 +1,10 @@
 """The rows behind addresses: find, make, lock. Whether the asker may use the address was decided in `auth.py`."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
-from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.errors import InstanceNotFound
@@ -14,6 +12,8 @@ from chat.instances.addresses import MAX_HOPS
 from chat.instances.quota import check_instance_quota
 from chat.models import AgentInstance
 from sessions_app.messages.services import create_session
+from thinkproject.kernel.statements import Columns, Statement, instant
+from tools_app.selectors import OPEN_CALLS
 
 BATCH = 200
 """How many rows one query is given the keys of."""
@@ -113,24 +113,54 @@ def _hold_lineage(parent: AgentInstance | None) -> None:
         hold_instance(parent)
 
 
+_ROW: Final = Columns(AgentInstance)
+_OWNER: Final = Columns(AgentInstance, ("owner_id",))
+_HOLD: Final = Statement(
+    "UPDATE think_chat_agentinstance SET generation = generation WHERE id = %s RETURNING :row:", row=_ROW
+)
+_LOCK: Final = Statement(
+    "UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s WHERE id = %s RETURNING :row:",
+    row=_ROW,
+)
+_LOCK_ROOT: Final = Statement(
+    """
+    UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s
+    WHERE owner_id = %s AND agent = %s AND name = %s AND parent_id IS NULL
+    RETURNING :row:, :has_open_calls:
+    """,
+    row=_ROW,
+    has_open_calls=OPEN_CALLS.replace(":scope:", "think_chat_agentinstance.id"),
+)
+
+
 def hold_instance(instance: AgentInstance) -> None:
     """Lock the row until the transaction ends and read it afresh; nothing is counted. Errors: `InstanceNotFound`."""
-    if not AgentInstance.objects.filter(pk=instance.pk).update(generation=F("generation")):
-        raise InstanceNotFound()
-    instance.refresh_from_db()
+    _read_again(instance, _HOLD.one(instance.pk))
 
 
 def lock_instance(instance: AgentInstance) -> AgentInstance:
-    """Lock the row until the transaction ends, count one more position, and read it afresh.
+    """Lock the row until the transaction ends, count one more position, and read it afresh. One statement.
 
-    A conditional UPDATE locks on SQLite and on PostgreSQL alike.
+    A conditional UPDATE locks on SQLite and on PostgreSQL alike. Errors: `InstanceNotFound`.
     """
-    changed = AgentInstance.objects.filter(pk=instance.pk).update(
-        turn_count=F("turn_count") + 1, active_at=timezone.now()
-    )
-    if not changed:
+    return _read_again(instance, _LOCK.one(instant(), instance.pk))
+
+
+def lock_root(key: InstanceKey) -> tuple[AgentInstance, bool] | None:
+    """Do the same for the address of a user's instance that stands below no other one. Nothing before the first write.
+
+    Gives too whether calls of it wait for an answer from outside. One statement.
+    """
+    if key.owner_id is None or key.parent is not None:
+        return None
+    row = _LOCK_ROOT.one(instant(), *_OWNER.prepare({"owner_id": key.owner_id}), key.agent, key.name)
+    return None if row is None else (_ROW.build(row), bool(row[-1]))
+
+
+def _read_again(instance: AgentInstance, row: tuple[Any, ...] | None) -> AgentInstance:
+    if row is None:
         raise InstanceNotFound()
-    instance.refresh_from_db()
+    vars(instance).update(vars(_ROW.build(row)))
     return instance
 
 

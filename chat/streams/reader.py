@@ -83,17 +83,19 @@ async def follow(
                     yield records
 
 
-async def close_stream(stream: str, *, log: StreamLog | None = None) -> None:
+async def close_stream(stream: str, *, is_stored: bool = False, log: StreamLog | None = None) -> None:
     """Notify the followers that the turn is final; they re-read its row. Call after the commit that ended it.
 
-    Records that a dead writer left in the hot log alone are archived first. Safe to call twice. Without Redis the
-    followers find out by themselves, at their idle time.
+    Records that a dead writer left in the hot log alone are archived first, unless the caller knows that all are stored
+    (`is_stored`: the last commit was its own). Safe to call twice. Without Redis the followers find out by themselves,
+    at their idle time.
     """
     log = log or get_log()
     try:
-        floor = await db(database_log.next_cold_offset, stream)
-        hot = await log.read(stream, floor, ARCHIVE_RECORDS)
-        await db(database_log.archive, stream, _contiguous(floor, hot.records), hot.epoch or "")
+        if not is_stored:
+            floor = await db(database_log.next_cold_offset, stream)
+            hot = await log.read(stream, floor, ARCHIVE_RECORDS)
+            await db(database_log.archive, stream, _contiguous(floor, hot.records), hot.epoch or "")
         await log.close(stream)
     except LogUnavailable:
         logger.warning("stream closes without its notification", extra={"stream": stream})

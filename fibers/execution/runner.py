@@ -48,12 +48,40 @@ async def run_fiber(fiber_id: str) -> None:
         if registry.is_closing:
             await db(forget_dispatch, [following])
             return
-        claim = await db(leases.claim, following, worker_name())
-        if claim is not None:
-            await _run(claim)
+        context = await _claim(following)
+        if context is not None:
+            await _run(context)
+            following = None if context.lane is None else await db(leases.next_in_lane, context.lane)
         elif following != fiber_id:
             return  # another worker drains this lane
-        following = await db(leases.next_claimable, following)
+        else:
+            following = await db(leases.next_claimable, following)
+
+
+async def _claim(fiber_id: str) -> FiberContext | None:
+    """Claim a fiber and begin its function in one transaction. A function that cannot begin fails as it runs."""
+    claiming = asyncio.ensure_future(db(_claim_and_begin, fiber_id))
+    await asyncio.wait({claiming})
+    error = claiming.exception()
+    if not isinstance(error, Exception):
+        return claiming.result()
+    extra = {"action": "fiber_not_begun", "fiber_id": fiber_id, "error": type(error).__name__}
+    logger.warning("fiber claimed without its begin", extra=extra)
+    claim = await db(leases.claim, fiber_id, worker_name())
+    return None if claim is None else FiberContext(claim)
+
+
+def _claim_and_begin(fiber_id: str) -> FiberContext | None:
+    context: FiberContext | None = None
+
+    def begin(claim: leases.Claim) -> None:
+        nonlocal context
+        context = FiberContext(claim)
+        entry = find_durable(context.name)
+        if entry is not None and entry.begin is not None:
+            context.begun = entry.begin(context)
+
+    return context if leases.claim(fiber_id, worker_name(), begin) is not None else None
 
 
 class Run:
@@ -80,7 +108,7 @@ class Run:
     def stop(self, kind: Interrupt) -> None:
         """Stop the function. On the loop."""
         first = self.context.interrupt
-        if self.task is None or self.task.done() or first is kind:
+        if self.task is None or self.task.done() or first is kind or self.context.ended_as is not None:
             return
         if first is not None and kind is not Interrupt.LEASE_LOST:
             return
@@ -110,8 +138,7 @@ class Run:
         return await function(self.context)
 
 
-async def _run(claim: leases.Claim) -> None:
-    context = FiberContext(claim)
+async def _run(context: FiberContext) -> None:
     entry = find_durable(context.name)
     if entry is None:
         await _settle(context, _unknown(context))
@@ -122,6 +149,10 @@ async def _run(claim: leases.Claim) -> None:
     heartbeat.ensure()
     try:
         await _watch(run, was_signalled=was_signalled)
+        if context.ended_as is not None:
+            if not _has_died(run):
+                await _note_end(context, context.ended_as)
+            return
         settlement = _settlement(run)
         if settlement is not None:
             await _settle(context, settlement)
@@ -153,12 +184,16 @@ async def _settle(context: FiberContext, settlement: Settlement) -> None:
             logger.exception("fiber not settled", extra={"action": "fiber_unsettled", "fiber_id": context.fiber_id})
             await asyncio.sleep(0.1 * 4**attempt)
             continue
-        logger.info(
-            "fiber settled",
-            extra={"action": "fiber_settled", "fiber_id": context.fiber_id, "durable": context.name, "status": status},
-        )
-        await _call_back(context, status)
+        await _note_end(context, status)
         return
+
+
+async def _note_end(context: FiberContext, status: FiberStatus) -> None:
+    logger.info(
+        "fiber settled",
+        extra={"action": "fiber_settled", "fiber_id": context.fiber_id, "durable": context.name, "status": status},
+    )
+    await _call_back(context, status)
 
 
 async def _call_back(context: FiberContext, status: FiberStatus) -> None:
@@ -169,6 +204,15 @@ async def _call_back(context: FiberContext, status: FiberStatus) -> None:
         if error is not None:
             extra = {"action": "fiber_callback", "fiber_id": context.fiber_id}
             logger.error("fiber callback failed", exc_info=error, extra=extra)
+
+
+def _has_died(run: Run) -> bool:
+    """Whether the function ended with what is no end of a function but of its process."""
+    task = run.task
+    if task is None or not task.done() or task.cancelled():
+        return False
+    error = task.exception()
+    return error is not None and not isinstance(error, Exception)
 
 
 def _settlement(run: Run) -> Settlement | None:

@@ -1,16 +1,15 @@
 """Inserts fibers and assigns lane positions; used by services and leases."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from typing import Final
 
-from django.db import IntegrityError, transaction
 from django.db.models import Max
-from django.db.models.functions import Now
 
-from fibers.errors import FiberKeyTaken
+from fibers.errors import FiberError, FiberKeyTaken
 from fibers.models import Fiber, new_fiber_id
 from fibers.queue.dispatch import dispatch_on_commit
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.statements import Columns, Insert
 
 POSITION_TRIES = 20
 SHORT_SECONDS = 30.0
@@ -36,29 +35,58 @@ class FiberSpec:
     metadata: JSONValue = field(default_factory=dict)
 
 
+_VALUES: Final = (
+    "id",
+    "name",
+    "payload",
+    "metadata",
+    "owner_id",
+    "lane",
+    "share",
+    "key",
+    "status",
+    "reason",
+    "fence",
+    "worker",
+    "attempt",
+    "retries",
+    "max_retries",
+    "recoveries",
+    "progress",
+    "recovered_progress",
+    "waits",
+)
+_ROW: Final = Columns(Fiber)
+_END_OF_LANE: Final = (
+    f"(SELECT COALESCE(MAX(lane_position), 0) / {LANE_GAP} * {LANE_GAP} + {LANE_GAP} FROM think_fibers_fiber"
+    " WHERE lane = %s)"
+)
+# A delayed one is sent by the sweeper as well, when it is due.
+_TIMES: Final = {"available_at": ":later:", "dispatched_at": "CASE WHEN CAST(%s AS REAL) <= 0 THEN :now: END"}
+_RETURNED: Final = "ON CONFLICT DO NOTHING RETURNING :row:"
+_INSERT: Final = Insert(Fiber, *_VALUES, "lane_position", **_TIMES, then=_RETURNED, row=_ROW)
+_INSERT_LAST: Final = Insert(Fiber, *_VALUES, lane_position=_END_OF_LANE, **_TIMES, then=_RETURNED, row=_ROW)
+
+
 def insert_fiber(spec: FiberSpec) -> Fiber:
     """Insert a pending fiber and notify the workers on commit; a known key returns the fiber that has it.
 
-    **Concurrency:** positions and keys are settled by unique constraints: a collision is tried again in a savepoint.
-    **Errors:** `FiberKeyTaken` when the key belongs to another function.
+    One statement for a fiber without a key. **Concurrency:** positions and keys are settled by unique constraints: a
+    collision inserts nothing and is tried again. **Errors:** `FiberKeyTaken` when the key belongs to another function.
     """
-    for attempt in range(POSITION_TRIES):
+    for _ in range(POSITION_TRIES):
         known = _find_by_key(spec)
         if known is not None:
             return known
-        try:
-            with transaction.atomic():
-                fiber_id = _insert(spec)
-        except IntegrityError:
-            if attempt == POSITION_TRIES - 1:
-                raise
+        fiber = _insert(spec)
+        if fiber is None:
             continue
         if spec.delay_seconds <= 0:
-            dispatch_on_commit([fiber_id])
+            dispatch_on_commit([fiber.pk])
         elif spec.delay_seconds <= SHORT_SECONDS:
-            dispatch_on_commit([fiber_id], delay_seconds=spec.delay_seconds + MARGIN_SECONDS)
-        return Fiber.objects.get(pk=fiber_id)
-    raise AssertionError("unreachable")
+            dispatch_on_commit([fiber.pk], delay_seconds=spec.delay_seconds + MARGIN_SECONDS)
+        return fiber
+    raise FiberError(f"no place in lane {spec.lane!r} could be had")
 
 
 def _find_by_key(spec: FiberSpec) -> Fiber | None:
@@ -70,33 +98,31 @@ def _find_by_key(spec: FiberSpec) -> Fiber | None:
     return known
 
 
-def _insert(spec: FiberSpec) -> str:
-    fiber_id = new_fiber_id()
-    position = 0
-    if spec.lane is not None:
-        position = _next_position(spec)
-    is_due = spec.delay_seconds <= 0
-    Fiber.objects.create(
-        pk=fiber_id,
-        name=spec.name,
-        payload=spec.payload,
-        metadata=spec.metadata,
-        owner_id=spec.owner_id,
-        lane=spec.lane,
-        lane_position=position,
-        share=spec.share,
-        key=spec.key,
-        max_retries=spec.max_retries,
-        available_at=Now() if is_due else Now() + timedelta(seconds=spec.delay_seconds),
-        dispatched_at=Now() if is_due else None,  # a delayed one is sent by the sweeper as well, when it is due
-    )
-    return fiber_id
+def _insert(spec: FiberSpec) -> Fiber | None:
+    """The new row; nothing when another fiber has its key or its place in the lane."""
+    delay_seconds = max(spec.delay_seconds, 0.0)
+    values = {
+        "id": new_fiber_id(),
+        "name": spec.name,
+        "payload": spec.payload,
+        "metadata": spec.metadata,
+        "owner_id": spec.owner_id,
+        "lane": spec.lane,
+        "share": spec.share,
+        "key": spec.key,
+        "max_retries": spec.max_retries,
+    }
+    if spec.lane is None or spec.after_position is not None:
+        values["lane_position"] = 0 if spec.lane is None else _position_after(spec.lane, spec.after_position)
+        row = _INSERT.one(values, delay_seconds, delay_seconds)
+    else:
+        row = _INSERT_LAST.one(values, spec.lane, delay_seconds, delay_seconds)
+    return None if row is None else _ROW.build(row)
 
 
-def _next_position(spec: FiberSpec) -> int:
-    """The end of the lane, or a place between two of its fibers."""
-    lane = Fiber.objects.filter(lane=spec.lane)
-    after = spec.after_position
+def _position_after(lane_name: str, after: int | None) -> int:
+    """A place between two of a lane's fibers, or its end."""
+    lane = Fiber.objects.filter(lane=lane_name)
     if after is not None:
         following = after - after % LANE_GAP + LANE_GAP
         last: int = lane.filter(lane_position__gte=after, lane_position__lt=following).aggregate(

@@ -5,14 +5,16 @@ IMMEDIATE, PostgreSQL rechecks the condition on the locked row. Every instant is
 callers: the fiber's row first (`fenced`, `cancel_fiber`), then rows of other apps.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import BigIntegerField, Case, F, Value, When
-from django.db.models.functions import Coalesce, Greatest, Now
+from django.db.models.functions import Now
 
 from fibers.conf import fiber_settings
 from fibers.core.states import TERMINAL, FiberEvent, FiberStatus, advance, sources
@@ -22,7 +24,8 @@ from fibers.queue.dispatch import dispatch_on_commit
 from fibers.queue.enqueue import FiberSpec, insert_fiber
 from fibers.registry import find_durable, resume_windows
 from fibers.waits import RESUMED, Wait
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.statements import Columns, Statement
 
 RENEW_BATCH = 500
 SEALER_RETRIES = 8  # what an ended fiber leaves must not be lost to a server that is away for a moment
@@ -67,33 +70,83 @@ class Settlement:
     ended_itself: bool = True
 
 
-def claim(fiber_id: str, worker: str) -> Claim | None:
+class _Lost(Exception):
+    """Another claim was first."""
+
+
+def claim(fiber_id: str, worker: str, begin: Callable[[Claim], None] | None = None) -> Claim | None:
     """Take the lease of a fiber, or return None when it is not there to be taken.
 
+    `begin` is called in the transaction of the claim, once it is won; what it raises takes the claim back.
     **Concurrency:** of any number of callers one wins. Two fibers of one lane are kept apart by the condition, and by
-    the unique constraint where both conditions held (PostgreSQL): `IntegrityError` means lost.
+    the unique constraint where both conditions held (PostgreSQL).
     """
     try:
         with transaction.atomic():
-            claimable = Fiber.objects.filter(pk=fiber_id).claimable().resumable(resume_windows())
-            won = claimable.update(
-                status=advance(FiberStatus.PENDING, FiberEvent.CLAIM),
-                reason=Case(When(reason=RESUMED, then=Value(RESUMED)), default=Value("")),
-                worker=worker,
-                fence=F("fence") + 1,
-                attempt=F("attempt") + 1,
-                lease_until=_lease_end(),
-                started_at=Coalesce("started_at", Now()),
-                resume_requested_at=None,
-                updated_at=Now(),
-            )
-            if not won:
+            fiber = _take(fiber_id, worker)
+            if fiber is None:
                 _note_waiting(fiber_id)
                 return None
-            fiber = Fiber.objects.get(pk=fiber_id)
-            return Claim(fiber=fiber, entries=_journal(fiber))
-    except IntegrityError:
+            won = Claim(fiber=fiber, entries=_journal(fiber))
+            if begin is not None:
+                begin(won)
+            return won
+    except _Lost:
         return None
+
+
+_FIBER: Final = Columns(Fiber)
+
+_CLAIMABLE: Final = """
+f.status = 'pending' AND f.available_at <= :now: AND f.cancel_requested_at IS NULL
+AND NOT EXISTS (
+    SELECT 1 FROM think_fibers_fiber o
+    WHERE o.lane = f.lane AND o.finished_at IS NULL AND o.status = 'running'
+)
+AND NOT EXISTS (
+    SELECT 1 FROM think_fibers_fiber o
+    WHERE o.lane = f.lane AND o.finished_at IS NULL AND o.lane_position < f.lane_position
+    AND o.status IN ('pending', 'parked')
+)
+"""
+_WITHIN_SHARE: Final = """
+AND (f.share IS NULL OR NOT EXISTS (
+    SELECT 1 FROM think_fibers_fiber o WHERE o.share = f.share AND o.status = 'running' LIMIT 1 OFFSET %s
+))
+"""
+_RESUMABLE: Final = "AND NOT (f.name = %s AND f.attempt > 0 AND f.updated_at < :later:)"
+
+
+@lru_cache(maxsize=32)
+def _claim_statement(has_share_limit: bool, windows: int) -> Statement:
+    """`FiberQuerySet.claimable().resumable()` and the claim itself as one statement."""
+    return Statement(
+        """
+        UPDATE think_fibers_fiber AS f SET
+            status = %s, reason = CASE WHEN reason = %s THEN reason ELSE '' END, worker = %s, fence = fence + 1,
+            attempt = attempt + 1, lease_until = :later:, started_at = COALESCE(started_at, :now:),
+            resume_requested_at = NULL, updated_at = :now:
+        WHERE f.id = %s AND :claimable: :within_share: :resumable: RETURNING :fiber:
+        """,
+        fiber=_FIBER,
+        claimable=_CLAIMABLE,
+        within_share=_WITHIN_SHARE if has_share_limit else "",
+        resumable=_RESUMABLE * windows,
+    )
+
+
+def _take(fiber_id: str, worker: str) -> Fiber | None:
+    windows = resume_windows()
+    limit = fiber_settings.running_per_share
+    params: list[Any] = [advance(FiberStatus.PENDING, FiberEvent.CLAIM).value, RESUMED, worker]
+    params += [fiber_settings.lease_seconds, fiber_id, *([limit - 1] if limit > 0 else [])]
+    for name, seconds in windows.items():
+        params += [name, -seconds]
+    try:
+        row = _claim_statement(limit > 0, len(windows)).one(*params)
+    except IntegrityError as error:
+        raise _Lost from error
+    return None if row is None else _FIBER.build(row)
 
 
 def _note_waiting(fiber_id: str) -> None:
@@ -110,8 +163,23 @@ def next_claimable(fiber_id: str) -> str | None:
 
 def next_in_lane(lane: str) -> str | None:
     """Return the id of the fiber that may run next in this lane."""
-    found: str | None = Fiber.objects.live_in(lane).claimable().values_list("pk", flat=True).first()
-    return found
+    limit = fiber_settings.running_per_share
+    row = _next_statement(limit > 0).one(lane, *([limit - 1] if limit > 0 else []))
+    return None if row is None else str(row[0])
+
+
+@lru_cache(maxsize=2)
+def _next_statement(has_share_limit: bool) -> Statement:
+    """`FiberQuerySet.live_in(lane).claimable()` as one statement."""
+    return Statement(
+        """
+        SELECT f.id FROM think_fibers_fiber f
+        WHERE f.lane = %s AND f.finished_at IS NULL AND :claimable: :within_share:
+        ORDER BY f.lane_position LIMIT 1
+        """,
+        claimable=_CLAIMABLE,
+        within_share=_WITHIN_SHARE if has_share_limit else "",
+    )
 
 
 def renew(worker: str, held: Mapping[str, Held]) -> RenewalResult:
@@ -147,12 +215,43 @@ def fenced(fiber_id: str, fence: int, progress: int = 0) -> Iterator[None]:
     `LeaseLost`, before anything else was written.
     """
     with transaction.atomic():
-        kept = Fiber.objects.held(fiber_id, fence).update(
-            lease_until=_lease_end(), updated_at=Now(), progress=Greatest("progress", Value(progress))
-        )
-        if not kept:
+        if not _FENCED.run(fiber_settings.lease_seconds, progress, progress, fiber_id, fence):
             raise LeaseLost
         yield
+
+
+_FENCED: Final = Statement(
+    """
+    UPDATE think_fibers_fiber SET lease_until = :later:, updated_at = :now:,
+        progress = CASE WHEN progress < %s THEN %s ELSE progress END
+    WHERE id = %s AND fence = %s AND status = 'running'
+    """
+)
+
+
+@contextmanager
+def completing(fiber_id: str, fence: int, progress: int, result: JSONValue) -> Iterator[bool]:
+    """Open the last transaction of a run: its first statement completes the fiber and gives the lease up.
+
+    Yields false where a cancel was requested before: then this is a fenced transaction like others, and `settle`
+    decides how the run has ended. **Errors:** `LeaseLost`, before anything else was written.
+    """
+    with transaction.atomic():
+        status = advance(FiberStatus.RUNNING, FiberEvent.COMPLETE).value
+        is_completed = bool(_COMPLETE.run(status, dump(result), progress, progress, fiber_id, fence))
+        if not is_completed and not _FENCED.run(fiber_settings.lease_seconds, progress, progress, fiber_id, fence):
+            raise LeaseLost
+        yield is_completed
+
+
+_COMPLETE: Final = Statement(
+    """
+    UPDATE think_fibers_fiber SET status = %s, reason = '', result = %s, error = NULL, worker = '',
+        lease_until = NULL, available_at = :now:, dispatched_at = NULL, waits = '[]', parked_until = NULL,
+        finished_at = :now:, updated_at = :now:, progress = CASE WHEN progress < %s THEN %s ELSE progress END
+    WHERE id = %s AND fence = %s AND status = 'running' AND cancel_requested_at IS NULL
+    """
+)
 
 
 def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
@@ -179,7 +278,8 @@ def settle(fiber_id: str, fence: int, settlement: Settlement) -> FiberStatus:
             retries=F("retries") + int(settlement.is_failure),
             worker="",
             lease_until=None,
-            available_at=Now() + timedelta(seconds=settlement.delay_seconds),
+            # On SQLite a sum has more digits than the clock, and would not be due within the same millisecond.
+            available_at=Now() + timedelta(seconds=settlement.delay_seconds) if settlement.delay_seconds else Now(),
             dispatched_at=None,
             waits=waits,
             parked_until=first_end(waits) if status is FiberStatus.PARKED else None,

@@ -8,6 +8,7 @@ so the kept prompts that may hold it are forgotten.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from django.db import transaction
@@ -29,6 +30,7 @@ from sessions_app.errors import BlockExists, BlockNotFound, BlockTooLarge, Entry
 from sessions_app.messages.writer import writing
 from sessions_app.models import ContextBlock, ContextEntry, Session
 from sessions_app.search.indexing import index_entries
+from thinkproject.kernel.statements import Columns, Statement
 
 MAX_BLOCKS: Final = 200  # of one session, and of one user
 MAX_ENTRIES: Final = 10_000
@@ -50,28 +52,47 @@ class StoredBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRows:
-    """Stored data of a session's context: owner, loaded documents, kept prompt, own texts."""
+    """Stored data of a session's context: owner, loaded documents, kept prompt, own texts, and what it has cost."""
 
     owner_id: int | None
     scope: str
     loaded: frozenset[str]
     system_prompt: str | None
+    cost: Decimal
+    max_cost: Decimal | None
     texts: dict[str, StoredBlock]
 
 
 _TEXT: Final = ("label", "content", "description", "max_tokens", "is_runtime", "is_removed")
+_SESSION: Final = Columns(
+    Session, ("owner_id", "scope", "system_prompt", "loaded_keys", "cost", "max_cost"), prefix="s"
+)
+_BLOCK: Final = Columns(ContextBlock, ("id", *_TEXT), prefix="b")
+_READ_SESSION: Final = Statement(
+    """
+    SELECT :session:, :block: FROM think_sessions_session s
+    LEFT JOIN think_sessions_contextblock b ON b.session_id = s.id WHERE s.id = %s ORDER BY b.id
+    """,
+    session=_SESSION,
+    block=_BLOCK,
+)
 
 
 def read_session(session_id: str) -> SessionRows:
     """Read a session's stored context, blocks in the order of their addition. One query. Errors: `SessionNotFound`."""
-    columns = ("owner_id", "scope", "loaded_keys", "system_prompt", *(f"context_blocks__{name}" for name in _TEXT))
-    found = list(Session.objects.filter(pk=session_id).order_by("context_blocks__pk").values_list(*columns))
-    if not found:
+    rows = _READ_SESSION.all(session_id)
+    if not rows:
         raise SessionNotFound(f"There is no session {session_id!r}.")
-    owner_id, scope, loaded, prompt, *_ = found[0]
-    texts = {values[4]: _stored(values[4:]) for values in found if values[4] is not None}
+    session = _SESSION.build(rows[0])
+    blocks = [_BLOCK.build(row[len(_SESSION) :]) for row in rows if row[len(_SESSION)] is not None]
     return SessionRows(
-        owner_id=owner_id, scope=scope, loaded=frozenset(loaded or ()), system_prompt=prompt, texts=texts
+        owner_id=session.owner_id,
+        scope=session.scope,
+        loaded=frozenset(session.loaded_keys or ()),
+        system_prompt=session.system_prompt,
+        cost=session.cost,
+        max_cost=session.max_cost,
+        texts={block.label: _stored([getattr(block, name) for name in _TEXT]) for block in blocks},
     )
 
 

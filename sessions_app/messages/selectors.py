@@ -13,7 +13,8 @@ from sessions_app.core.messages.messages import Role, StoredMessage, message_ids
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageNotFound
 from sessions_app.models import Compaction, Message, MessageQuerySet, Session
-from sessions_app.queries import Bounds
+from sessions_app.queries import COMPACTION_COUNT, FLOOR, TAIL_TO_COMPACTION, Bounds
+from thinkproject.kernel.statements import Columns, Statement
 
 MAX_PAGE: Final = 500
 EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes
@@ -149,12 +150,16 @@ def compacted_tail(
     room = window_bounds(max_messages, max_bytes)
     read: list[StoredMessage] = []
     while True:
-        rows = Message.objects.tail_to_compaction(session_id, row_id, room)
-        found = list(rows.values_list(*_STORED, "byte_size", "parent_id", "compaction_count", "floor"))
+        found = _TAIL.all(
+            *(session_id, row_id, session_id, session_id),
+            *(room.max_messages, room.exchange_bytes, room.max_bytes),
+            *(session_id, session_id),
+        )
         if not found:
             return read, False
-        stretch = [_message(values[:-4]) for values in found]
-        _, row_id, compaction_count, floor = found[0][-4:]
+        rows = [_MESSAGE.build(values) for values in found]
+        stretch = [_from_row(row, values[-3]) for row, values in zip(rows, found, strict=True)]
+        row_id, (compaction_count, floor) = rows[0].parent_id, found[0][-2:]
         ending = _ending_at(session_id, stretch[0]) if compaction_count else []
         applying = _applying(session_id, ending, stretch[0])
         if applying is not None:
@@ -162,12 +167,64 @@ def compacted_tail(
         read = stretch + read
         room = Bounds(
             max_messages=room.max_messages - len(found),
-            max_bytes=room.max_bytes - sum(values[-4] for values in found),
+            max_bytes=room.max_bytes - sum(row.byte_size for row in rows),
             exchange_bytes=room.max_bytes,
         )
         is_cut = row_id is not None and stretch[0].depth > floor
         if not (ending and is_cut and room.max_messages > 0 and room.max_bytes > 0):
             return read, is_cut
+
+
+_MESSAGE: Final = Columns(
+    Message,
+    (
+        "message_id",
+        "session_id",
+        "parent_id",
+        "depth",
+        "role",
+        "content",
+        "byte_size",
+        "turn_id",
+        "change_seq",
+        "queued_position",
+        "pruned_calls",
+        "created_at",
+    ),
+    prefix="m",
+)
+_TAIL: Final = Statement(
+    # `MessageQuerySet.tail_to_compaction`, with the ids of the messages above.
+    TAIL_TO_COMPACTION.replace(
+        "SELECT id FROM path",
+        """
+        SELECT :message:, p.message_id, (:compactions:), (:floor:)
+        FROM path JOIN think_sessions_message m ON m.id = path.id
+        LEFT JOIN think_sessions_message p ON p.id = m.parent_id ORDER BY m.depth
+        """,
+    ),
+    message=_MESSAGE,
+    compactions=COMPACTION_COUNT,
+    floor=FLOOR,
+)
+
+
+def _from_row(row: Message, parent_id: str | None) -> StoredMessage:
+    return StoredMessage(
+        id=row.message_id,
+        role=row.role,
+        parts=tuple(row.content["parts"]),
+        metadata=row.content.get("metadata"),
+        parent_id=parent_id,
+        depth=row.depth,
+        turn_id=row.turn_id,
+        placed=row.queued_position is None,
+        queued_position=row.queued_position,
+        created_at=row.created_at,
+        change_seq=row.change_seq,
+        session_id=row.session_id,
+        pruned_calls=tuple(row.pruned_calls),
+    )
 
 
 def _ending_at(session_id: str, last: StoredMessage) -> list[Compaction]:

@@ -9,6 +9,8 @@ Users' messages are insert-or-ignore by id (the first content wins), assistants'
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from django.db import transaction
 
@@ -23,7 +25,8 @@ from sessions_app.errors import MessageInvalid, MessageNotFound, SessionNotFound
 from sessions_app.messages.derived import forget_compactions, forget_summary
 from sessions_app.messages.forks import take_along
 from sessions_app.messages.selectors import count_path
-from sessions_app.messages.writer import After, Writer, prepare, writing
+from sessions_app.messages.usage import SessionUsage
+from sessions_app.messages.writer import After, Writer, prepare, queueing, take_session, writing
 from sessions_app.models import Message, Session
 from thinkproject.kernel.jsonvalue import dump, load
 
@@ -102,12 +105,22 @@ def queue_messages(
     for message in prepared:
         if message["role"] == Role.ASSISTANT:
             raise MessageInvalid("An assistant's message cannot be queued.")
-    with writing(session_id) as writer:
-        known = writer.find(message["id"] for message in prepared)
+    with queueing(session_id) as writer:
         for message in prepared:
-            if message["id"] not in known:
-                known[message["id"]] = writer.insert_queued(message, turn_id)
+            writer.insert_queued(message, turn_id)
     return list(dict.fromkeys(message["id"] for message in prepared))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """The message that an answer hangs below now, if there is any, and whether it ends the shown path."""
+
+    leaf_id: str | None
+    is_shown: bool
+
+
+LeftBehind: TypeAlias = Callable[[Mapping[str, str]], Sequence[str]]
+"""Gets the turn of each other queued message by message id; gives the ids of those to place first."""
 
 
 def place_messages(session_id: str, ids: Sequence[str], *, after: After) -> str | None:
@@ -117,22 +130,51 @@ def place_messages(session_id: str, ids: Sequence[str], *, after: After) -> str 
     last is returned and the shown path stays. Without ids nothing is placed: a named `after` becomes the shown leaf.
     **Errors:** `MessageNotFound` for an unknown id or `after`; then nothing is written.
     """
-    with writing(session_id) as writer:
-        if not ids:
-            return _show(writer, after)
-        known = writer.find(ids)
-        for message_id in ids:
-            if message_id not in known:
-                raise MessageNotFound(f"Message {message_id!r} is not in this session.")
-        waiting = [known[message_id] for message_id in dict.fromkeys(ids) if known[message_id].placed_at is None]
-        if not waiting:
-            return known[ids[-1]].message_id
-        parent = writer.position(after)
-        for row in waiting:
-            writer.place(row, parent)
-            parent = row
-        writer.show(parent)
-        return waiting[-1].message_id
+    return place_input(session_id, ids, after=after, left_behind=_none_left_behind).leaf_id
+
+
+def place_input(session_id: str, ids: Sequence[str], *, after: After, left_behind: LeftBehind) -> Placed:
+    """Do the same for a turn's input, and place before it what earlier turns left in the queue, at the shown end.
+
+    Two statements for the session, and two for each message.
+    """
+    with transaction.atomic():
+        writer = take_session(session_id, with_queue=True)
+        waiting = {row.message_id: row for row in writer.queue}
+        others = {row.message_id: row.turn_id for row in writer.queue if row.message_id not in ids}
+        if others:
+            _chain(writer, [waiting[message_id] for message_id in left_behind(others)], Leaf.ACTIVE)
+        leaf = _place(writer, ids, waiting, after)
+        writer.close()
+        return Placed(leaf_id=None if leaf is None else leaf.message_id, is_shown=writer.is_shown(leaf))
+
+
+def _none_left_behind(_others: Mapping[str, str]) -> Sequence[str]:
+    return ()
+
+
+def _place(writer: Writer, ids: Sequence[str], waiting: Mapping[str, Message], after: After) -> Message | None:
+    if not ids:
+        return _show(writer, after)
+    known = dict(waiting)
+    if any(message_id not in known for message_id in ids):
+        known |= writer.find(message_id for message_id in ids if message_id not in known)
+    for message_id in ids:
+        if message_id not in known:
+            raise MessageNotFound(f"Message {message_id!r} is not in this session.")
+    rows = [known[message_id] for message_id in dict.fromkeys(ids) if known[message_id].placed_at is None]
+    return _chain(writer, rows, after) if rows else known[ids[-1]]
+
+
+def _chain(writer: Writer, rows: Sequence[Message], after: After) -> Message | None:
+    if not rows:
+        return None
+    parent = writer.position(after)
+    for row in rows:
+        writer.place(row, parent)
+        parent = row
+    writer.show(parent)
+    return parent
 
 
 def append_messages(
@@ -159,7 +201,7 @@ def append_messages(
         for message in prepared:
             row = known.get(message["id"])
             if row is None:
-                parent = known[message["id"]] = writer.insert(message, parent, turn_id)
+                parent = known[message["id"]] = writer.insert_unknown(message, parent, turn_id)
             elif row.placed_at is None:
                 writer.place(row, parent)
                 parent = row
@@ -170,13 +212,22 @@ def append_messages(
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 
-def put_assistant(
-    session_id: str, message: shapes.Message, *, after: After, turn_id: str = "", spill: Spill | None = None
+def put_assistant(  # noqa: PLR0913 - one keyword for each thing a caller may decide
+    session_id: str,
+    message: shapes.Message,
+    *,
+    after: After,
+    turn_id: str = "",
+    spill: Spill | None = None,
+    usage: SessionUsage | None = None,
+    model_name: str = "",
+    find_after: Callable[[], After] | None = None,
 ) -> bool:
     """Store an assistant's message, new or again; a new one hangs below `after` and ends the shown path.
 
     Returns whether anything changed: not when the row holds the same already, nor for a message without parts, which
-    is never stored. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
+    is never stored. `usage` is added to the session's in any case. `find_after` is asked for the place
+    where `after` does not end the shown path. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
     """
     prepared = prepare(message, spill)
     if prepared["role"] != Role.ASSISTANT:
@@ -184,11 +235,27 @@ def put_assistant(
     if not prepared["parts"]:
         return False
     with writing(session_id) as writer:
-        row = writer.find([prepared["id"]]).get(prepared["id"])
-        if row is not None:
-            return _rewrite(writer, row, prepared)
-        writer.show(writer.insert(prepared, writer.position(after), turn_id))
-    return True
+        if find_after is not None and not (isinstance(after, str) and writer.ends_with(after)):
+            after = find_after()
+        row = _insert_answer(writer, prepared, after, turn_id)
+        if row is None:
+            is_changed = _rewrite(writer, writer.find([prepared["id"]])[prepared["id"]], prepared)
+        else:
+            writer.show(row)
+            is_changed = True
+        if usage is not None:
+            writer.spend(usage, model_name)
+    return is_changed
+
+
+def _insert_answer(writer: Writer, message: shapes.Message, after: After, turn_id: str) -> Message | None:
+    """Insert an assistant's message; nothing when it is there already, whatever `after` is by now."""
+    try:
+        return writer.insert(message, writer.position(after), turn_id)
+    except MessageNotFound:
+        if not writer.find([message["id"]]):
+            raise
+        return None
 
 
 def update_message(
@@ -374,11 +441,11 @@ def prune_unreached(*, limit: int = 1000) -> int:
     return Message.objects.unreached(limit).erase()
 
 
-def _show(writer: Writer, after: After) -> str | None:
+def _show(writer: Writer, after: After) -> Message | None:
     row = writer.position(after)
     if row is not None and isinstance(after, str):
         writer.show(row)
-    return None if row is None else row.message_id
+    return row
 
 
 def _rewrite(writer: Writer, row: Message, message: shapes.Message) -> bool:

@@ -6,10 +6,11 @@ Used by the services alone. Nothing here opens a transaction but `writing`.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Final, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 from django.db import transaction
-from django.db.models import Case, F, PositiveIntegerField, Value, When
+from django.db.models import F
 from django.utils import timezone
 
 from sessions_app.core.messages import shapes
@@ -17,14 +18,15 @@ from sessions_app.core.messages.messages import Role, is_message_id, message_ids
 from sessions_app.core.messages.oversized import Spill, fit_row, sanitise
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, MessageShared, SessionNotFound
+from sessions_app.messages.usage import SessionUsage, add_usage
 from sessions_app.models import Message, Session
 from sessions_app.search.indexing import index_messages, message_tags
 from thinkproject.kernel.jsonvalue import byte_size, dump
+from thinkproject.kernel.statements import Columns, Insert, Statement, instant
 
 After: TypeAlias = str | Leaf | None
 
 _ARCHIVED: Final = F("archived_depth")
-_NOTHING: Final = Value(0, output_field=PositiveIntegerField())
 _PLACE: Final = ("message_id", "role", "parent_id", "depth", "placed_at", "session_id")
 
 
@@ -46,6 +48,81 @@ def prepare(message: shapes.Message, spill: Spill | None = None) -> shapes.Messa
         raise MessageInvalid(f"Message {message['id']!r} cannot be stored as JSON: {error}") from error
 
 
+_SESSION_FACTS: Final = ("change_seq", "owner_id", "scope", "active_leaf_id", "archived_depth", "forked_from_id")
+_SESSION: Final = Columns(Session, _SESSION_FACTS, prefix="s")
+_LEAF: Final = Columns(Message, ("id", *_PLACE), prefix="m")
+_MESSAGE: Final = Columns(Message, prefix="m")
+
+_LOCK_SESSION: Final = Statement(
+    """
+    SELECT :session:, :leaf: FROM think_sessions_session s
+    LEFT JOIN think_sessions_message m ON m.id = s.active_leaf_id
+    WHERE s.id = %s :lock_of_s:
+    """,
+    session=_SESSION,
+    leaf=_LEAF,
+)
+_QUEUED: Final = Columns(Message, prefix="q")
+_LOCK_WITH_QUEUE: Final = Statement(
+    """
+    SELECT :session:, :leaf:, :queued: FROM think_sessions_session s
+    LEFT JOIN think_sessions_message m ON m.id = s.active_leaf_id
+    LEFT JOIN think_sessions_message q ON q.session_id = s.id AND q.placed_at IS NULL
+    WHERE s.id = %s ORDER BY q.queued_position, q.id :lock_of_s:
+    """,
+    session=_SESSION,
+    leaf=_LEAF,
+    queued=_QUEUED,
+)
+_OWN_MESSAGES: Final = (
+    "SELECT :message: FROM think_sessions_message m WHERE m.session_id = %s AND m.message_id IN (:ids:) ORDER BY m.id"
+)
+_INSERT: Final = Insert(
+    Message,
+    "session_id",
+    "message_id",
+    "parent_id",
+    "depth",
+    "role",
+    "content",
+    "byte_size",
+    "turn_id",
+    "change_seq",
+    "queued_position",
+    "pruned_calls",
+    "placed_at",
+    "created_at",
+    "updated_at",
+    then="ON CONFLICT (message_id, session_id) DO NOTHING RETURNING id",
+)
+_PLACE_MESSAGE: Final = Statement(
+    """
+    UPDATE think_sessions_message
+    SET parent_id = %s, depth = %s, placed_at = %s, queued_position = NULL, change_seq = %s, updated_at = %s
+    WHERE id = %s
+    """
+)
+_ADVANCE: Final = Statement(
+    "UPDATE think_sessions_session AS s SET change_seq = change_seq + 1, updated_at = %s WHERE s.id = %s RETURNING :row:",
+    row=Columns(Session, _SESSION_FACTS),
+)
+_STEP_BACK: Final = Statement("UPDATE think_sessions_session SET change_seq = change_seq - 1 WHERE id = %s")
+_CLOSE: Final = Statement("UPDATE think_sessions_session SET change_seq = %s, updated_at = %s WHERE id = %s")
+_SHOW: Final = Statement(
+    # A leaf in the archive was asked for: then nothing is archived any more.
+    """
+    UPDATE think_sessions_session SET change_seq = %s, updated_at = %s, active_leaf_id = %s,
+        archived_depth = CASE WHEN archived_depth > %s THEN 0 ELSE archived_depth END,
+        input_tokens = input_tokens + %s, output_tokens = output_tokens + %s,
+        reasoning_tokens = reasoning_tokens + %s, cached_tokens = cached_tokens + %s,
+        cost = CAST(cost + CAST(%s AS NUMERIC) AS NUMERIC),
+        model_name = CASE WHEN CAST(%s AS TEXT) = '' THEN model_name ELSE %s END
+    WHERE id = %s
+    """
+)
+_NOT_USED: Final = SessionUsage()
+
+
 @contextmanager
 def writing(session_id: str) -> Iterator["Writer"]:
     """Lock a session's row for one transaction. Only marked changes are written.
@@ -53,38 +130,98 @@ def writing(session_id: str) -> Iterator["Writer"]:
     **Errors:** `SessionNotFound`.
     """
     with transaction.atomic():
-        sessions = Session.objects.filter(pk=session_id)
-        # The update is the lock, on PostgreSQL and SQLite alike; reading first would let two writers pass.
-        if not sessions.update(change_seq=F("change_seq") + 1):
-            raise SessionNotFound(f"There is no session {session_id!r}.")
-        change_seq, owner_id, scope = sessions.values_list("change_seq", "owner_id", "scope").get()
-        writer = Writer(session_id, change_seq)
+        writer = take_session(session_id)
         yield writer
-        if writer.changed:
-            if writer.written:
-                index_messages(writer.written, message_tags(session_id, owner_id, scope))
-            sessions.update(updated_at=writer.now)
-        else:
-            sessions.update(change_seq=F("change_seq") - 1)
+        writer.close()
+
+
+@contextmanager
+def queueing(session_id: str) -> Iterator["Writer"]:
+    """Lock a session's row for a transaction that is expected to change it: one statement does both.
+
+    For messages without a place; the shown path is not read. **Errors:** `SessionNotFound`.
+    """
+    with transaction.atomic():
+        row = _ADVANCE.one(instant(), session_id)
+        if row is None:
+            raise SessionNotFound(f"There is no session {session_id!r}.")
+        session = _SESSION.build(row)
+        writer = Writer(session_id, session, None, change_seq=session.change_seq)
+        yield writer
+        if not writer.changed:
+            _STEP_BACK.run(session_id)
+
+
+def take_session(session_id: str, *, with_queue: bool = False) -> "Writer":
+    """Lock a session's row inside the caller's transaction; `Writer.close` writes what was changed. One statement.
+
+    On PostgreSQL the query locks the row. On SQLite transactions are IMMEDIATE: theirs is the one writer from the
+    beginning. `with_queue`: `Writer.queue` has the messages without a place. **Errors:** `SessionNotFound`.
+    """
+    rows = (_LOCK_WITH_QUEUE if with_queue else _LOCK_SESSION).all(session_id)
+    if not rows:
+        raise SessionNotFound(f"There is no session {session_id!r}.")
+    session, leaf = _SESSION.build(rows[0]), None
+    if session.active_leaf_id is not None:
+        found = rows[0][len(_SESSION) :]
+        # Another transaction may have moved the leaf while this one waited for the row; then the join found nothing.
+        is_found = found[0] == session.active_leaf_id
+        leaf = _LEAF.build(found) if is_found else Message.objects.get(pk=session.active_leaf_id)
+    writer = Writer(session_id, session, leaf)
+    start = len(_SESSION) + len(_LEAF)
+    writer.queue = [_QUEUED.build(row[start:]) for row in rows if with_queue and row[start] is not None]
+    return writer
 
 
 class Writer:
     """One write of one session. `changed` must be true at the end if anything was written."""
 
-    def __init__(self, session_id: str, change_seq: int) -> None:
+    def __init__(self, session_id: str, session: Session, leaf: Message | None, change_seq: int | None = None) -> None:
         self.session_id = session_id
-        self.change_seq = change_seq
+        self.change_seq = session.change_seq + 1 if change_seq is None else change_seq
         self.now: datetime = timezone.now()
         self.changed = False
         self.written: list[Message] = []  # for the index of the search
+        self.queue: list[Message] = []  # messages without a place, in order, where they were asked for
+        self._session = session
+        self._leaf = leaf
+        self._is_moved = False  # whether the leaf is another one than the session's row says
+        self._usage: SessionUsage | None = None
+        self._model_name = ""
+
+    def close(self) -> None:
+        """Write the session's part of the change: its number, its time, the end of the shown path."""
+        if not self.changed:
+            if self._usage is not None:
+                add_usage(self.session_id, self._usage, model_name=self._model_name)
+            return
+        session, leaf = self._session, self._leaf
+        if self.written:
+            index_messages(self.written, message_tags(self.session_id, session.owner_id, session.scope))
+        change = (self.change_seq, instant(self.now))
+        if not self._is_moved:
+            _CLOSE.run(*change, self.session_id)
+            if self._usage is not None:
+                add_usage(self.session_id, self._usage, model_name=self._model_name)
+            return
+        shown = (None, 0) if leaf is None else (leaf.pk, leaf.depth)
+        used, name = self._usage or _NOT_USED, self._model_name[:200]
+        tokens = (used.input_tokens, used.output_tokens, used.reasoning_tokens, used.cached_tokens)
+        _SHOW.run(*change, *shown, *tokens, used.cost, name, name, self.session_id)
 
     def find(self, ids: Iterable[str]) -> dict[str, Message]:
         """Rows of messages that belong to the session, by message id."""
-        rows = Message.objects.named(self.session_id, message_ids(ids))
-        return {row.message_id: row for row in rows}
+        wanted = message_ids(ids)
+        if self._session.forked_from_id is not None:
+            return {row.message_id: row for row in Message.objects.named(self.session_id, wanted)}
+        if not wanted:
+            return {}
+        return {row.message_id: row for row in map(_MESSAGE.build, _own_messages(len(wanted)).all(self.session_id, *wanted))}
 
     def placed(self, message_id: str, *, whole: bool = False) -> Message:
         """Row of a message in the tree, without its content unless `whole`. **Errors:** `MessageNotFound`."""
+        if self._leaf is not None and self._leaf.message_id == message_id and not whole:
+            return self._leaf
         rows = Message.objects.named(self.session_id, message_ids([message_id]))
         row = (rows if whole else rows.only(*_PLACE)).first()
         if row is None or row.placed_at is None:
@@ -94,57 +231,82 @@ class Writer:
     def position(self, after: After) -> Message | None:
         """Row below which new messages go; nothing for a new root. **Errors:** `MessageNotFound`."""
         if isinstance(after, Leaf):
-            leaf = Session.objects.filter(pk=self.session_id).values("active_leaf_id")
-            return Message.objects.filter(pk__in=leaf).only(*_PLACE).first()
+            return self._leaf
         return None if after is None else self.placed(after)
 
-    def insert_queued(self, message: shapes.Message, turn_id: str) -> Message:
-        """Store a message without a place."""
-        return self._insert(message, turn_id, queued_position=self.change_seq)
+    def insert_queued(self, message: shapes.Message, turn_id: str) -> bool:
+        """Store a message without a place; false when the session has one of this id, which stays as it is."""
+        if self._session.forked_from_id is not None and self.find([message["id"]]):
+            return False
+        return self._insert(message, turn_id, queued_position=self.change_seq) is not None
 
-    def insert(self, message: shapes.Message, parent: Message | None, turn_id: str) -> Message:
-        """Store a message below another, or as a root."""
+    def insert(self, message: shapes.Message, parent: Message | None, turn_id: str) -> Message | None:
+        """Store a message below another, or as a root; nothing when the session has one of this id."""
+        if self._session.forked_from_id is not None and self.find([message["id"]]):
+            return None
         depth = 0 if parent is None else parent.depth + 1
-        return self._insert(message, turn_id, parent=parent, depth=depth, placed_at=self.now)
+        parent_id = None if parent is None else parent.pk
+        return self._insert(message, turn_id, parent_id=parent_id, depth=depth, placed_at=self.now)
 
-    def _insert(self, message: shapes.Message, turn_id: str, **place: object) -> Message:
-        self.changed = True
-        row = Message.objects.create(
+    def insert_unknown(self, message: shapes.Message, parent: Message | None, turn_id: str) -> Message:
+        """Do the same for a message that this write has looked for and not found."""
+        row = self.insert(message, parent, turn_id)
+        assert row is not None, "the session is locked"
+        return row
+
+    def _insert(self, message: shapes.Message, turn_id: str, **place: Any) -> Message | None:
+        text = dump(message)
+        row = Message(
             session_id=self.session_id,
             message_id=message["id"],
             role=message["role"],
             content=to_content(message),
-            byte_size=byte_size(message),
+            byte_size=len(text.encode()),
             turn_id=turn_id,
             change_seq=self.change_seq,
+            created_at=self.now,
+            updated_at=self.now,
             **place,
         )
+        inserted = _INSERT.one(row.__dict__)
+        if inserted is None:
+            return None
+        self.changed = True
+        row.pk = inserted[0]
+        row._state.adding = False
         self.written.append(row)
         return row
 
     def place(self, row: Message, parent: Message | None) -> None:
         """Give a queued message its place."""
-        row.parent = parent
+        row.parent_id = None if parent is None else parent.pk
         row.depth = 0 if parent is None else parent.depth + 1
-        row.placed_at = self.now
+        row.placed_at = row.updated_at = self.now
         row.queued_position = None
         row.change_seq = self.change_seq
-        row.save(update_fields=["parent", "depth", "placed_at", "queued_position", "change_seq", "updated_at"])
+        now = instant(self.now)
+        _PLACE_MESSAGE.run(row.parent_id, row.depth, now, row.change_seq, now, row.pk)
         self.written.append(row)
         self.changed = True
 
+    def ends_with(self, message_id: str) -> bool:
+        """Whether the message of this id ends the shown path."""
+        return self._leaf is not None and self._leaf.message_id == message_id
+
+    def is_shown(self, row: Message | None) -> bool:
+        """Whether a message ends the shown path."""
+        return (None if row is None else row.pk) == (None if self._leaf is None else self._leaf.pk)
+
     def show(self, row: Message | None) -> None:
         """Make a message the end of the shown path."""
-        depth = 0 if row is None else row.depth
-        moved = (
-            Session.objects.filter(pk=self.session_id)
-            .exclude(active_leaf=row)
-            # A leaf in the archive was asked for: then nothing is archived any more.
-            .update(
-                active_leaf=row, archived_depth=Case(When(archived_depth__gt=depth, then=_NOTHING), default=_ARCHIVED)
-            )
-        )
-        self.changed = self.changed or bool(moved)
+        if self.is_shown(row):
+            return
+        self._leaf = row
+        self._is_moved = self.changed = True
+
+    def spend(self, usage: "SessionUsage", model_name: str) -> None:
+        """Add to the session's usage in this write. That alone is no change of the conversation."""
+        self._usage, self._model_name = usage, model_name
 
     def rewrite(self, row: Message, message: shapes.Message) -> bool:
         """Replace a message's content; false when it is the same already. A shared row becomes the session's own."""
@@ -184,6 +346,8 @@ class Writer:
                 parent=copy, change_seq=self.change_seq
             )
             sessions.filter(active_leaf=old).update(active_leaf=copy)
+            if self._leaf is not None and self._leaf.pk == old.pk:
+                self._leaf = copy
             parent_id = copy.pk
             copies.append(copy)
         self.written += copies
@@ -208,3 +372,8 @@ class Writer:
         archives = Session.objects.filter(pk=self.session_id, archived_depth__gt=0, archived_depth__gte=row.depth)
         archives.update(archived_depth=_ARCHIVED - 1)
         Session.objects.filter(forked_from=row).update(forked_from=row.parent_id)
+
+
+@lru_cache(maxsize=64)
+def _own_messages(count: int) -> Statement:
+    return Statement(_OWN_MESSAGES.replace(":ids:", ", ".join(["%s"] * count)), message=_MESSAGE)

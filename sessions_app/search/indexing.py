@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -13,6 +14,7 @@ from django.db import connection, models, transaction
 from sessions_app.core.messages.messages import Role
 from sessions_app.core.search.words import indexed_words, text_of
 from sessions_app.models import ContextEntry, EntryWords, IndexedText, Message, MessageWords
+from thinkproject.kernel.statements import Statement
 
 SEARCHED_ROLES: Final = (Role.USER, Role.ASSISTANT)
 BATCH: Final = 500
@@ -92,17 +94,23 @@ def _fill(messages: models.Manager[Message], ids: Sequence[int], anew: bool) -> 
 
 
 def _put(model: type[IndexedText], texts: Iterable[tuple[int, str, str]]) -> None:
-    rows = [model(id=row_id, words=indexed_words(text), tags=tags) for row_id, text, tags in texts]
-    manager: models.Manager[IndexedText] = model._default_manager
-    empty = [row.id for row in rows if not row.words]
+    rows = [(row_id, indexed_words(text), tags) for row_id, text, tags in texts]
+    empty = [row_id for row_id, words, _ in rows if not words]
     if empty:
+        manager: models.Manager[IndexedText] = model._default_manager
         manager.filter(pk__in=empty).delete()
-    manager.bulk_create(
-        [row for row in rows if row.words],
-        batch_size=BATCH,
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=["words", "tags"],
+    kept = [row for row in rows if row[1]]
+    for start in range(0, len(kept), BATCH):
+        batch = kept[start : start + BATCH]
+        _put_statement(model._meta.db_table, len(batch)).run(*(value for row in batch for value in row))
+
+
+@lru_cache(maxsize=16)
+def _put_statement(table: str, count: int) -> Statement:
+    rows = ", ".join(["(%s, %s, %s)"] * count)
+    return Statement(
+        f'INSERT INTO "{table}" (id, words, tags) VALUES {rows}'  # noqa: S608 - a table of this app
+        " ON CONFLICT (id) DO UPDATE SET words = EXCLUDED.words, tags = EXCLUDED.tags"
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection,
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from chat.core.context.prompt import with_checkpoint
 from chat.core.loop.context_window import ContextReducer, ContextWindow
@@ -47,6 +47,9 @@ CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
 
 CALL_PREFIX = "call:"
 MODEL_PREFIX = "model:"
+UNRECORDED: Final[JSONObject] = {"finish": FinishReason.STOP.value, "ends_step": True, "unrecorded": True}
+"""The record of a model call that had ended when its worker died: what it used is not known any more."""
+
 MAX_SEALS = 5
 """How often one turn may go on after the model's stream broke in the middle."""
 
@@ -58,8 +61,8 @@ class Journal(Protocol):
         """Give the record of a settled step, or `None`. No query per key."""
         ...
 
-    async def record(self, key: str, value: JSONObject) -> None:
-        """Settle a step. Errors: a lost lease."""
+    async def record(self, key: str, value: JSONObject, *, is_last: bool = False) -> None:
+        """Settle a step. `is_last`: a step without calls, after which a turn usually ends. Errors: a lost lease."""
         ...
 
 
@@ -183,7 +186,9 @@ class TurnLoop:
             metadata = await self._hooks.message_metadata("start", self.totals)
             yield self._put(chunks.start(self.plan.assistant_id, metadata=metadata))
         await self._skip_recorded()
-        if self.plan.partial_output_shown:
+        if self._has_unrecorded_step:
+            await self._settle_model_call(UNRECORDED, is_last=True)
+        elif self.plan.partial_output_shown:
             async for chunk in self._seal():
                 yield chunk
         while not self._is_over():
@@ -218,6 +223,11 @@ class TurnLoop:
     def _is_answered(self) -> bool:
         """Whether the model call of the present step is settled."""
         return self._answered_steps > 0 and self._answered_steps == self.fold.steps_started
+
+    @property
+    def _has_unrecorded_step(self) -> bool:
+        """Whether the log has the end of a step that the journal does not have: its worker died before the commit."""
+        return not self.fold.step_is_open and self.fold.steps_started > self._answered_steps
 
     def _is_over(self) -> bool:
         """Whether the model has nothing more to do."""
@@ -341,10 +351,10 @@ class TurnLoop:
             record["warnings"] = list(finish.warnings)
         if finish.provider_metadata:
             record["provider_metadata"] = finish.provider_metadata
-        await self._settle_model_call(record)
+        await self._settle_model_call(record, is_last=not self.fold.unsettled_calls())
 
-    async def _settle_model_call(self, record: JSONObject) -> None:
-        await self._journal.record(f"{MODEL_PREFIX}{self._number}", record)
+    async def _settle_model_call(self, record: JSONObject, *, is_last: bool = False) -> None:
+        await self._journal.record(f"{MODEL_PREFIX}{self._number}", record, is_last=is_last)
         self._count(record)
         self._number += 1
 

@@ -58,7 +58,7 @@ class StepHistory:
     def _make(self, number: int) -> StepRecord:
         settled = self._settled[number]
         record = self._fold.step_record(request_id=self._request_id, number=number, settled=settled)
-        return replace(record, request=settled["request"], output=self._read(record))
+        return replace(record, request=settled.get("request", {}), output=self._read(record))
 
     def _read(self, record: StepRecord) -> JSONValue:
         if self._output is None or record.tool_calls:

@@ -15,6 +15,7 @@ from django.utils import timezone
 from chat.models import StreamSegment, Turn
 from chat.streams.conf import stream_settings
 from chat.streams.records import Record
+from thinkproject.kernel.statements import Insert
 
 SEGMENT_BYTES = 512_000
 SEGMENTS_PER_QUERY = 100
@@ -37,16 +38,20 @@ def write_segments(stream: str, records: Sequence[Record], epoch: str = "") -> N
 
     **Errors:** `IntegrityError` when the first offset of a segment is taken.
     """
-    StreamSegment.objects.bulk_create(
-        StreamSegment(
-            stream=stream,
-            first_offset=run[0].offset,
-            last_offset=run[-1].offset,
-            epoch=epoch,
-            data="\n".join(record.text for record in run),
+    for run in _runs(records):
+        _INSERT.run(
+            {
+                "stream": stream,
+                "first_offset": run[0].offset,
+                "last_offset": run[-1].offset,
+                "epoch": epoch,
+                "data": "\n".join(record.text for record in run),
+                "created_at": timezone.now(),
+            }
         )
-        for run in _runs(records)
-    )
+
+
+_INSERT: Final = Insert(StreamSegment, "stream", "first_offset", "last_offset", "data", "epoch", "created_at")
 
 
 def write_missing(stream: str, records: Sequence[Record], epoch: str = "") -> None:

@@ -78,14 +78,19 @@ class Committer:
         """Commit on demand alone."""
         self._group.disarm(self)
 
-    async def commit(self, record: RecordStep | None = None, step_offset: int = 0) -> None:
-        """Commit everything that was written. `record` runs in the same transaction, with the offsets of its step."""
+    async def commit(
+        self, record: RecordStep | None = None, step_offset: int = 0, within: Fenced | None = None
+    ) -> None:
+        """Commit everything that was written. `record` runs in the same transaction, with the offsets of its step.
+
+        `within` opens another fenced transaction than the writer's.
+        """
         async with self._lock:
             work = self._next_work()
             if not work.records and record is None:
                 return
             self.is_unsure = True
-            await db(work.write, record, range(step_offset, work.stop))
+            await db(work.write, record, range(step_offset, work.stop), within)
             self._settle(work)
 
     async def take(self) -> "_Work | None":
@@ -142,9 +147,11 @@ class _Work:
     is_unsure: bool
     lost: ThinkError | None = None
 
-    def write(self, record: RecordStep | None = None, offsets: range = range(0)) -> None:
+    def write(
+        self, record: RecordStep | None = None, offsets: range = range(0), within: Fenced | None = None
+    ) -> None:
         """Write, and the record of a step with it. Sync. Errors: `ThinkError` when the lease is lost."""
-        with self.ctx_fenced():
+        with (within or self.ctx_fenced)():
             if self.is_unsure:
                 database_log.write_missing(self.stream, self.records, self.epoch)
             else:

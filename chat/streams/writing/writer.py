@@ -9,7 +9,6 @@ Redis the database takes over, and what Redis missed since the last segment is w
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -24,6 +23,7 @@ from chat.streams.logs.port import StreamLog
 from chat.streams.records import Append, AppendResult, Opened, Outcome
 from chat.streams.writing.backlog import Backlog
 from chat.streams.writing.committer import Committer, RecordStep
+from chat.streams.writing.committer import Fenced as Fence
 from chat.streams.writing.flusher import flusher_for
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -45,7 +45,8 @@ TRIM_STEP = 500
 class StreamWriter:
     """Write one stream from the offset after its last readable record. An async context manager, for one loop.
 
-    `ctx_fenced` opens the fenced transaction of the lease (`FiberContext.fenced`). `on_progress` is called with 1 for
+    `ctx_fenced` opens the fenced transaction of the lease (`FiberContext.fenced`). `is_new`: nothing of the stream can be
+    in the database yet. `on_progress` is called with 1 for
     each chunk that shows content. Errors of `async with`: `Fenced` when a higher fence has the stream.
     """
 
@@ -54,7 +55,8 @@ class StreamWriter:
         stream: str,
         *,
         fence: int,
-        ctx_fenced: Callable[[], AbstractContextManager[None]],
+        ctx_fenced: Fence,
+        is_new: bool = False,
         on_progress: Callable[[int], None] | None = None,
         log: StreamLog | None = None,
     ) -> None:
@@ -64,6 +66,7 @@ class StreamWriter:
         self.step_offset = 0
         self.epoch = ""
         self._fence = fence
+        self._is_new = is_new
         self._on_progress = on_progress
         self._log = log or get_log()
         self._flusher = flusher_for(self._log)
@@ -82,7 +85,7 @@ class StreamWriter:
         self._cold_seconds = stream_settings.cold_seconds
 
     async def __aenter__(self) -> Self:
-        floor = await db(database_log.next_cold_offset, self.stream)
+        floor = 0 if self._is_new else await db(database_log.next_cold_offset, self.stream)
         opened = await self._open(floor)
         self.epoch = opened.epoch
         self._backlog.begin(floor, opened.tail)
@@ -162,11 +165,12 @@ class StreamWriter:
         except TimeoutError as error:
             raise LogUnavailable(stream=self.stream) from error
 
-    async def flush_cold(self, record: RecordStep | None = None) -> None:
+    async def flush_cold(self, record: RecordStep | None = None, *, within: Fence | None = None) -> None:
         """Return when everything written is in the database, and in the hot log unless that is down.
 
         `record` is called inside the same fenced transaction with the offsets of the step that ends here, to write the
-        step's journal record; the next step begins after it. Errors: what `ctx_fenced` and `record` raise; `Fenced`;
+        step's journal record; the next step begins after it. `within` opens that transaction in the place of
+        `ctx_fenced`. Errors: what `ctx_fenced` and `record` raise; `Fenced`;
         `django.db.Error`.
         """
         self._raise_failure()
@@ -175,7 +179,7 @@ class StreamWriter:
                 await self.flush()
         except LogUnavailable:
             logger.warning("hot log given up for the moment", extra={"stream": self.stream})
-        await _to_the_end(self._committer.commit(record, self.step_offset))
+        await _to_the_end(self._committer.commit(record, self.step_offset, within))
         if record is not None:
             self.begin_step()
 

@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class
@@ -20,7 +22,7 @@ from chat.errors import InputInvalid, TurnConflict
 from chat.files import attachments
 from chat.instances.notifications import ChatCleared, group_of, notify_on_commit, notify_waiters
 from chat.instances.quota import count_added, recount_if_due
-from chat.instances.rows import ensure_instance, ensure_session, key_of, lock_instance
+from chat.instances.rows import ensure_instance, ensure_session, find_instance, key_of, lock_instance, lock_root
 from chat.models import AgentInstance, Turn, TurnOptions, new_turn_id
 from chat.turns.admission.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
 from chat.turns.admission.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
@@ -38,9 +40,11 @@ from fibers.services import cancel_fiber, hold_fiber, start_fiber
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages import selectors
 from sessions_app.messages.services import clear_session, queue_messages
+from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.retry import RetryPolicy
+from thinkproject.kernel.statements import Insert
 from tools_app.core.tool_calls import OPEN
 from tools_app.services import Actor
 
@@ -96,24 +100,34 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
         recount_if_due(key.owner_id, intake.messages)
     try:
         return _admit(key, request, file_ids)
-    except IntegrityError:
-        # Another process accepted the same request at the same moment; now it can be found.
-        return _admit(key, request, file_ids)
+    except (IntegrityError, ThinkError) as error:
+        # The request id is unique, so the first try does not ask whether this request is known. It may be: from this
+        # client, or from another process at the same moment. What is refused now may have been accepted then.
+        present = _find_present(key, request)
+        if present is not None:
+            return Admission(turn=present, is_new=False)
+        if isinstance(error, ThinkError):
+            raise
+    return _admit(key, request, file_ids)
+
+
+def _find_present(key: InstanceKey, request: TurnRequest) -> Turn | None:
+    instance = find_instance(key)
+    return None if instance is None else _find_accepted(instance, request)
 
 
 def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> Admission:
     fibers = waiting_fibers if supersedes(key.agent, request.intake) else _none
-    with _holding(key, fibers, tries=ADMIT_TRIES) as instance:
-        present = _find_accepted(instance, request)
-        if present is not None:
+    with _holding(key, fibers, tries=ADMIT_TRIES) as (instance, has_open_calls):
+        if request.idempotency_key and (present := _find_accepted(instance, request)) is not None:
             return Admission(turn=present, is_new=False)
         session_id = ensure_session(instance)
         remember_client_tools(instance, request.client_tools)
-        if not _speaks_later(request):
+        if has_open_calls and not _speaks_later(request):
             settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
         placement = resolve(session_id, request.intake)
         overlap = decide_overlap(instance, request.intake, placement)
-        if (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
+        if file_ids and (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
             attachments.bind(instance.owner_id, file_ids, instance)
         turn = _accept(instance, request, placement, overlap)
         if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
@@ -191,12 +205,12 @@ def _write_turn(
     session_id = ensure_session(instance) if parent is None else parent.session_id
     if placement.new_messages:
         queue_messages(session_id, list(placement.new_messages), turn_id=turn_id)
-    return Turn.objects.create(
+    turn = Turn(
         id=turn_id,
-        instance=instance,
+        instance_id=instance.pk,
         session_id=session_id,
-        fiber=fiber,
-        parent=parent,
+        fiber_id=fiber.pk,
+        parent_id=None if parent is None else parent.pk,
         position=instance.turn_count,
         request_id=request_id,
         idempotency_key=request.idempotency_key or None,
@@ -208,7 +222,15 @@ def _write_turn(
         assistant_id=new_id("msg"),
         body=request.body,
         options=_options(request, placement, overlap),
+        accepted_at=timezone.now(),
     )
+    _INSERT_TURN.run(vars(turn))
+    turn._state.adding = False
+    turn.instance, turn.fiber = instance, fiber
+    return turn
+
+
+_INSERT_TURN: Final = Insert(Turn)
 
 
 def _share_of(instance: AgentInstance) -> str | None:
@@ -315,7 +337,7 @@ def stopping(
     `session_of` names the one session whose turns are stopped; those of others go on afterwards as if nothing had been.
     Errors: `TurnConflict` when turns are admitted again and again meanwhile.
     """
-    with _holding(key, _live_fibers, tries=STOP_TRIES) as instance:
+    with _holding(key, _live_fibers, tries=STOP_TRIES) as (instance, _):
         instance.generation += 1
         instance.save(update_fields=["generation"])
         session_id = session_of(instance)
@@ -327,8 +349,10 @@ def stopping(
 
 
 @contextmanager
-def _holding(key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, tries: int) -> Iterator[AgentInstance]:
-    """Open a transaction in which these fibers and the instance are locked.
+def _holding(
+    key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, tries: int
+) -> Iterator[tuple[AgentInstance, bool]]:
+    """Open a transaction in which these fibers and the instance are locked; and whether there may be open calls.
 
     They are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
     makes it start over. Errors: `TurnConflict` when that happens again and again.
@@ -337,13 +361,17 @@ def _holding(key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, 
         if attempt:
             _back_off(attempt)
         with transaction.atomic():
+            found = lock_root(key) if fibers is _none else None
+            if found is not None:
+                yield found
+                return
             instance = ensure_instance(key)
             held = {fiber_id for fiber_id in fibers(instance) if hold_fiber(fiber_id)}
             instance = lock_instance(instance)
             if not set(fibers(instance)) <= held:
                 transaction.set_rollback(True)
                 continue
-            yield instance
+            yield instance, True
             return
     raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
 

@@ -29,16 +29,28 @@ def usage_of_call(usage: Usage, cost: Decimal) -> SessionUsage:
     return SessionUsage(**{name: getattr(usage, name) for name in TOKENS}, cost=cost)
 
 
-def write_costs(turn_id: str, session_id: str, totals: TurnTotals) -> None:
-    """Store a turn's usage, and add the difference to its session.
+def used_since(totals: TurnTotals, before: SessionUsage) -> SessionUsage | None:
+    """What a turn has used beyond what its row says; nothing where that is all.
 
     A turn that was given up and then run again is counted again from its journal: the session gets the difference.
     """
-    used = {name: getattr(totals.usage, name) for name in TOKENS} | {"cost": totals.cost}
-    before = Turn.objects.filter(pk=turn_id).values(*used).first()
-    if before is None:
+    more = {name: getattr(totals.usage, name) - getattr(before, name) for name in TOKENS}
+    cost = totals.cost - before.cost
+    return SessionUsage(**more, cost=cost) if cost or any(more.values()) else None
+
+
+def usage_of_turn(turn: Turn) -> SessionUsage:
+    """The usage that a turn's row has, which is part of its session's."""
+    return SessionUsage(**{name: getattr(turn, name) for name in (*TOKENS, "cost")})
+
+
+def write_costs(turn_id: str, session_id: str, totals: TurnTotals) -> None:
+    """Store the usage of a turn that was given up, and add the difference to its session."""
+    turn = Turn.objects.filter(pk=turn_id).first()
+    if turn is None:
         return
+    more = used_since(totals, usage_of_turn(turn))
+    used = {name: getattr(totals.usage, name) for name in TOKENS} | {"cost": totals.cost}
     Turn.objects.filter(pk=turn_id).update(**used, model_name=totals.model_name[:200], step_count=totals.steps)
-    more = {name: value - before[name] for name, value in used.items()}
-    if any(more.values()):
-        add_usage(session_id, SessionUsage(**more), model_name=totals.model_name)
+    if more is not None:
+        add_usage(session_id, more, model_name=totals.model_name)

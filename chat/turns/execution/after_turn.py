@@ -17,7 +17,7 @@ from chat.instances.notifications import notify_context_usage
 from chat.turns.admission.continuation import continue_when_ready
 from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.background.titles import start_title, writes_titles
-from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.execution.turn_facts import TurnFacts, has_calls
 from chat.turns.state.compaction_queue import start_compaction
 from chat.user_code.call_hook import is_overridden
 from fibers.services import start_fiber
@@ -138,7 +138,7 @@ def _start_response_hook(ended: EndedTurn) -> None:
 BUILT_IN: Final = (
     AfterTurn(
         name="continue",
-        wants=lambda ended: ended.is_completed,
+        wants=lambda ended: ended.is_completed and has_calls(ended.end.message),
         run=lambda ended: continue_when_ready(ended.facts.turn_id),
     ),
     AfterTurn(name="title", wants=_is_untitled, run=_start_title),

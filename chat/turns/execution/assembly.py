@@ -43,6 +43,7 @@ class Assembled:
     prompt: Prompt  # the plan's
     history: list[Message]  # what the prompt begins with; results of approved calls are written into it
     setup: SessionSetup
+    has_budget: bool  # whether the session has a limit of cost, as its row was read
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
@@ -105,6 +106,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
         prompt=prompt,
         history=gathered.history,
         setup=gathered.setup,
+        has_budget=gathered.state.rows.max_cost is not None,
         timeout_seconds=config.timeout_seconds,
     )
 

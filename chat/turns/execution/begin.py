@@ -1,71 +1,127 @@
-"""The begin of a turn: its input gets its place in the path, once. Every write carries the fence.
+"""The begin of a turn: its input gets its place in the path, once, in the transaction that claims its fiber.
 
 All functions are sync and run on the database bridge.
 """
 
 import logging
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Final
 
 from django.utils import timezone
 
 from chat.conf import chat_settings
 from chat.errors import TurnNotFound
 from chat.instances.notifications import notify_message_changed
-from chat.instances.rows import key_of
-from chat.models import Turn, TurnTrigger
+from chat.instances.rows import hold_instance, key_of
+from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.tool_answers import ANSWERABLE, supersede_open_calls
-from chat.turns.execution.turn_facts import TurnFacts, facts_of, holds_generation
+from chat.turns.execution.finish import FINAL
+from chat.turns.execution.turn_facts import TurnFacts, facts_of
 from chat.turns.state.deferred_input import add_deferred_messages, end_not_started
-from chat.turns.state.status import SKIPPED_REASON
+from chat.turns.state.input_reservation import AWAITS
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
-from fibers.errors import Cancelled
 from sessions_app.core.compaction.pruning import as_sent
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.repair import repair_messages
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
-from sessions_app.messages.services import place_messages, update_message
-from thinkproject.kernel.jsonvalue import JSONObject
+from sessions_app.messages.services import Placed, place_input, update_message
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.core.tool_calls import OPEN
+from tools_app.selectors import OPEN_CALLS
 from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
 
 TURN = Actor(user_id=None, via="turn")
 BEGIN = "begin"
-_NOT_OVER: dict[str, Any] = {"finished_at": None, "error_text": "", "error_code": ""}
+"""The point after the begin; turns of earlier versions have a record of this name."""
 
+LEAF: Final = "leaf"
+"""Name in the turn's options of the message that its answer hangs below; there once the turn has begun."""
 
-def begin_turn(context: FiberContext, turn_id: str, recorded: JSONObject | None) -> TurnFacts:
-    """Place the turn's input in the path and settle what earlier turns left open; once, recorded.
-
-    Errors: `Cancelled` with the reason "skipped" when the conversation was cleared since, or when the answer that this
-    turn continues is not the end of the shown path any more; `LeaseLost`.
+_TURN: Final = Columns(Turn, prefix="t")
+_INSTANCE: Final = Columns(AgentInstance, prefix="i")
+_FIND: Final = Statement(
     """
-    turn = Turn.objects.select_related("instance").filter(pk=turn_id).first()
-    if turn is None:
+    SELECT :turn:, :instance:, :has_open_calls:
+    FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id WHERE t.id = %s
+    """,
+    turn=_TURN,
+    instance=_INSTANCE,
+    has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
+)
+_BEGIN: Final = Statement(
+    """
+    UPDATE think_chat_turn SET started_at = %s, options = %s, finished_at = NULL, error_text = '', error_code = ''
+    WHERE id = %s
+    """
+)
+_BEGIN_AGAIN: Final = Statement(
+    "UPDATE think_chat_turn SET finished_at = NULL, error_text = '', error_code = '' WHERE id = %s"
+)
+
+
+def begin_claimed(context: FiberContext) -> TurnFacts | None:
+    """Begin a turn in the transaction that claims its fiber.
+
+    Nothing where its caller supplies the input first, and where only its end is to be repeated. Errors: as `begin_turn`.
+    """
+    if any(key == FINAL for key, _ in context.records()):
+        return None
+    turn, has_open_calls = _find(str(context.payload["turn_id"]))
+    if context.metadata.get(AWAITS) and not _has_begun(context, turn):
+        return None
+    return _begin(context, turn, has_open_calls)
+
+
+def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
+    """Place the turn's input in the path and settle what earlier turns left open; once, in a transaction of its own.
+
+    The facts of a turn that is over without having begun say so (`is_skipped`): its conversation was cleared since, or
+    the answer that it continues is not the end of the shown path any more. Errors: `TurnNotFound`, `LeaseLost`.
+    """
+    with context.fenced():
+        return _begin(context, *_find(turn_id))
+
+
+def _find(turn_id: str) -> tuple[Turn, bool]:
+    row = _FIND.one(turn_id)
+    if row is None:
         raise TurnNotFound(f"Turn {turn_id!r} is gone.")
-    history = None
-    if recorded is None:
-        with context.fenced():
-            is_over = not holds_generation(turn.instance_id, turn.pk) or _is_left(turn)
-            if is_over:
-                mark_never_started(context.payload)
-            else:
-                leaf_id, history = _place(turn)
-                Turn.objects.filter(pk=turn.pk).update(started_at=timezone.now(), **_NOT_OVER)
-                context.record_in(BEGIN, {"leaf": leaf_id})
-        if is_over:
-            raise Cancelled(reason=SKIPPED_REASON)
-    else:
-        leaf_id = recorded["leaf"]
+    turn = _TURN.build(row)
+    turn.instance = _INSTANCE.build(row[len(_TURN) :])
+    return turn, bool(row[-1])
+
+
+def _has_begun(context: FiberContext, turn: Turn) -> bool:
+    return LEAF in turn.options or leaf_of(turn, dict(context.records())) is not None
+
+
+def leaf_of(turn: Turn, records: Mapping[str, JSONObject]) -> str | None:
+    """The message that the answer of a turn hangs below, as its begin has noted it."""
+    noted: str | None = turn.options[LEAF] if LEAF in turn.options else records.get(BEGIN, {}).get("leaf")
+    return noted
+
+
+def _begin(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts:
+    """The fiber's row is locked: a clear, which locks it too, has come before or comes after."""
+    if _has_begun(context, turn):
         if turn.finished_at is not None:  # it was abandoned, and an operator has it run again
-            with context.fenced():
-                Turn.objects.filter(pk=turn.pk).update(**_NOT_OVER)
-    return facts_of(turn, leaf_id, history)
+            _BEGIN_AGAIN.run(turn.pk)
+        return facts_of(turn, leaf_of(turn, dict(context.records())))
+    if turn.generation != turn.instance.generation or _is_left(turn):
+        mark_never_started(context.payload)
+        return facts_of(turn, None, is_skipped=True)
+    placed = _place(turn, has_open_calls)
+    turn.options = {**turn.options, "leaf": placed.leaf_id}
+    history = None if placed.leaf_id is None else _repaired(turn, placed)
+    _BEGIN.run(instant(timezone.now()), dump(turn.options), turn.pk)
+    return facts_of(turn, placed.leaf_id, history)
 
 
 def mark_never_started(payload: JSONObject) -> None:
@@ -78,7 +134,7 @@ def read_history(session_id: str, leaf_id: str) -> list[Message]:
     return as_sent(_stored_history(session_id, leaf_id), session_id)
 
 
-def _stored_history(session_id: str, leaf_id: str) -> list[StoredMessage]:
+def _stored_history(session_id: str, leaf_id: str | Leaf) -> list[StoredMessage]:
     return selectors.model_history(
         session_id,
         leaf=leaf_id,
@@ -92,26 +148,24 @@ def _is_left(turn: Turn) -> bool:
     return turn.parent_id is not None and selectors.leaf_id(turn.session_id) != turn.base_id
 
 
-def _place(turn: Turn) -> tuple[str | None, list[Message] | None]:
-    """Returns the message to answer and, where nothing in it had to be repaired, the path to it."""
-    runs_approved = turn.trigger == TurnTrigger.CONTINUE
-    statuses = ANSWERABLE if runs_approved else OPEN
-    supersede_open_calls(turn.instance, TURN, session_id=turn.session_id, statuses=statuses)
+def _place(turn: Turn, has_open_calls: bool) -> Placed:
+    """Place the input below the message it was meant for, after messages that stopped turns have left."""
+    if has_open_calls:
+        hold_instance(turn.instance)  # answers to them are taken by others who hold it
+        statuses = ANSWERABLE if turn.trigger == TurnTrigger.CONTINUE else OPEN
+        supersede_open_calls(turn.instance, TURN, session_id=turn.session_id, statuses=statuses)
     add_deferred_messages(turn)
-    left_behind = _left_behind(turn)
-    if left_behind:
-        place_messages(turn.session_id, left_behind, after=Leaf.ACTIVE)
     after = turn.base_id if turn.base_is_explicit else Leaf.ACTIVE
-    leaf_id = place_messages(turn.session_id, turn.input_ids, after=after)
-    return leaf_id, None if leaf_id is None else _repaired(turn, leaf_id)
+    return place_input(turn.session_id, turn.input_ids, after=after, left_behind=partial(_left_behind, turn))
 
 
-def _repaired(turn: Turn, leaf_id: str) -> list[Message] | None:
+def _repaired(turn: Turn, placed: Placed) -> list[Message] | None:
     """The history as sent to the model; `None` after settling calls without a result, so that it is read again.
 
     Clients that show the conversation are notified, and the log has a warning.
     """
-    history = _stored_history(turn.session_id, leaf_id)
+    assert placed.leaf_id is not None
+    history = _stored_history(turn.session_id, Leaf.ACTIVE if placed.is_shown else placed.leaf_id)
     broken = repair_messages([message.to_ui() for message in history])
     for repaired in broken:
         update_message(turn.session_id, repaired["id"], partial(_replace_by, repaired))
@@ -126,12 +180,11 @@ def _replace_by(repaired: Message, _stored: Message) -> Message:
     return repaired
 
 
-def _left_behind(turn: Turn) -> list[str]:
+def _left_behind(turn: Turn, queued: Mapping[str, str]) -> Sequence[str]:
     """User messages of turns that were cancelled before they started; they are placed first, in order."""
-    earlier = Turn.objects.filter(session_id=turn.session_id, position__lt=turn.position, started_at=None)
-    queued = selectors.queued(turn.session_id)
-    waiting = {message.id: message.turn_id for message in queued if message.turn_id != turn.pk}
+    waiting = {message_id: turn_id for message_id, turn_id in queued.items() if turn_id != turn.pk}
     if not waiting:
         return []
+    earlier = Turn.objects.filter(session_id=turn.session_id, position__lt=turn.position, started_at=None)
     ended = set(earlier.filter(pk__in=set(waiting.values()), fiber__status__in=TERMINAL).values_list("pk", flat=True))
     return [message_id for message_id, turn_id in waiting.items() if turn_id in ended]

@@ -4,53 +4,105 @@ All functions are sync and run on the database bridge.
 """
 
 from collections.abc import Sequence
-
-from django.utils import timezone
+from functools import partial
+from typing import Final
 
 from chat.files.attachments import bind
+from chat.instances.rows import hold_instance
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.tool_answers import answered_meanwhile
-from chat.turns.background.costs import write_costs
+from chat.turns.background.costs import TOKENS, used_since
 from chat.turns.execution.after_turn import EndedTurn, TurnEnd, run_after_turn
-from chat.turns.execution.turn_facts import TurnFacts, has_content, holds_generation
+from chat.turns.execution.turn_facts import TurnFacts, has_calls, has_content
 from fibers.context import FiberContext
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from sessions_app.messages.services import archive_beyond, prune_outputs, put_assistant
+from sessions_app.messages.usage import SessionUsage, add_usage
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.statements import Columns, Statement, instant
 
-FINAL = "final"
+COMPLETED: Final = "completed"
+FINAL: Final = "final"
+
+_COST: Final = Columns(Turn, ("cost",))
+_FINISH: Final = Statement(
+    """
+    UPDATE think_chat_turn SET finished_at = %s, error_text = %s, error_code = %s, input_tokens = %s,
+        output_tokens = %s, reasoning_tokens = %s, cached_tokens = %s, cost = %s, model_name = %s, step_count = %s
+    WHERE id = %s
+    RETURNING generation = (SELECT i.generation FROM think_chat_agentinstance i WHERE i.id = instance_id)
+    """
+)
 
 
 def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
-    """Store answer, cost and status, and start after-turn actions: recorded, so exactly once.
+    """Store answer, cost and status, and start after-turn actions, exactly once.
 
-    Runs inside the fenced transaction that also commits the last of the log. The message is not stored when the
-    conversation was cleared meanwhile, nor when it is empty.
+    Runs inside the transaction that commits the last of the log. It completes the fiber where the turn ends well; the
+    end of any other turn is recorded. The message is not stored when the conversation was cleared meanwhile, nor when
+    it is empty.
     """
-    was_stored = store_answer(facts, end.message, end.original_ids)
+    totals = end.totals
+    if has_calls(end.message):
+        hold_instance(facts.instance)  # before the turn is over: answers to its calls come now, or see that it is
+    more = used_since(totals, facts.spent)
+    found = _FINISH.one(
+        instant(),
+        end.error_text,
+        end.error_code,
+        *(getattr(totals.usage, name) for name in TOKENS),
+        *_COST.prepare({"cost": totals.cost}),
+        totals.model_name[:200],
+        totals.steps,
+        facts.turn_id,
+    )
+    is_current = found is not None and bool(found[0])
+    was_stored = is_current and _store(facts, end.message, end.original_ids, more, totals.model_name)
+    if not was_stored and more is not None:
+        add_usage(facts.session_id, more, model_name=totals.model_name)
     if was_stored:
         if end.max_messages:
             archive_beyond(facts.session_id, end.max_messages)
         prune_outputs(facts.session_id, end.pruned)
-    Turn.objects.filter(pk=facts.turn_id).update(
-        finished_at=timezone.now(), error_text=end.error_text, error_code=end.error_code
-    )
-    write_costs(facts.turn_id, facts.session_id, end.totals)
     run_after_turn(EndedTurn(facts=facts, end=end, was_stored=was_stored))
-    context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})
+    if end.outcome != COMPLETED:
+        context.record_in(FINAL, {"outcome": end.outcome, "error": end.error_text, "code": end.error_code})
 
 
 def store_answer(facts: TurnFacts, message: Message, original_ids: Sequence[str]) -> bool:
-    """Store the answer, fitted to its row; false when it is empty or the conversation was cleared since.
+    """Store the answer of a turn that was given up; false when it is empty or the conversation was cleared since.
 
     `original_ids` names the attachments that hold what the message lost. Safe to call twice.
     """
-    if not has_content(message) or not holds_generation(facts.key.instance_id, facts.turn_id):
+    hold_instance(facts.instance)
+    holds = Turn.objects.filter(pk=facts.turn_id, generation=facts.instance.generation).exists()
+    return holds and _store(facts, message, original_ids)
+
+
+def _store(
+    facts: TurnFacts,
+    message: Message,
+    original_ids: Sequence[str],
+    usage: SessionUsage | None = None,
+    model_name: str = "",
+) -> bool:
+    """Put the answer below its question, fitted to its row. The fiber's row is locked, so no clear is on its way."""
+    if not has_content(message):
         return False
-    answered = answered_meanwhile(facts.turn_id)(message)
-    place = selectors.end_of_turn(facts.session_id, facts.turn_id, below=facts.leaf_id, besides=facts.assistant_id)
-    put_assistant(facts.session_id, answered, after=place, turn_id=facts.turn_id)
+    answered = answered_meanwhile(facts.turn_id)(message) if has_calls(message) else message
+    place = partial(
+        selectors.end_of_turn, facts.session_id, facts.turn_id, below=facts.leaf_id, besides=facts.assistant_id
+    )
+    put_assistant(
+        facts.session_id,
+        answered,
+        after=facts.leaf_id,
+        find_after=place,
+        turn_id=facts.turn_id,
+        usage=usage,
+        model_name=model_name,
+    )
     if original_ids and facts.key.owner_id is not None:
         bind(facts.key.owner_id, original_ids, AgentInstance.objects.get(pk=facts.key.instance_id))
     return True

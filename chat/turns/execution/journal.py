@@ -27,8 +27,15 @@ class TurnJournal:
         found = await self._context.recorded(key)
         return None if found is None else found.value
 
-    async def record(self, key: str, value: JSONObject) -> None:
-        """Settle a step: the log up to here, the record, and the call's row. Errors: `LeaseLost`, `Fenced`."""
+    async def record(self, key: str, value: JSONObject, *, is_last: bool = False) -> None:
+        """Settle a step: the log up to here, the record, and the call's row. Errors: `LeaseLost`, `Fenced`.
+
+        The record of what is likely the last step goes with the end of the turn, or with whatever is committed first.
+        """
+        if is_last:
+            self._context.record_soon(key, {**value, "end": self._writer.next_offset})
+            self._writer.begin_step()
+            return
         async with self._lock:
             await self._writer.flush_cold(lambda offsets: self._settle(key, {**value, "end": offsets.stop}))
 

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import Any, Literal
 
 from django.utils import timezone
@@ -40,7 +41,7 @@ from chat.turns.execution.after_turn import TurnEnd
 from chat.turns.execution.approved import run_approved
 from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.execution.begin import BEGIN, begin_turn, read_history
-from chat.turns.execution.finish import FINAL, finish_turn, note_retry
+from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn, note_retry
 from chat.turns.execution.journal import TurnJournal
 from chat.turns.execution.recovery import ResumePoint, load_resume_point, partial_text, without_partial
 from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
@@ -48,6 +49,7 @@ from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.state import policies
 from chat.turns.state.input_reservation import wait_for_input
 from chat.turns.state.policies import StepsSoFar
+from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import (
     call_hook,
     call_hook_typed,
@@ -83,6 +85,7 @@ class TurnRun:
         self._assembled: Assembled | None = None
         self._totals = TurnTotals()
         self._keeps_partial = True
+        self._is_stored = False  # whether all of the log is in the database
         self._gave_up = False  # a turn that a crash cut does not go on
 
     async def run(self) -> JSONObject:
@@ -91,18 +94,27 @@ class TurnRun:
         final = await self._context.recorded(FINAL)
         if final is not None:
             return _settle_as(final.value)
-        begun = await self._context.recorded(BEGIN)
-        if begun is None:
-            await wait_for_input(self._context, self._turn_id)
-        self._facts = await db(begin_turn, self._context, self._turn_id, begun.value if begun else None)
+        self._facts = await self._begin_turn()
         async with StreamWriter(
             self._turn_id,
             fence=self._context.fence,
             ctx_fenced=self._context.fenced,
+            is_new=self._context.attempt == 1,
             on_progress=self._context.advance,
         ) as writer:
             self._standing = await load_resume_point(self._context, self._turn_id, self._facts.assistant_id)
             return _settle_as(await self._attempt(writer))
+
+    async def _begin_turn(self) -> TurnFacts:
+        """The turn's facts, read with the claim, or now where its caller had to supply the input first."""
+        facts: TurnFacts | None = self._context.begun
+        if facts is None:
+            await wait_for_input(self._context, self._turn_id)
+            facts = await db(begin_turn, self._context, self._turn_id)
+        if facts.is_skipped:
+            raise Cancelled(reason=SKIPPED_REASON)
+        self._context.reached(BEGIN)
+        return facts
 
     async def _attempt(self, writer: StreamWriter) -> JSONObject:
         try:
@@ -182,7 +194,7 @@ class TurnRun:
             self._standing.fold,
             journal=TurnJournal(self._context, writer, self._facts),
             tools=tools,
-            hooks=_StepHooks(assembled.agent, self._facts, self._context),
+            hooks=_StepHooks(assembled.agent, self._facts, self._context, has_budget=assembled.has_budget),
             view=tools.view,
         )
         self._totals = loop.totals
@@ -273,8 +285,12 @@ class TurnRun:
             context_usage=await self._fullness(message) if outcome == "completed" else None,
             pruned=self._prunable(outcome),
         )
-        await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end))
-        return {"outcome": outcome, "error": text, "code": end.error_code}
+        result = {"outcome": outcome, "error": text, "code": end.error_code}
+        within = partial(self._context.completing, result) if outcome == COMPLETED else None
+        await writer.flush_cold(lambda _offsets: finish_turn(self._context, self._facts, end), within=within)
+        self._is_stored = True
+        self._context.reached(FINAL)
+        return result
 
     def _prunable(self, outcome: str) -> dict[str, list[str]]:
         """Outputs that models are not sent any more once this turn has ended well."""
@@ -321,7 +337,7 @@ class TurnRun:
         """Notify readers after the commit that ended this run. Their own look-ups cover a lost notification."""
         if status in {FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED}:
             return
-        await close_stream(self._turn_id)
+        await close_stream(self._turn_id, is_stored=self._is_stored)
         if self._is_recovering:
             self._notify_recovering(False)
         send_notification(self._context.metadata["address"], {"type": "turn.settled", "turn_id": self._turn_id})
@@ -344,10 +360,13 @@ def _fold(fold: Any, chunk: Chunk) -> Chunk:
 class _StepHooks:
     """The loop's hooks, on the agent."""
 
-    def __init__(self, agent: Think, facts: TurnFacts, context: FiberContext) -> None:
+    def __init__(
+        self, agent: Think, facts: TurnFacts, context: FiberContext, *, has_budget: bool | None = None
+    ) -> None:
         self._agent = agent
         self._facts = facts
         self._context = context
+        self._has_budget = has_budget
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Ask the policies, then the agent."""
@@ -357,10 +376,16 @@ class _StepHooks:
         return await call_hook_typed(self._agent, "before_step", StepConfig, context)
 
     def _check_policies(self, step_number: int) -> None:
-        instance = find_instance(self._facts.key)
+        # The first step follows the begin, which has just read the row.
+        instance = self._facts.instance if step_number == 0 else find_instance(self._facts.key)
         if instance is not None:
-            cost = totals_of(dict(self._context.records())).cost
-            policies.check_step(instance, StepsSoFar(count=step_number, cost=cost, session_id=self._facts.session_id))
+            steps = StepsSoFar(
+                count=step_number,
+                cost=totals_of(dict(self._context.records())).cost,
+                session_id=self._facts.session_id,
+                has_budget=self._has_budget if step_number == 0 else None,
+            )
+            policies.check_step(instance, steps)
 
     async def on_step_finish(self, record: StepRecord) -> None:
         """Notify the agent."""

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Exists, F, OuterRef
-
 from chat.agent.base import InstanceKey
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.turns.background.costs import usage_of_turn
 from chat.turns.background.titles import needs_title
+from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
+from sessions_app.messages.usage import SessionUsage
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -30,6 +31,9 @@ class TurnFacts:
     history: list[Message] | None = None  # the path to the leaf, where the begin has just read it
     is_untitled: bool = False  # its conversation has no title but its first words
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
+    instance: AgentInstance  # as the begin has read it
+    spent: SessionUsage  # by earlier attempts; the session's usage has it
+    is_skipped: bool = False  # the turn is over without having begun
 
     @property
     def is_continuation(self) -> bool:
@@ -37,7 +41,9 @@ class TurnFacts:
         return self.trigger is TurnTrigger.CONTINUE
 
 
-def facts_of(turn: Turn, leaf_id: str | None, history: list[Message] | None = None) -> TurnFacts:
+def facts_of(
+    turn: Turn, leaf_id: str | None, history: list[Message] | None = None, *, is_skipped: bool = False
+) -> TurnFacts:
     """Facts about a turn whose answer hangs below this message. Needs its instance loaded."""
     return TurnFacts(
         turn_id=turn.pk,
@@ -53,20 +59,17 @@ def facts_of(turn: Turn, leaf_id: str | None, history: list[Message] | None = No
         history=history,
         is_untitled=needs_title(turn.instance),
         client_tools=tuple(turn.instance.client_tools),
+        instance=turn.instance,
+        spent=usage_of_turn(turn),
+        is_skipped=is_skipped,
     )
-
-
-def holds_generation(instance_id: str, turn_id: str) -> bool:
-    """Whether no clear came since the admission. Locks the row, so none can come before this transaction commits.
-
-    The turn's generation is read, not remembered: where another session is cleared, this one's turns get the new one.
-    That transaction holds the turn's fiber, as we do, so the two never overlap.
-    """
-    turn = Turn.objects.filter(pk=turn_id, generation=OuterRef("generation"))
-    rows = AgentInstance.objects.filter(Exists(turn), pk=instance_id)
-    return rows.update(generation=F("generation")) == 1
 
 
 def has_content(message: Message) -> bool:
     """Whether there is anything to store: a part that is more than the beginning of a step."""
     return any(part.get("type") != "step-start" for part in message["parts"])
+
+
+def has_calls(message: Message) -> bool:
+    """Whether a message has tool calls, answered or not."""
+    return any(is_tool(part) for part in message["parts"])

@@ -5,12 +5,10 @@ the budget of a session.
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Protocol
 
-from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
 from chat.agent.base import InstanceKey
@@ -22,6 +20,8 @@ from chat.instances.rows import find_instance
 from chat.instances.spending import session_spending
 from chat.models import AgentInstance
 from fibers.models import Fiber
+from thinkproject.kernel.jsonvalue import load
+from thinkproject.kernel.statements import Columns, Statement
 
 _NOTHING: Final = Decimal(0)
 COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a person asked for: it counts like a message
@@ -29,11 +29,15 @@ COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a perso
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsSoFar:
-    """A turn before its next model call: number of calls and cost so far."""
+    """A turn before its next model call: number of calls and cost so far.
+
+    `has_budget`: whether the session has a limit of cost, where its row was read just now.
+    """
 
     count: int
     cost: Decimal
     session_id: str
+    has_budget: bool | None = None
 
 
 class TurnPolicy(Protocol):
@@ -70,15 +74,19 @@ class TurnsPerMinute:
         """Steps are not limited here."""
 
 
+_ASKED: Final = (TURN_FIBER, SUMMARY_FIBER, COMPACT_FIBER)
+_FIBERS_OF_A_MINUTE: Final = Statement(
+    "SELECT name, CASE WHEN name = %s THEN '' ELSE metadata END FROM think_fibers_fiber"
+    " WHERE owner_id = %s AND created_at > :later: AND name IN (%s, %s, %s)"
+)
+_OWNER: Final = Columns(Fiber, ("owner_id",))
+
+
 def _asked_lately(owner_id: int) -> int:
     """Number of this user's turns and other fibers started in the last minute. Uses an index."""
-    since = Now() - timedelta(minutes=1)
-    names = (TURN_FIBER, SUMMARY_FIBER, COMPACT_FIBER)
-    asked = Fiber.objects.filter(owner_id=owner_id, created_at__gt=since, name__in=names)
-    return sum(
-        name == TURN_FIBER or COUNTED.items() <= metadata.items()
-        for name, metadata in asked.values_list("name", "metadata")
-    )
+    owner = _OWNER.prepare({"owner_id": owner_id})[0]
+    asked = _FIBERS_OF_A_MINUTE.all(TURN_FIBER, owner, -60.0, *_ASKED)
+    return sum(name == TURN_FIBER or COUNTED.items() <= load(metadata).items() for name, metadata in asked)
 
 
 class SessionBudget:
@@ -93,6 +101,8 @@ class SessionBudget:
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Compare with the limit. Errors: `BudgetReached`."""
+        if steps.has_budget is False:
+            return
         spending = session_spending(instance, steps.session_id)
         if spending.max_cost is not None and spending.cost + steps.cost >= spending.max_cost:
             raise BudgetReached(

@@ -2,15 +2,28 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from bench.__main__ import MARK, TITLES
+from bench.apart import MARK
+from bench.catalogue import TITLES
 from bench.rows import Row, from_json
+from tests.acceptance.ops.tree import make_copy
 from tests.acceptance.product import ROOT
 
 FAULTS = ("refused, cut", "differ", "lost or doubled")  # rows that count faults, whatever the time
-ON_A_PRODUCT = ("first_chunk", "delivery", "opening", "idle", "reconnect", "recovery")  # in one run they share it
+ON_A_PRODUCT = (
+    "turns",
+    "load",
+    "calls",
+    "first_chunk",
+    "delivery",
+    "opening",
+    "idle",
+    "reconnect",
+    "recovery",
+)  # in one run they share it
 SECONDS = 170
 
 Rows = dict[str, list[Row]]
@@ -36,7 +49,7 @@ def check(name: str, rows: list[Row]) -> None:
     assert all(row.what and row.unit is not None for row in rows)
     faults = [row for row in rows if any(word in row.what for word in FAULTS)]
     assert [row.what for row in faults if row.median] == []
-    assert bool(faults) == (name in {"delivery", "reconnect", "recovery"})
+    assert bool(faults) == (name in {"load", "delivery", "reconnect", "recovery"})
 
 
 @pytest.mark.timeout(SECONDS * 2 + 30)
@@ -52,6 +65,22 @@ def test_benchmark_of_a_part_gives_its_rows(name: str) -> None:
     found, said = run(name)
     assert name in found, said
     check(name, found[name])
+
+
+def test_a_checkout_is_compared_with_another_by_the_driver_of_this_one(tmp_path: Path) -> None:
+    other = make_copy(tmp_path / "other")
+    (other / ".venv").symlink_to(Path(sys.prefix))
+    (other / "bench" / "__init__.py").write_text("raise RuntimeError('the driver of the other checkout')")
+    command = [sys.executable, "-m", "bench.compare", f"other={other}", "--only", "calls", "core"]
+    command += ["--runs", "1", "--smoke", "--database", "sqlite"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines() if "|" in line]
+    head, _, *lines = cells
+    assert head[2:5] == ["other", "this", "this / other"]
+    rows = [line for line in lines if not line[0].startswith("**")]
+    assert len(rows) > 10
+    assert [line[0] for line in rows if not all(line[2:5])] == []
 
 
 def test_an_unknown_benchmark_is_named() -> None:

@@ -183,7 +183,9 @@ async def test_a_continuation_that_goes_out_live_stops_when_its_tab_probes(conne
         offer = (await frames_until(tab, RESUMING))[-1]
         GATE["open"].set()
         sent = await frames_until(tab, "done")
-    assert [frame["type"] for frame in sent] == ["cf_agent_chat_messages", RESPONSE]
+    # The answered call's own message may be sent anew at any time.
+    kinds = [frame["type"] for frame in sent if frame["type"] != "cf_agent_message_updated"]
+    assert kinds == ["cf_agent_chat_messages", RESPONSE]
     assert sent[-1]["id"] == offer["id"]
 
 

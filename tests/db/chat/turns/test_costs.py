@@ -67,7 +67,7 @@ async def test_each_call_has_its_own_tier(make_room: MakeRoom) -> None:
     assert turn.cost == Decimal("2.4")
 
 
-@pytest.mark.parametrize("key", ["model:0", "final"])
+@pytest.mark.parametrize("key", ["model:0", "model:1", "final"])
 async def test_a_crash_counts_nothing_twice(make_room: MakeRoom, key: str) -> None:
     room = make_room()
     with crash_after(key):

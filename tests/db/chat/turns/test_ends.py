@@ -174,7 +174,7 @@ async def test_an_attempt_that_only_repeats_the_end_reports_it(
 ) -> None:
     room = make_room()
     with crash_after("final"):
-        turn = await room.say("say: hi")
-    assert await ended(room, turn.pk) == "completed"
+        turn = await room.say("error 401")
+    assert await ended(room, turn.pk) == "error"
     assert turn.fiber.attempt == 2
     assert "fiber callback failed" not in caplog.text

@@ -94,7 +94,7 @@ async def test_a_failure_in_the_answer_fails_at_stream(room: Room, script: str, 
 
 async def test_recovery_that_is_declined(room: Room) -> None:
     HOOKS["on_chat_recovery"] = lambda context: RecoveryDecision(continue_turn=False)
-    with crash_after("model:0"):
+    with crash_after("ending"):
         turn = await room.say("say: hi")
     assert (status_of(turn), turn.error_text) == ("error", "recovery: sorry")
     assert [stage for stage, _, _ in stages()] == ["recovery"]

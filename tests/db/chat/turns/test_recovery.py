@@ -50,25 +50,38 @@ async def undisturbed(make_room: MakeRoom, text: str) -> list[JSONObject]:
     return plain((await room.transcript())[-1])
 
 
-@pytest.mark.parametrize("key", ["begin", "model:0", "call:one", "call:two", "model:1", "final"])
-async def test_a_crash_after_any_record_changes_nothing(make_room: MakeRoom, key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "attempts", "requests"),
+    [
+        ("begin", 2, 2),
+        ("model:0", 2, 2),
+        ("call:one", 2, 2),
+        ("call:two", 2, 2),
+        ("ending", 2, 2),  # nothing of the end is stored, but the log has it
+        ("model:1", 1, 2),  # in one transaction with the end of the turn: all of it is there
+        ("final", 1, 2),
+    ],
+)
+async def test_a_crash_after_any_record_changes_nothing(
+    make_room: MakeRoom, key: str, attempts: int, requests: int
+) -> None:
     expected = await undisturbed(make_room, TWO_CALLS)
     room = make_room()
     with crash_after(key):
         turn = await room.say(TWO_CALLS)
     assert status_of(turn) == "completed"
-    assert turn.fiber.attempt == 2
+    assert turn.fiber.attempt == attempts
     assert plain((await room.transcript())[-1]) == expected
     assert [role for role, _ in await room.texts()] == ["user", "assistant"]
     rows = await db(lambda: list(ToolCallRecord.objects.filter(turn_id=turn.pk).values_list("call_id", "status")))
     assert sorted(rows) == [("one", "succeeded"), ("two", "succeeded")]
-    assert len(room.model.requests) == 2
+    assert len(room.model.requests) == requests
     records = [load(record.text) for record in await read(turn.pk, 0)]
     outputs = [chunk["toolCallId"] for chunk in records if chunk["type"] == "tool-output-available"]
     assert sorted(outputs) == ["one", "two"]
 
 
-@pytest.mark.parametrize("key", ["model:1", "final"])
+@pytest.mark.parametrize("key", ["ending", "model:1", "final"])
 async def test_a_settled_call_is_not_run_again(make_room: MakeRoom, key: str) -> None:
     room = make_room()
     with crash_after(key):
@@ -141,7 +154,7 @@ async def test_an_unwanted_partial_is_dropped_but_for_settled_calls(make_room: M
         await room.say("stream 12 words")
     assert [role for role, _ in await room.texts()] == ["user"]
     room = make_room("thrifty", name="calls")
-    with crash_after("model:1"):  # both calls are settled by then, in whatever order
+    with crash_after("ending"):  # both calls are settled by then, in whatever order
         await room.say(TWO_CALLS)
     parts = (await room.transcript())[-1]["parts"]
     assert [part["state"] for part in parts] == ["output-available"] * 2
@@ -170,7 +183,7 @@ async def test_a_result_that_was_settled_and_not_yet_shown_outlives_the_turn(
 async def test_the_next_turn_goes_on_below_what_a_lost_one_left(make_room: MakeRoom, settings: Any) -> None:
     settings.THINK_FIBER_MAX_RECOVERIES = 0
     room = make_room()
-    with mortal(room, 3, 0, 0):
+    with mortal(room, 3):
         first = await room.admit("stream 12 words")
         second = await room.admit("say: next")
         await run_until_idle(skip_delays=True)

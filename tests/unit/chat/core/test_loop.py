@@ -81,7 +81,7 @@ class Journal:
     async def recorded(self, key: str) -> JSONObject | None:
         return self.rows.get(key)
 
-    async def record(self, key: str, value: JSONObject) -> None:
+    async def record(self, key: str, value: JSONObject, *, is_last: bool = False) -> None:
         assert key not in self.rows, f"{key} was settled twice"
         self.rows[key] = value
         self.settled_at = self.log_length
