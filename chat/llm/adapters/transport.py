@@ -13,7 +13,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx2
 import openai
@@ -114,7 +114,7 @@ async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent
         yield [SSEEvent(b"", await _whole(response))]
         return
     decoder = SSEDecoder(MAX_EVENT_BYTES)
-    async with contextlib.aclosing(response.aiter_bytes()) as source:
+    async with contextlib.aclosing(_pieces(response)) as source:
         async for data in source:
             events = decoder.feed(data)
             if events:
@@ -123,6 +123,14 @@ async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent
     rest = [event for event in decoder.flush() if event.data == DONE or event.data.rstrip().endswith(b"}")]
     if rest:
         yield rest
+
+
+def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives. What is not encoded, as we ask for, comes without the client's layers for that."""
+    if "content-encoding" in response.headers:
+        return response.aiter_bytes()
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    return cast("AsyncGenerator[bytes, None]", response.stream.__aiter__())
 
 
 async def _whole(response: httpx2.Response) -> bytes:
