@@ -51,7 +51,7 @@ class Flusher:
         self._is_urgent = False
         self._last_at = 0.0
         self._backoff = 0.0
-        self._crowding = 0.0  # of the last round that sent anything: 0 for nobody, 1 for a crowd
+        self._crowding = 0.0  # of the last round that sent anything, from 0 to 1
         self.rounds = 0
 
     def schedule(self, source: Source, *, is_urgent: bool = False) -> None:
