@@ -3,6 +3,7 @@
 `thinkproject.apps` imports this module in every process: one that forgot it would talk to a default broker.
 """
 
+import gc
 import threading
 from typing import Any
 
@@ -33,6 +34,13 @@ def _on_init(**_signal: Any) -> None:
 @worker_ready.connect
 def _on_ready(**_signal: Any) -> None:
     threading.Thread(target=_say_so, name="think-worker-seen", daemon=True).start()
+
+
+@worker_ready.connect
+def _on_loaded(**_signal: Any) -> None:
+    # What was loaded stays. A full collection that looks through it holds up every stream of the worker for as long.
+    gc.collect()
+    gc.freeze()
 
 
 @worker_shutting_down.connect

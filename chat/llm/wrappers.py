@@ -167,7 +167,8 @@ class _Watch:
     def start(self, limit: float) -> None:
         if limit <= 0:
             return
-        task = asyncio.current_task()
+        # With the loop given: looking for the running one is a system call, for each token.
+        task = asyncio.current_task(self._loop)
         self._task = task
         self._cancelling = task.cancelling() if task is not None else 0
         self._deadline = self._loop.time() + limit

@@ -7,6 +7,8 @@ import hashlib
 import json
 from typing import Any, TypeAlias
 
+import msgspec
+
 JSONValue: TypeAlias = Any
 JSONObject: TypeAlias = dict[str, Any]
 
@@ -31,8 +33,19 @@ def dump(value: JSONValue) -> str:
     return text
 
 
+_decode = msgspec.json.Decoder().decode
+
+
 def load(text: str | bytes) -> JSONValue:
     """Decode JSON text. Errors: `ValueError`, also for NaN, infinities and nesting deeper than Python's stack."""
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return _load_slowly(text)
+
+
+def _load_slowly(text: str | bytes) -> JSONValue:
+    """Decode with Python's own module, which takes more: lone surrogates, other encodings, numbers beyond a float."""
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except RecursionError as error:

@@ -80,20 +80,25 @@ def cut_text(text: str, max_chars: int) -> str:
 
 
 def truncate(messages: Sequence[Message], policy: ContextPolicy = READ_TIME) -> list[Message]:
-    """Shorten old content for the model only. Changed messages are copies; the number of messages stays."""
+    """Shorten old content for the model only. Changed messages are copies, others themselves; their number stays."""
     border = max(0, len(messages) - policy.keep_messages)
     return [_cut_message(message, policy) for message in messages[:border]] + list(messages[border:])
 
 
 def _cut_message(message: Message, policy: ContextPolicy) -> Message:
-    return {**message, "parts": [_cut_part(part, policy) for part in message.get("parts", [])]}
+    stored: Sequence[JSONValue] = message.get("parts", [])
+    parts = [_cut_part(part, policy) for part in stored]
+    return message if parts == stored else {**message, "parts": parts}
 
 
 def _cut_part(part: JSONValue, policy: ContextPolicy) -> JSONValue:
     if not isinstance(part, dict):
         return part
-    if part.get("type") == "text" and policy.max_text_chars is not None:
-        return {**part, "text": cut_text(str(part.get("text", "")), policy.max_text_chars)}
+    if part.get("type") == "text":
+        max_chars, text = policy.max_text_chars, part.get("text", "")
+        if max_chars is None or (isinstance(text, str) and len(text) <= max_chars):
+            return part
+        return {**part, "text": cut_text(str(text), max_chars)}
     if state_of(part) in SETTLED and policy.max_output_chars is not None:
         return {**part, **_cut_result(part, policy.max_output_chars)}
     return part

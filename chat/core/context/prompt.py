@@ -208,6 +208,8 @@ class _Builder:
 
 def clean_text(text: str) -> str:
     """Replace lone surrogates, which no provider's encoding can carry."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,20 +1,24 @@
 """The HTTP side that adapters share: one client per loop and address, and SSE events from a response as they arrive.
 
-The `openai` client does connections, authentication and errors; its own retries are off, because retrying is a policy
-of ours (`chat.llm.wrappers`), and its pydantic objects are left aside: building them costs more than all the rest.
+The `openai` client does authentication and errors; its own retries are off, because retrying is a policy of ours
+(`chat.llm.wrappers`), and its pydantic objects are left aside: building them costs more than all the rest. Its
+connections are aiohttp's (`aiohttp_transport`), or `httpx2`'s own where the environment names a proxy.
 """
 
 import asyncio
 import contextlib
+import functools
+import ssl
 import weakref
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 
 import httpx2
 import openai
 
+from chat.llm.adapters.aiohttp_transport import AiohttpTransport
 from chat.llm.adapters.sse import MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
 from chat.llm.endpoint import Endpoint, is_loopback
 
@@ -68,6 +72,15 @@ async def _close_unused(clients: "OrderedDict[tuple[str, str], _Shared]") -> Non
         await shared.client.close()
 
 
+class _HttpClient(openai.DefaultAsyncHttpxClient):
+    """The usual HTTP client, whose direct connections are aiohttp's. For the loop in which it is made."""
+
+    def _init_transport(  # type: ignore[override]  # the base names each option; one of them matters here
+        self, **options: Any
+    ) -> httpx2.AsyncBaseTransport:
+        return AiohttpTransport(_ssl_context(options.get("trust_env", True)))
+
+
 def _new_client(endpoint: Endpoint) -> openai.AsyncOpenAI:
     timeout = openai.Timeout(READ_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
     return openai.AsyncOpenAI(
@@ -76,8 +89,14 @@ def _new_client(endpoint: Endpoint) -> openai.AsyncOpenAI:
         max_retries=0,
         timeout=timeout,
         # A proxy of the environment is for the way out, not for a server on this machine.
-        http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not is_loopback(endpoint.base_url)),
+        http_client=_HttpClient(timeout=timeout, trust_env=not is_loopback(endpoint.base_url)),
     )
+
+
+@functools.cache
+def _ssl_context(trust_env: bool) -> ssl.SSLContext:
+    """The context of all clients: reading the certificates takes longer than the rest of a client."""
+    return httpx2.create_ssl_context(trust_env=trust_env)
 
 
 async def close_clients() -> None:
@@ -95,7 +114,7 @@ async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent
         yield [SSEEvent(b"", await _whole(response))]
         return
     decoder = SSEDecoder(MAX_EVENT_BYTES)
-    async with contextlib.aclosing(response.aiter_bytes()) as source:
+    async with contextlib.aclosing(_pieces(response)) as source:
         async for data in source:
             events = decoder.feed(data)
             if events:
@@ -104,6 +123,14 @@ async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent
     rest = [event for event in decoder.flush() if event.data == DONE or event.data.rstrip().endswith(b"}")]
     if rest:
         yield rest
+
+
+def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives. What is not encoded, as we ask for, comes without the client's layers for that."""
+    if "content-encoding" in response.headers:
+        return response.aiter_bytes()
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    return cast("AsyncGenerator[bytes, None]", response.stream.__aiter__())
 
 
 async def _whole(response: httpx2.Response) -> bytes:

@@ -342,6 +342,12 @@ def test_short_history_is_not_cut() -> None:
     assert truncate([user("x" * 20_000)])[0]["parts"][0]["text"] == "x" * 20_000
 
 
+def test_messages_in_which_nothing_is_cut_are_not_copied() -> None:
+    history = [user("short"), assistant({"type": "text", "text": "short"}), *[user("new")] * 4, user("x" * 10_001)]
+    made = truncate(history, ContextPolicy(keep_messages=0))
+    assert [new is old for new, old in zip(made, history, strict=True)] == [True] * 6 + [False]
+
+
 def answered_by(call_id: str, output: JSONValue = "out", text: str = "done") -> Message:
     return assistant(STEP, tool(call_id, output=output), STEP, text)
 

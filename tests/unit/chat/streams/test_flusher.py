@@ -95,6 +95,28 @@ async def test_chunks_within_the_window_travel_together(flusher: Flusher, log: L
     assert [len(texts) for texts in sources[0].settled] == [1, 10]
 
 
+@pytest.mark.parametrize(("streams", "windows"), [(1, 1.0), (50, 1.5), (100, 2.0), (300, 2.0)])
+async def test_rounds_of_many_streams_are_further_apart(
+    flusher: Flusher, log: Log, streams: int, windows: float
+) -> None:
+    sources = [Source(f"s{number}") for number in range(streams)]
+    write(flusher, sources)
+    await asyncio.sleep(0.05)
+    write(flusher, sources)
+    await asyncio.sleep(2.2 * WINDOW)
+    assert len(log.rounds) == 2
+    assert log.rounds[1][0] - log.rounds[0][0] == pytest.approx(windows * WINDOW, abs=WINDOW / 5)
+
+
+async def test_a_chunk_after_a_pause_goes_at_once_among_many_streams_too(flusher: Flusher, log: Log) -> None:
+    sources = [Source(f"s{number}") for number in range(100)]
+    write(flusher, sources)
+    await asyncio.sleep(0.05)
+    write(flusher, sources[:1], is_urgent=True)
+    await asyncio.sleep(0.05)
+    assert [len(streams) for _, streams in log.rounds] == [100, 1]
+
+
 async def test_an_urgent_chunk_takes_the_others_along(flusher: Flusher, log: Log) -> None:
     sources = [Source("a"), Source("b")]
     write(flusher, sources)
