@@ -81,8 +81,8 @@ def one_start(folder: Path) -> Start:
     """Start and stop once; what is in the folder stays for the next."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
-    output, worker_log = folder / "output", folder / "data" / "logs" / "worker.log"
-    skipped = worker_log.stat().st_size if worker_log.exists() else 0
+    output, logs = folder / "output", folder / "data" / "logs"
+    skipped = {path: path.stat().st_size for path in logs.glob("worker*.log")}
     began = time.monotonic()
     seen: dict[str, float] = {}
     with make_run(folder / "data", port, output) as process:
@@ -95,14 +95,16 @@ def one_start(folder: Path) -> Start:
                 seen["page"] = time.monotonic() - began
             if "ready" not in seen and READY.search(said):
                 seen["ready"] = passed
-            if "worker" not in seen and WORKER_READY.search(_tail(worker_log, skipped)):
+            if "worker" not in seen and WORKER_READY.search(_news(logs, skipped)):
                 seen["worker"] = passed
             time.sleep(0.02)
     return Start(**seen)
 
 
-def _tail(path: Path, skipped: int) -> str:
-    return path.read_bytes()[skipped:].decode(errors="replace") if path.exists() else ""
+def _news(logs: Path, skipped: dict[Path, int]) -> str:
+    """What workers wrote since; there may be several, each with a log of its own."""
+    texts = (path.read_bytes()[skipped.get(path, 0) :] for path in sorted(logs.glob("worker*.log")))
+    return b"".join(texts).decode(errors="replace")
 
 
 def run(options: Options) -> list[Row]:
