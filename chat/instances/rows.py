@@ -1,6 +1,7 @@
 """The rows behind addresses: find, make, lock. Whether the asker may use the address was decided in `auth.py`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -126,7 +127,8 @@ _LOCK_ROOT: Final = Statement(
     """
     UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s
     WHERE owner_id = %s AND agent = %s AND name = %s AND parent_id IS NULL
-    RETURNING :row:, :has_open_calls:
+    RETURNING :row:, :has_open_calls:,
+        EXISTS (SELECT 1 FROM think_sessions_message m WHERE m.message_id = %s)
     """,
     row=_ROW,
     has_open_calls=OPEN_CALLS.replace(":scope:", "think_chat_agentinstance.id"),
@@ -146,15 +148,30 @@ def lock_instance(instance: AgentInstance) -> AgentInstance:
     return _read_again(instance, _LOCK.one(instant(), instance.pk))
 
 
-def lock_root(key: InstanceKey) -> tuple[AgentInstance, bool] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedInstance:
+    """A row that is locked, and what its lock has looked up on the way; true where it has not looked.
+
+    `has_open_calls`: calls may wait for an answer from outside. `may_be_known`: some conversation may have the message.
+    """
+
+    row: AgentInstance
+    has_open_calls: bool = True
+    may_be_known: bool = True
+
+
+def lock_root(key: InstanceKey, message_id: str) -> LockedInstance | None:
     """Do the same for the address of a user's instance that stands below no other one. Nothing before the first write.
 
-    Gives too whether calls of it wait for an answer from outside. One statement.
+    Looks for the message of this id, too. One statement.
     """
     if key.owner_id is None or key.parent is not None:
         return None
-    row = _LOCK_ROOT.one(instant(), *_OWNER.prepare({"owner_id": key.owner_id}), key.agent, key.name)
-    return None if row is None else (_ROW.build(row), bool(row[-1]))
+    owner = _OWNER.prepare({"owner_id": key.owner_id})
+    row = _LOCK_ROOT.one(instant(), *owner, key.agent, key.name, message_id)
+    if row is None:
+        return None
+    return LockedInstance(row=_ROW.build(row), has_open_calls=bool(row[-2]), may_be_known=bool(row[-1]))
 
 
 def _read_again(instance: AgentInstance, row: tuple[Any, ...] | None) -> AgentInstance:

@@ -22,9 +22,25 @@ from chat.errors import InputInvalid, TurnConflict
 from chat.files import attachments
 from chat.instances.notifications import ChatCleared, group_of, notify_on_commit, notify_waiters
 from chat.instances.quota import count_added, recount_if_due
-from chat.instances.rows import ensure_instance, ensure_session, find_instance, key_of, lock_instance, lock_root
+from chat.instances.rows import (
+    LockedInstance,
+    ensure_instance,
+    ensure_session,
+    find_instance,
+    key_of,
+    lock_instance,
+    lock_root,
+)
 from chat.models import AgentInstance, Turn, TurnOptions, new_turn_id
-from chat.turns.admission.intake import Continue, Intake, Placement, Program, adopt_files_of, resolve
+from chat.turns.admission.intake import (
+    Continue,
+    Intake,
+    Placement,
+    Program,
+    adopt_files_of,
+    last_message_id,
+    resolve,
+)
 from chat.turns.admission.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
 from chat.turns.admission.oversized import fit_intake
 from chat.turns.admission.tool_answers import settle_open_calls, supersede_open_calls
@@ -118,14 +134,15 @@ def _find_present(key: InstanceKey, request: TurnRequest) -> Turn | None:
 
 def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> Admission:
     fibers = waiting_fibers if supersedes(key.agent, request.intake) else _none
-    with _holding(key, fibers, tries=ADMIT_TRIES) as (instance, has_open_calls):
+    with _holding(key, fibers, tries=ADMIT_TRIES, message_id=last_message_id(request.intake)) as locked:
+        instance = locked.row
         if request.idempotency_key and (present := _find_accepted(instance, request)) is not None:
             return Admission(turn=present, is_new=False)
         session_id = ensure_session(instance)
         remember_client_tools(instance, request.client_tools)
-        if has_open_calls and not _speaks_later(request):
+        if locked.has_open_calls and not _speaks_later(request):
             settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
-        placement = resolve(session_id, request.intake)
+        placement = resolve(session_id, request.intake, is_new=not locked.may_be_known)
         overlap = decide_overlap(instance, request.intake, placement)
         if file_ids and (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
             attachments.bind(instance.owner_id, file_ids, instance)
@@ -337,7 +354,8 @@ def stopping(
     `session_of` names the one session whose turns are stopped; those of others go on afterwards as if nothing had been.
     Errors: `TurnConflict` when turns are admitted again and again meanwhile.
     """
-    with _holding(key, _live_fibers, tries=STOP_TRIES) as (instance, _):
+    with _holding(key, _live_fibers, tries=STOP_TRIES) as locked:
+        instance = locked.row
         instance.generation += 1
         instance.save(update_fields=["generation"])
         session_id = session_of(instance)
@@ -350,9 +368,9 @@ def stopping(
 
 @contextmanager
 def _holding(
-    key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, tries: int
-) -> Iterator[tuple[AgentInstance, bool]]:
-    """Open a transaction in which these fibers and the instance are locked; and whether there may be open calls.
+    key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, tries: int, message_id: str = ""
+) -> Iterator[LockedInstance]:
+    """Open a transaction in which these fibers and the instance are locked.
 
     They are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
     makes it start over. Errors: `TurnConflict` when that happens again and again.
@@ -361,7 +379,7 @@ def _holding(
         if attempt:
             _back_off(attempt)
         with transaction.atomic():
-            found = lock_root(key) if fibers is _none else None
+            found = lock_root(key, message_id) if fibers is _none else None
             if found is not None:
                 yield found
                 return
@@ -371,7 +389,7 @@ def _holding(
             if not set(fibers(instance)) <= held:
                 transaction.set_rollback(True)
                 continue
-            yield instance, True
+            yield LockedInstance(row=instance)
             return
     raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
 

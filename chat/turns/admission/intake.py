@@ -102,8 +102,15 @@ def adopt_files_of(owner_id: int | None, intake: Intake) -> tuple[Intake, list[s
     return intake, []
 
 
-def resolve(session_id: str, intake: Intake) -> Placement:
-    """Decide. Errors: `InputInvalid` for ids that do not exist here and for messages that are not a user's."""
+def last_message_id(intake: Intake) -> str:
+    """Id of the last message of a client's array, which decides what the request is; empty for any other intake."""
+    return str(intake.messages[-1].get("id", "")) if isinstance(intake, ClientArray) and intake.messages else ""
+
+
+def resolve(session_id: str, intake: Intake, *, is_new: bool = False) -> Placement:
+    """Decide. `is_new`: no conversation has the last message of the client's array.
+
+    Errors: `InputInvalid` for ids that do not exist here and for messages that are not a user's."""
     match intake:
         case Submit():
             return _submit(session_id, intake)
@@ -114,7 +121,7 @@ def resolve(session_id: str, intake: Intake) -> Placement:
         case Continue():
             return Placement(trigger=TurnTrigger.CONTINUE)
         case ClientArray():
-            return _client_array(session_id, intake)
+            return _client_array(session_id, intake, is_new=is_new)
         case Program():
             return _program(intake)
 
@@ -172,10 +179,12 @@ def _answer_again(session_id: str, target: StoredMessage) -> Placement:
     return Placement(trigger=TurnTrigger.REGENERATE, base_id=target.id, base_is_explicit=True, answers=(target.id,))
 
 
-def _client_array(session_id: str, intake: ClientArray) -> Placement:
+def _client_array(session_id: str, intake: ClientArray, *, is_new: bool) -> Placement:
     """Decide on the array (pure), and find the named messages in the tree."""
     trigger = REGENERATE if intake.is_regenerate else ""
-    match decide_intent(intake.messages, trigger, _known_of(session_id, intake.messages)):
+    named = intake.messages if intake.is_regenerate else intake.messages[-1:]
+    known = {} if is_new and not intake.is_regenerate else _known_of(session_id, named)
+    match decide_intent(intake.messages, trigger, known):
         case client_intent.Append(message=message):
             return _submit(session_id, Submit(message=message))
         case client_intent.Edit(message_id=message_id, message=message):
