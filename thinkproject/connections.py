@@ -8,6 +8,7 @@ import dj_database_url
 
 from thinkproject.config.env import EnvError
 
+SQLITE_ENGINE = "thinkproject.sqlite3"  # Django's, with a queue for writers
 SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",  # a write that starts as a read cannot wait for its turn
     "timeout": 20,  # seconds; SQLite wakes those who wait for its one writer in no order
@@ -27,6 +28,7 @@ def database(url: str, data_dir: Path, *, pool_size: int) -> dict[str, Any]:
         raise EnvError(_broken(url)) from error
     engine = str(entry["ENGINE"])
     if engine.endswith("sqlite3"):
+        entry["ENGINE"] = SQLITE_ENGINE
         if entry.get("NAME") in {"", ":memory:", None}:  # several processes share it
             raise EnvError("DATABASE_URL names no file; expected sqlite:////absolute/path/to/file.")
         entry["OPTIONS"] = {**entry.get("OPTIONS", {}), **SQLITE_OPTIONS}
