@@ -1,10 +1,12 @@
-"""Notify the workers of new work: one task by name, on commit.
+"""Notify the workers of new work: tasks by name, on commit.
 
 Celery carries, the database decides. A message may be lost, late or doubled without harm: a claim is a conditional
 UPDATE, and the sweeper sends unclaimed fibers again. So a broker that is down is logged and never raised to the caller.
 """
 
 import logging
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -22,6 +24,8 @@ from fibers.models import Fiber
 logger = logging.getLogger(__name__)
 
 RUN_TASK = "fibers.run_fiber"
+BATCH = 8
+"""Fibers of one task: it goes to one worker, and the others are to have something to do as well."""
 PUBLISH_RETRY = {"max_retries": 2, "interval_start": 0.05, "interval_step": 0.1, "interval_max": 0.2}
 
 
@@ -39,12 +43,15 @@ def notified_of_dispatches(notify: Callable[[], None]) -> Iterator[None]:
 
 
 def dispatch_on_commit(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> None:
-    """Send one task for each fiber when the surrounding transaction commits. Never raises, then or now."""
-    transaction.on_commit(lambda: dispatch_now(fiber_ids, delay_seconds=delay_seconds), robust=True)
+    """Have workers notified of these fibers when the surrounding transaction commits. Never raises, then or now."""
+    if delay_seconds:
+        transaction.on_commit(lambda: dispatch_now(fiber_ids, delay_seconds=delay_seconds), robust=True)
+    else:
+        transaction.on_commit(lambda: _outbox.send(fiber_ids), robust=True)
 
 
 def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int:
-    """Send one task for each fiber, to be run after so long; return how many were sent.
+    """Send tasks that name these fibers, to be run after so long; return how many fibers were sent.
 
     **Concurrency:** outside a transaction. What could not be sent is marked for the next sweep. Never raises for a
     broker that does not answer.
@@ -53,11 +60,12 @@ def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int
         notify()
     if fiber_settings.dispatch != "celery":
         return 0
-    for index, fiber_id in enumerate(fiber_ids):
+    for start in range(0, len(fiber_ids), BATCH):
+        batch = list(fiber_ids[start : start + BATCH])
         try:
             current_app.send_task(
                 RUN_TASK,
-                args=[fiber_id],
+                args=batch,
                 countdown=delay_seconds or None,
                 ignore_result=True,
                 retry=True,
@@ -66,11 +74,49 @@ def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int
         except (KombuError, CeleryError, RedisError, OSError) as error:
             logger.warning(
                 "fiber dispatch failed",
-                extra={"action": "fiber_dispatch_failed", "fiber_id": fiber_id, "error": type(error).__name__},
+                extra={"action": "fiber_dispatch_failed", "fiber_id": batch[0], "error": type(error).__name__},
             )
-            forget_dispatch(fiber_ids[index:])
-            return index
+            forget_dispatch(fiber_ids[start:])
+            return start
     return len(fiber_ids)
+
+
+class _Outbox:
+    """Fibers whose transactions have committed. Whoever finds no one sending sends, and then what came meanwhile.
+
+    At rest a fiber has a task of its own at once. In a burst several share one: making and taking a task costs more
+    than the claim of a fiber.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[str] = []
+        self._is_sending = False
+
+    def send(self, fiber_ids: Sequence[str]) -> None:
+        """Send these, or leave them to the thread that sends."""
+        with self._lock:
+            self._waiting += fiber_ids
+            if self._is_sending:
+                return
+            self._is_sending = True
+        try:
+            while batch := self._next():
+                dispatch_now(batch)
+        except BaseException:
+            self._is_sending = False
+            raise
+
+    def _next(self) -> list[str]:
+        with self._lock:
+            batch = self._waiting[:BATCH]
+            del self._waiting[:BATCH]
+            self._is_sending = bool(batch)
+            return batch
+
+
+_outbox = _Outbox()
+os.register_at_fork(after_in_child=_outbox.__init__)  # type: ignore[misc]  # the thread that sends stays with the parent
 
 
 def mark_dispatched(fiber_ids: Sequence[str]) -> None:
