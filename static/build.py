@@ -12,8 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deno import find_deno_bin
-
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "src"
 DIST = HERE / "dist"
@@ -54,6 +52,8 @@ def is_current() -> bool:
 
 def run_deno(arguments: list[str], *, cache: Path | None) -> subprocess.CompletedProcess[str]:
     """Run the Deno of the wheel in this folder, without its update check."""
+    from deno import find_deno_bin  # noqa: PLC0415 - of the environment, while `is_current` needs none
+
     environment = {**os.environ, "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
     if cache:
         environment["DENO_DIR"] = str(cache)

@@ -81,6 +81,8 @@ def configuration(level: str, form: str, *, secrets: Iterable[str]) -> dict[str,
             "httpx2": {"level": "WARNING"},
             "openai": {"level": "WARNING"},
             "daphne": {"level": "WARNING"},
+            "uvicorn": {"level": "WARNING"},  # its line for each socket holds the query
+            "uvicorn.error": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},  # a line for each task received
             "celery.app.trace": {"level": "WARNING"},  # and one for each done
             "celery.beat": {"level": "WARNING"},

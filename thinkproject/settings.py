@@ -5,6 +5,7 @@ Two modes: without `ALLOWED_HOSTS` this is a server of one's own machine (`make 
 """
 
 import os
+import sys
 from pathlib import Path
 
 from csp.constants import NONCE, NONE, SELF
@@ -26,8 +27,17 @@ NO_RELOAD = env.env_bool("THINK_NO_RELOAD", default=False, doc="Do not restart w
 SKIPS_LOCAL_MODEL = env.env_bool(
     "THINK_SKIP_LOCAL_MODEL", default=False, doc="Do not install or start the small local model."
 )
+WEB_PROCESSES = env.env_int(
+    "THINK_WEB_PROCESSES", 0, doc="Web processes of `make run`; 0 or unset: by cores, memory and database."
+)
+WORKER_PROCESSES = env.env_int(
+    "THINK_WORKER_PROCESSES", 0, doc="Workers of `make run`; 0 or unset: by cores, memory and database."
+)
 WORKER_THREADS = env.env_int(
-    "THINK_WORKER_THREADS", 200, minimum=1, doc="Turns that the worker of `make run` runs at the same time."
+    "THINK_WORKER_THREADS", 200, minimum=1, doc="Turns that each worker of `make run` runs at the same time."
+)
+WEB_SERVER = env.env_choice(
+    "THINK_WEB_SERVER", ("uvicorn", "daphne"), doc="Server of the web processes: `uvicorn` (default) or `daphne`."
 )
 ALLOWED_HOSTS = env.env_list("ALLOWED_HOSTS", doc="Host names of a production server; setting it means production.")
 IS_PRODUCTION = bool(ALLOWED_HOSTS)
@@ -46,7 +56,7 @@ if not SECRET_KEY:
 
 THINK_APPS = env.env_list("THINK_APPS", doc="Further Django apps, comma-separated: their `agents.py` is served too.")
 INSTALLED_APPS = [
-    "daphne",
+    *(["daphne"] if "runserver" in sys.argv[1:2] else []),  # for its ASGI `runserver`; Twisted is slow to load
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -257,6 +257,7 @@ def base_environ(folder: Path) -> dict[str, str]:
         "THINK_DATA_DIR": str(folder),
         "THINK_APPS": "tests.acceptance.desk",
         "THINK_TITLE_MODEL": "none",  # a script answers what was said, and nothing else
+        "THINK_WEB_SERVER": os.environ.get("TEST_WEB_SERVER", ""),  # the default, unless a run asks for the other one
     }
 
 

@@ -9,7 +9,7 @@ import difflib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,14 @@ def env_bool(name: str, *, default: bool, doc: str) -> bool:
     """Return a switch. Errors: `EnvError` for anything but the usual words."""
     text = env_text(name, doc=doc)
     return parse_bool(name, text) if text else default
+
+
+def env_choice(name: str, choices: Sequence[str], *, doc: str) -> str:
+    """Return one of the choices, by default the first. Errors: `EnvError` for another word."""
+    word = env_text(name, choices[0], doc=doc)
+    if word not in choices:
+        raise EnvError(f"{name} is {word!r}; expected {' or '.join(choices)}.")
+    return word
 
 
 def env_int(name: str, default: int, *, doc: str, minimum: int = 0, maximum: int | None = None) -> int:

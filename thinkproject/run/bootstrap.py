@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import runpy
 import shutil
 import subprocess
 import sys
@@ -399,7 +400,7 @@ def _cache_dir() -> Path:
 def build_assets() -> None:
     """Build the front end when its sources changed. Errors: `SetupError`."""
     script = ROOT / "static" / "build.py"
-    if not script.exists():
+    if not script.exists() or runpy.run_path(str(script))["is_current"]():
         return
     if _call([str(PYTHON), str(script)]) != 0:
         raise SetupError("the front end could not be built; what went wrong stands above.")

@@ -1,4 +1,4 @@
-"""Graceful shutdown of the web server on SIGTERM: responses are completed, and clients reconnect at once.
+"""Graceful shutdown of daphne on SIGTERM: responses are completed, and clients reconnect at once.
 
 It stops listening (a listening socket that others share goes on to take connections), closes each WebSocket with 1012,
 "service restart", ends event streams where they are, and gives other requests a moment to be answered. Event streams
@@ -7,7 +7,7 @@ and WebSockets go on elsewhere from where they were: nothing of a turn lives her
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 RESTART = 1012
@@ -20,11 +20,21 @@ LOOK_SECONDS = 0.05
 _EVENT_STREAM = b"text/event-stream"
 
 
-def note_kind(protocol: Any, message: dict[str, Any]) -> None:
-    """Remember of an HTTP answer that begins whether it is an event stream, which has no end of its own."""
+def is_event_stream(message: Mapping[str, Any]) -> bool:
+    """Whether an HTTP answer that begins is an event stream, which has no end of its own."""
     headers: Iterable[tuple[bytes, bytes]] = message.get("headers") or ()
-    if any(name.lower() == b"content-type" and value.startswith(_EVENT_STREAM) for name, value in headers):
+    return any(name.lower() == b"content-type" and value.startswith(_EVENT_STREAM) for name, value in headers)
+
+
+def note_kind(protocol: Any, message: dict[str, Any]) -> None:
+    """Remember of an HTTP answer that begins whether it is an event stream."""
+    if is_event_stream(message):
         protocol.is_event_stream = True
+
+
+def fitting_reason(reason: str) -> str:
+    """The beginning of a close reason that a frame can hold: 123 bytes."""
+    return reason.encode()[:123].decode(errors="ignore")
 
 
 async def leave(server: Any) -> None:
@@ -67,7 +77,7 @@ def _take_leave(protocol: Any, task: "asyncio.Future[Any]") -> None:
 
 def close_socket(protocol: Any, code: int, reason: str) -> None:
     """Close a WebSocket with any code of the standard; autobahn's own method refuses those from 1001 to 2999."""
-    protocol.sendCloseFrame(code=code, reasonUtf8=reason.encode()[:123].decode(errors="ignore").encode() or None)
+    protocol.sendCloseFrame(code=code, reasonUtf8=fitting_reason(reason).encode() or None)
 
 
 def _end_answer(protocol: Any) -> None:

@@ -1,7 +1,8 @@
-"""Preparation before the servers start, in a short process that uses Django: migrations and the first user.
+"""Preparation before the servers start: migrations, the first user, and a sign-in link.
 
-`python -m thinkproject.run.prepare` connects to the database, migrates it, makes the first user once, and makes a
-sign-in link. It prints one JSON object as its last line; what goes wrong is one line on standard error and exit code 3.
+`make run` prepares within its first web process, before that one serves (`server.py --prepare`): Django is loaded once.
+`python -m thinkproject.run.prepare` does the same in a process of its own. It prints one JSON object as its last line;
+what goes wrong is one line on standard error and exit code 3.
 """
 
 import json
@@ -17,29 +18,46 @@ EXIT_REFUSED = 3
 FIRST_USER = "me"
 
 
+class Refused(Exception):
+    """The database cannot be used; the message is one line."""
+
+
 def main() -> int:
     """Prepare the database and the first user; print the outcome."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
     try:
         django.setup()
+        outcome = prepare()
     except ImproperlyConfigured as error:
         return _refuse(" ".join(str(error).split()))
-    from django.db import DatabaseError, connection  # noqa: PLC0415 - after setup
-
-    connection.settings_dict["OPTIONS"].pop("pool", None)  # a pool only says that it got no connection in time
-    try:
-        connection.ensure_connection()
-        applied = migrate()
-    except (DatabaseError, OSError) as error:
-        return _refuse(f"the database cannot be used: {_one_line(error)} Check DATABASE_URL.")
-    outcome: dict[str, Any] = {"migrations": applied, "link": "", "username": ""}
-    from django.conf import settings  # noqa: PLC0415 - after setup
-
-    if not settings.IS_PRODUCTION:
-        outcome["username"] = first_user()
-        outcome["link"] = sign_in_link(outcome["username"])
+    except Refused as error:
+        return _refuse(str(error))
     sys.stdout.write("\n" + json.dumps(outcome) + "\n")
     return 0
+
+
+def prepare() -> dict[str, Any]:
+    """Bring the database in step. Django is set up. Errors: `Refused`.
+
+    Shape: `migrations` is how many were applied; `username` and a fresh sign-in `link` are empty in production.
+    """
+    from django.conf import settings  # noqa: PLC0415 - after setup
+    from django.db import DatabaseError, connection  # noqa: PLC0415 - after setup
+
+    pool = connection.settings_dict["OPTIONS"].pop("pool", None)  # it would only say that it got no connection in time
+    try:
+        connection.ensure_connection()
+        outcome: dict[str, Any] = {"migrations": migrate(), "link": "", "username": ""}
+        if not settings.IS_PRODUCTION:
+            outcome["username"] = first_user()
+            outcome["link"] = sign_in_link(outcome["username"])
+    except (DatabaseError, OSError) as error:
+        raise Refused(f"the database cannot be used: {_one_line(error)} Check DATABASE_URL.") from error
+    finally:
+        connection.close()
+        if pool is not None:
+            connection.settings_dict["OPTIONS"]["pool"] = pool
+    return outcome
 
 
 def migrate() -> int:

@@ -14,6 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from thinkproject.run.gate import Report
 
 PR_SET_PDEATHSIG = 1
 FIRST_BACKOFF_SECONDS = 0.2
@@ -55,6 +58,9 @@ class Child:
     stopping_since: float | None = None
     is_wanted: bool = True
     restarts: int = 0
+    reports: bool = False  # it takes `--report FD` and says when it serves
+    report: Report | None = None
+    is_serving: bool = False
 
     @property
     def is_running(self) -> bool:
@@ -65,21 +71,34 @@ class Child:
         """Start the process now."""
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        command, pass_fds = list(self.command), list(self.pass_fds)
+        if self.reports:
+            self.report = Report()
+            command += ["--report", str(self.report.writer)]
+            pass_fds.append(self.report.writer)
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own commands
-                list(self.command),
+                command,
                 env={**os.environ, **self.environ},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                pass_fds=tuple(self.pass_fds),
+                pass_fds=pass_fds,
                 preexec_fn=die_with_parent(os.getpid()),  # noqa: PLW1509 - the supervisor has one thread
             )
         finally:
             os.close(log)
+            if self.report is not None:
+                self.report.started()
         self.started_at = time.monotonic()
         self.stopping_since = None
+
+    def listen(self) -> list[dict[str, Any]]:
+        """Return what the process has reported since the last call; `is_serving` follows from it."""
+        said = [] if self.report is None else self.report.read()
+        self.is_serving = self.is_serving or any("serves" in words for words in said)
+        return said
 
     def tick(self) -> None:
         """Start, restart or kill as it is due. Called often by the supervisor's loop; never blocks."""
@@ -106,7 +125,7 @@ class Child:
             self.backoff_seconds = FIRST_BACKOFF_SECONDS
         self.start_at = now + self.backoff_seconds
         self.say(
-            f"{self.name} ended ({describe_exit(code)}); again in {self.backoff_seconds:.1f} s.{self._last_words()}"
+            f"{self.name} ended ({describe_exit(code)}); again in {self.backoff_seconds:.1f} s.{self.last_words()}"
         )
         self.backoff_seconds = min(self.backoff_seconds * 2, LONGEST_BACKOFF_SECONDS)
 
@@ -154,8 +173,13 @@ class Child:
 
     def _bury(self) -> None:
         self.signal(signal.SIGKILL)  # what it started and left behind
+        self.is_serving = False
+        if self.report is not None:
+            self.report.close()
+            self.report = None
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """Return the last line of the log, as a sentence to append."""
         try:
             with self.log_path.open("rb") as file:
                 file.seek(max(0, self.log_path.stat().st_size - 4096))
@@ -163,6 +187,24 @@ class Child:
         except OSError:
             return ""
         return f" It said: {lines[-1][:200]}" if lines else ""
+
+
+class RestartInTurn:
+    """Restarts children one after another, each when the one before it serves again, so that the others serve."""
+
+    def __init__(self, children: Sequence[Child]) -> None:
+        self._waiting = list(children)
+        self._current: Child | None = None
+
+    def tick(self) -> None:
+        """Restart the next one when it is its turn. Called often; never blocks."""
+        current = self._current
+        if current is not None and (current.stopping_since is not None or not current.is_serving):
+            return
+        self._current = self._waiting.pop(0) if self._waiting else None
+        if self._current is not None:
+            self._current.is_serving = False
+            self._current.restart()
 
 
 def describe_exit(code: int) -> str:

@@ -1,8 +1,12 @@
 """`make run`: starts everything on this machine, keeps it running, and ends all of it on Ctrl-C.
 
-The embedded Redis, the web server, the Celery worker, Celery beat and, when it answers, the small local model are
-children of this one process. It owns the listening socket, so that a restarted web server loses no connection, and the
-lock of the data directory, so that no second one starts on the same data.
+The embedded Redis, web processes, Celery workers, Celery beat and, when it answers, the small local model are children
+of this one process (`services.py`). It owns the listening socket, so that a restarted web server loses no connection,
+and the lock of the data directory, so that no second one starts on the same data.
+
+A start is mostly loading code, so the first web process and the first worker load theirs at the same time and wait at a
+gate (`gate.py`) until the database is prepared, which the web process does before it serves. The others follow when
+the first page answers.
 """
 
 import fcntl
@@ -15,6 +19,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,10 +29,13 @@ from thinkproject.config.env import EnvError
 from thinkproject.config.paths import PRIVATE_UMASK, close_files, private_data_directory
 from thinkproject.run import bootstrap, embedded
 from thinkproject.run.bootstrap import ROOT, SetupError, say
-from thinkproject.run.processes import Child, stop_all
+from thinkproject.run.gate import Gate
+from thinkproject.run.processes import Child, RestartInTurn, stop_all
+from thinkproject.run.services import Services
 from thinkproject.run.watcher import Watcher
 
 TICK_SECONDS = 0.1
+POLL_SECONDS = 0.01  # while it starts
 WATCH_SECONDS = 1.0
 ROTATE_SECONDS = 60.0
 READY_SECONDS = 60.0
@@ -48,7 +56,10 @@ class Supervisor:
         self.children: dict[str, Child] = {}
         self.stop_signals = 0
         self.lock_handle = -1
+        self.gate = Gate()
         self.listener: socket.socket | None = None
+        self.services: Services | None = None
+        self.reload = RestartInTurn([])
         self.model_choice: dict[str, Any] = {}
         self.watcher: Watcher | None = None
 
@@ -63,12 +74,18 @@ class Supervisor:
         started = time.monotonic()
         try:
             self._start_redis()
-            discovery = start_discovery(self.settings, self.data_dir / MODEL_CHOICE)  # while the database is prepared
-            outcome = self._prepare()
             self.watcher = self._open_watcher()  # before they read the code: what is edited from here on restarts them
-            self._start_services()
+            services = self.services = Services(self.settings, listener=self.listener.fileno(), gate=self.gate.fd)
+            for name in services.first:
+                self._add_service(services, name, prepares=name == services.webs[0])
+            discovery = start_discovery(self.settings, self.data_dir / MODEL_CHOICE)  # while the database is prepared
+            outcome = self._prepared(self.children[services.webs[0]])
+            self.gate.open()
             self._start_model(discovery)
-            if self._wait_until_ready():
+            is_ready = self._wait_until_ready()
+            for name in [] if self.stop_signals else services.further:
+                self._add_service(services, name)
+            if is_ready:
                 self._greet(outcome, time.monotonic() - started)
             self._watch()
             return 0
@@ -103,14 +120,20 @@ class Supervisor:
         if not embedded.wait_until(True, self.data_dir, seconds=READY_SECONDS):
             raise SetupError(f"the embedded Redis does not start; see {self._log('redis')}.")
 
-    def _prepare(self) -> dict[str, Any]:
-        code, output, errors = finish(start_python("-m", "thinkproject.run.prepare"))
+    def _prepared(self, web: Child) -> dict[str, Any]:
+        """Wait until the first web process has prepared the database; return what it reports."""
+        said: list[dict[str, Any]] = []
+        while not said and web.report is not None and not web.report.is_over:
+            self._check_stop()
+            time.sleep(POLL_SECONDS)
+            said = web.listen()
         self._check_stop()
-        if code == 3:  # prepare.EXIT_REFUSED; importing it would load Django
-            raise SetupError(errors.strip().splitlines()[-1])
-        if code != 0:
-            raise SetupError(f"preparing the database failed:\n{errors.strip()}")
-        outcome: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
+        if said and "refused" in said[0]:
+            raise SetupError(said[0]["refused"])
+        if not said:
+            raise SetupError(f"preparing the database failed; see {web.log_path}.{web.last_words()}")
+        web.command = [word for word in web.command if word != "--prepare"]  # not again when it is restarted
+        outcome: dict[str, Any] = said[0]["prepared"]
         if outcome["migrations"]:
             say(f"Database: {outcome['migrations']} migrations applied")
         return outcome
@@ -141,19 +164,12 @@ class Supervisor:
             self._add("model", [sys.executable, "-m", "chat.llm.local_server", "--port", str(port)])
         self.model_choice = choice
 
-    def _start_services(self) -> None:
-        assert self.listener is not None
-        celery = [sys.executable, "-m", "celery", "--app", "thinkproject.celery"]
-        threads = str(self.settings.WORKER_THREADS)
-        worker = ["worker", "--pool", "threads", "--concurrency", threads, "--without-gossip", "--without-mingle"]
-        server = [sys.executable, "-m", "thinkproject.run.server", "--fd", str(self.listener.fileno())]
-        self._add("web", server, pass_fds=[self.listener.fileno()])
-        self._add("worker", [*celery, *worker, "--loglevel", "INFO"])
-        schedule = str(self.data_dir / "beat-schedule")
-        self._add("beat", [*celery, "beat", "--schedule", schedule, "--pidfile", "", "--loglevel", "WARNING"])
+    def _add_service(self, services: Services, name: str, *, prepares: bool = False) -> None:
+        command = [*services.command(name), *(["--prepare"] if prepares else [])]
+        self._add(name, command, pass_fds=services.file_descriptors(name), reports=name in services.webs)
 
-    def _add(self, name: str, command: list[str], *, pass_fds: list[int] | None = None) -> None:
-        child = Child(name=name, command=command, log_path=self._log(name), say=say, pass_fds=pass_fds or [])
+    def _add(self, name: str, command: list[str], *, pass_fds: Sequence[int] = (), reports: bool = False) -> None:
+        child = Child(name=name, command=command, log_path=self._log(name), say=say, pass_fds=pass_fds, reports=reports)
         child.environ = {"DJANGO_SETTINGS_MODULE": "thinkproject.settings", "PYTHONUNBUFFERED": "1"}
         self.children[name] = child
         child.start()
@@ -172,13 +188,14 @@ class Supervisor:
             if time.monotonic() > deadline:
                 say(f"Web server or model do not answer yet; their logs are in {self.data_dir / 'logs'}.")
                 return False
-            time.sleep(TICK_SECONDS)
+            time.sleep(POLL_SECONDS)
         return False
 
     def _is_ready(self) -> bool:
-        if not self.children["web"].is_running or not answers_http(
-            self.settings.BIND, self.settings.PORT, "/health/live"
-        ):
+        assert self.services is not None
+        web = self.children[self.services.webs[0]]
+        web.listen()
+        if not web.is_serving or not answers_http(self.settings.BIND, self.settings.PORT, "/health/live"):
             return False
         port = urlsplit(self.model_choice.get("base_url") or "").port if "model" in self.children else None
         return port is None or answers_http("127.0.0.1", port, "/v1/models")
@@ -216,14 +233,18 @@ class Supervisor:
 
     def _tick(self) -> None:
         for child in self.children.values():
+            child.listen()
             child.tick()
+        self.reload.tick()
 
     def _reload(self, changed: set[str]) -> None:
         names = sorted(Path(path).name for path in changed)
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         say(f"{', '.join(names[:3])}{more} changed: restarting web and worker")
-        for name in ("web", "worker"):
+        assert self.services is not None
+        for name in self.services.workers:
             self.children[name].restart()
+        self.reload = RestartInTurn([self.children[name] for name in self.services.webs])
 
 
 def lock_data_dir(path: Path, who: str) -> int:

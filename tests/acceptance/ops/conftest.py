@@ -31,12 +31,15 @@ def make_run(tree: Path) -> Iterator[Callable[..., Run]]:
 @pytest.fixture(scope="module")
 def _kept_runs(tree: Path) -> Iterator[list[Run]]:
     with _runs(tree) as make:
-        yield [make()]
+        yield [make(THINK_WEB_PROCESSES="2", THINK_WORKER_PROCESSES="2")]
 
 
 @pytest.fixture
 def running(_kept_runs: list[Run]) -> Run:
-    """One `make run` that is ready, for tests that leave it running or ended: its start takes seconds."""
+    """One `make run` that is ready, for tests that leave it running or ended: its start takes seconds.
+
+    It has two web processes and two workers, however many cores there are.
+    """
     [run] = _kept_runs
     if not run.is_running:
         run.start()

@@ -1,4 +1,4 @@
-"""Bodies of requests are bounded before anybody has signed in: by our server and by uvicorn, as real processes."""
+"""Bodies of requests are bounded before anybody has signed in: by both of our servers, as real processes."""
 
 import select
 import socket
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.acceptance.ops.test_server import UVICORN
+from tests.acceptance.ops.test_server import SERVERS
 from tests.acceptance.product import Process, base_environ, wait_for
 from thinkproject.run.supervisor import listen
 
@@ -22,14 +22,12 @@ GROWTH = 40 * MIB
 PIECE = b"a" * (256 * KIB)
 
 
-@pytest.fixture(params=["server", "uvicorn"], scope="module")
+@pytest.fixture(params=SERVERS, scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Process]:
     tmp_path = tmp_path_factory.mktemp("bodies")
     with listen("127.0.0.1", 0) as listener:
-        fd = str(listener.fileno())
-        ours = [sys.executable, "-m", "thinkproject.run.server", "--fd", fd]
-        other = [sys.executable, "-m", *UVICORN, "--fd", fd, "thinkproject.asgi:application"]
-        command = ours if request.param == "server" else other
+        options = ["--fd", str(listener.fileno()), "--server", request.param]
+        command = [sys.executable, "-m", "thinkproject.run.server", *options]
         process = Process("web", command, base_environ(tmp_path), tmp_path, pass_fds=[listener.fileno()])
         process.port = listener.getsockname()[1]
         process.start()

@@ -1,9 +1,8 @@
-"""How servers end, and how they notice that a peer has: ours and uvicorn with the documented options."""
+"""How both of our servers end, and how they notice that a peer has."""
 
 import contextlib
 import http.client
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,17 +12,16 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.acceptance.ops.test_server import UVICORN, counts, start_server
+from tests.acceptance.ops.test_server import SERVERS, counts, echo_command, start_server
 from tests.acceptance.product import Process, wait_for
 from thinkproject.run.supervisor import listen
 
 EXIT_SECONDS = 5.0
 HEARTBEAT = 0.5
-OURS = pytest.mark.parametrize("start", ["server"], indirect=True)  # uvicorn does not do it: docs/deployment.md
 Start = Callable[..., Process]
 
 
-@pytest.fixture(params=["server", "uvicorn"])
+@pytest.fixture(params=SERVERS)
 def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
     """Start the server; with `heartbeat` it pings that often (seconds)."""
     running: list[Process] = []
@@ -31,11 +29,7 @@ def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
 
         def make(*, heartbeat: float | None = None) -> Process:
             pace = [] if heartbeat is None else [str(heartbeat)]
-            command = [sys.executable, "-m", "tests.acceptance.ops.echo_app", str(listener.fileno()), *pace]
-            if request.param == "uvicorn":
-                flags = [] if heartbeat is None else ["--ws-ping-interval", *pace, "--ws-ping-timeout", *pace]
-                app = ["--fd", str(listener.fileno()), *flags, "tests.acceptance.ops.echo_app:application"]
-                command = [sys.executable, "-m", *UVICORN, *app]
+            command = echo_command(request.param, listener, *pace)
             running.append(start_server(tmp_path, command, listener))
             return running[-1]
 
@@ -91,7 +85,6 @@ def test_requests_at_work_are_answered(start: Start) -> None:
 
 
 @pytest.mark.smoke
-@OURS
 def test_event_streams_end_cleanly(start: Start) -> None:
     process = start()
     with open_events(process) as stream:
@@ -129,7 +122,6 @@ def test_a_peer_that_is_dead_is_left(start: Start) -> None:
 
 
 @pytest.mark.smoke
-@OURS
 def test_a_slow_reader_is_left_too(start: Start) -> None:
     """It comes back and has what it missed replayed; until then it costs nothing."""
     process = start(heartbeat=HEARTBEAT)

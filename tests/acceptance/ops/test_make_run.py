@@ -53,7 +53,7 @@ def test_a_second_start_needs_no_network_takes_seconds_and_finds_the_data(make_r
 
     assert open_to_others(first.data_dir) == []
     first.data_dir.chmod(0o755)
-    for name in ("think.sqlite3", "logs/web.log", "secret_key"):
+    for name in ("think.sqlite3", "logs/web-1.log", "secret_key"):
         (first.data_dir / name).chmod(0o644)  # as earlier versions left them
 
     second = make_run(data_dir=first.data_dir, port=first.port, **OFFLINE).start()
@@ -89,11 +89,57 @@ def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, mak
 def test_a_killed_child_is_started_again(running: Run) -> None:
     kills = running.output.count("ended (SIGKILL)")
     for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "):
-        before = running.child(word)
-        os.kill(before, signal.SIGKILL)
-        wait_for(partial(_is_new, running, word, before), seconds=20, what=f"a new {word}")
+        before = running.children(word)
+        os.kill(before[0], signal.SIGKILL)
+        wait_for(partial(_are_new, running, word, before, killed=1), seconds=20, what=f"a new {word}")
     running.wait_until_healthy()
     assert running.output.count("ended (SIGKILL)") == kills + 4
+
+
+@pytest.mark.smoke
+def test_daphne_serves_where_it_is_chosen(make_run: Callable[..., Run]) -> None:
+    run = make_run(THINK_WEB_SERVER="daphne").start()
+    run.wait_until_ready(seconds=200)
+    with urllib.request.urlopen(f"http://127.0.0.1:{run.port}/admin/login/") as response:
+        assert response.status == 200
+        assert "date" not in response.headers  # which uvicorn sends with each answer
+    assert run.ctrl_c() < 10
+
+
+def test_ctrl_c_while_it_starts_leaves_no_process(make_run: Callable[..., Run]) -> None:
+    run = make_run().start()
+    wait_for(lambda: run.children("thinkproject.run.server"), seconds=200, what="the first web process")
+    assert run.ctrl_c() < 10
+    assert pids_of(run.data_dir) == {}
+    assert "Traceback" not in run.output
+
+
+def test_code_that_cannot_be_loaded_is_one_clear_line(make_run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "broken_app").mkdir()
+    (tmp_path / "broken_app" / "__init__.py").touch()
+    (tmp_path / "broken_app" / "models.py").write_text("raise ValueError('not today')\n", encoding="utf-8")
+    run = make_run(PYTHONPATH=str(tmp_path), THINK_APPS="broken_app").start()
+    assert run.wait(seconds=200) != 0
+    [line] = [line for line in run.output.splitlines() if line.startswith("error:")]
+    assert "ValueError: not today" in line
+    assert "web-1.log" in line
+    assert pids_of(run.data_dir) == {}
+
+
+@pytest.mark.smoke
+def test_one_of_two_web_processes_and_workers_goes_and_the_other_one_serves(running: Run) -> None:
+    webs, workers = running.children("thinkproject.run.server"), running.children(" worker ")
+    assert (len(webs), len(workers)) == (2, 2)
+    for name in ("web-1", "web-2", "worker-1", "worker-2"):
+        assert (running.data_dir / "logs" / f"{name}.log").exists()
+    os.kill(workers[0], signal.SIGSTOP)
+    os.kill(webs[0], signal.SIGSTOP)  # it stays away, so what answers is the other one
+    os.kill(webs[0], signal.SIGKILL)
+    while not _are_new(running, "thinkproject.run.server", webs, killed=1):
+        assert running.get("/health/live")[0] == 200
+    os.kill(workers[0], signal.SIGKILL)
+    wait_for(partial(_are_new, running, " worker ", workers, killed=1), seconds=20, what="a new worker")
+    assert running.get("/health/ready")[0] == 200
 
 
 def test_children_die_with_a_killed_supervisor_and_the_next_start_works(running: Run) -> None:
@@ -113,16 +159,17 @@ def test_what_was_left_by_a_power_cut_does_not_stop_the_next_start(running: Run)
 
 
 def test_an_edit_restarts_web_and_worker_and_nothing_else(running: Run, tree: Path) -> None:
-    before = {word: running.child(word) for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat ")}
+    words = ("valkey-server", "thinkproject.run.server", " worker ", " beat ")
+    before = {word: running.children(word) for word in words}
 
     agents = tree / "chat" / "apps.py"
     agents.write_text(agents.read_text(encoding="utf-8") + "\n", encoding="utf-8")
 
     wait_for(lambda: "apps.py changed" in running.output, seconds=10, what="noticing the edit")
     for word in ("thinkproject.run.server", " worker "):
-        wait_for(partial(_is_new, running, word, before[word]), seconds=20, what=f"a new {word}")
+        wait_for(partial(_are_new, running, word, before[word], killed=2), seconds=40, what=f"new {word}")
     for word in ("valkey-server", " beat "):
-        assert running.child(word) == before[word]
+        assert running.children(word) == before[word]
     wait_for(lambda: _answers(running), seconds=20, what="the page")
 
 
@@ -140,6 +187,6 @@ def _answers(run: Run) -> bool:
         return False
 
 
-def _is_new(run: Run, word: str, before: int) -> bool:
-    found = [pid for pid, command in pids_of(run.data_dir).items() if word in command]
-    return len(found) == 1 and found != [before]
+def _are_new(run: Run, word: str, before: list[int], *, killed: int) -> bool:
+    found = run.children(word)
+    return len(found) == len(before) and len({*found} - {*before}) == killed

@@ -60,6 +60,7 @@ def test_an_unknown_setting_names_the_nearest_known_one(make_run: Callable[..., 
         ("THINK_APPS", "no_such_app", "THINK_APPS names 'no_such_app'"),
         ("REDIS_URL", "http://127.0.0.1", "REDIS_URL is not an address of a Redis"),
         ("ALLOWED_HOSTS", "chat.example.com", "SECRET_KEY (or SECRET_KEY_FILE) is required"),
+        ("THINK_WEB_SERVER", "other", "THINK_WEB_SERVER is 'other'; expected uvicorn or daphne"),
         ("THINK_NO_RELOAD", "maybe", "THINK_NO_RELOAD is 'maybe'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Our daphne: large messages, slow readers, an access log that may be read."""
+"""Both of our servers: large messages, slow readers, an access log that may be read."""
 
 import contextlib
 import http.client
@@ -20,16 +20,7 @@ from tests.acceptance.product import Process, base_environ, wait_for
 from thinkproject.run.supervisor import listen
 
 MIB = 1024 * 1024
-UVICORN = [
-    "uvicorn",
-    "--ws",
-    "websockets-sansio",
-    "--ws-max-size",
-    str(16 * MIB),
-    "--no-access-log",
-    "--timeout-graceful-shutdown",
-    "3",
-]
+SERVERS = ("uvicorn", "daphne")
 
 
 def start_server(folder: Path, command: list[str], listener: socket.socket, **environ: str) -> Process:
@@ -60,34 +51,25 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
+@pytest.fixture(params=SERVERS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def server(tmp_path: Path, listener: socket.socket) -> Iterator[Process]:
-    command = [sys.executable, "-m", "tests.acceptance.ops.echo_app", str(listener.fileno())]
-    process = start_server(tmp_path, command, listener)
+def server(tmp_path: Path, listener: socket.socket, kind: str) -> Iterator[Process]:
+    process = start_server(tmp_path, echo_command(kind, listener), listener)
     yield process
     process.kill()
 
 
-@pytest.fixture
-def uvicorn(tmp_path: Path, listener: socket.socket) -> Iterator[Process]:
-    command = [
-        sys.executable,
-        "-m",
-        *UVICORN,
-        "--fd",
-        str(listener.fileno()),
-        "tests.acceptance.ops.echo_app:application",
-    ]
-    process = start_server(tmp_path, command, listener)
-    yield process
-    process.kill()
+def echo_command(kind: str, listener: socket.socket, *options: str) -> list[str]:
+    return [sys.executable, "-m", "tests.acceptance.ops.echo_app", kind, str(listener.fileno()), *options]
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("kind", ["server", "uvicorn"])
-def test_a_message_may_have_16_mib_and_no_more(kind: str, request: pytest.FixtureRequest) -> None:
-    process: Process = request.getfixturevalue(kind)
-    with connect(f"ws://127.0.0.1:{process.port}/length", max_size=None) as client:
+def test_a_message_may_have_16_mib_and_no_more(server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/length", max_size=None) as client:
         client.send("y" * (16 * MIB - 100))
         assert json.loads(client.recv(timeout=30))["length"] == 16 * MIB - 100
         with contextlib.suppress(ConnectionClosed):  # it may learn of the refusal while it still sends
@@ -96,7 +78,7 @@ def test_a_message_may_have_16_mib_and_no_more(kind: str, request: pytest.Fixtur
             client.recv(timeout=30)
     assert caught.value.rcvd is not None
     assert caught.value.rcvd.code == 1009
-    assert counts(process) is not None
+    assert counts(server) is not None
 
 
 @pytest.mark.smoke
@@ -113,9 +95,8 @@ def test_a_message_of_64_mb_is_refused_without_being_kept(server: Process) -> No
 
 
 @pytest.mark.smoke
-def test_a_frame_may_have_what_the_settings_say(tmp_path: Path, listener: socket.socket) -> None:
-    command = [sys.executable, "-m", "tests.acceptance.ops.echo_app", str(listener.fileno())]
-    process = start_server(tmp_path, command, listener, THINK_MAX_FRAME_BYTES="5000")
+def test_a_frame_may_have_what_the_settings_say(tmp_path: Path, listener: socket.socket, kind: str) -> None:
+    process = start_server(tmp_path, echo_command(kind, listener), listener, THINK_MAX_FRAME_BYTES="5000")
     with connect(f"ws://127.0.0.1:{process.port}/length", max_size=None) as client:
         client.send("y" * 5000)
         assert json.loads(client.recv(timeout=30))["length"] == 5000
@@ -171,9 +152,8 @@ def test_a_reader_that_leaves_frees_its_sender(server: Process) -> None:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("kind", ["server", "uvicorn"])
-def test_an_answer_that_fails_in_its_middle_is_cut(kind: str, request: pytest.FixtureRequest) -> None:
-    process: Process = request.getfixturevalue(kind)
+def test_an_answer_that_fails_in_its_middle_is_cut(server: Process) -> None:
+    process = server
     for _ in range(2):  # the second one is cut as well: the first has left the server whole
         address = f"http://127.0.0.1:{process.port}/broken"
         with (
@@ -195,3 +175,65 @@ def test_the_access_log_holds_no_query(server: Process) -> None:
     wait_for(lambda: "disconnected /length" in server.log, seconds=10, what="the line of the socket")
     assert "GET / 200" in server.log
     assert "canary" not in server.log
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("length", [1, 62, 63, 125, 126, 32_767, 32_768, 65_535, 65_536, 3 * MIB])
+def test_frames_of_every_length_arrive_whole(server: Process, length: int) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/large/{length}", max_size=None) as client:
+        assert client.recv(timeout=20) == "ü" * length
+        assert client.recv(timeout=20) == b"b" * length
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("is_proxied", [True, False])
+def test_a_proxy_is_believed_only_when_there_is_one(
+    tmp_path: Path, listener: socket.socket, kind: str, is_proxied: bool
+) -> None:
+    """The rule about origins needs to know whether the browser came over TLS."""
+    process = start_server(tmp_path, echo_command(kind, listener, *["proxied"] * is_proxied), listener)
+    headers = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "198.51.100.7"}
+    with connect(f"ws://127.0.0.1:{process.port}/length", additional_headers=headers) as client:
+        client.send("a")
+        assert json.loads(client.recv(timeout=10))["scheme"] == ("wss" if is_proxied else "ws")
+    process.kill()
+
+
+@pytest.mark.smoke
+def test_frames_are_not_compressed(server: Process) -> None:
+    """Compression takes more time and memory than it saves on a stream of small frames; a proxy may add it to pages."""
+    with connect(f"ws://127.0.0.1:{server.port}/length", compression="deflate") as client:
+        assert client.protocol.extensions == []
+
+
+@pytest.mark.smoke
+def test_a_socket_whose_application_fails_is_closed_as_an_error(server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/fails") as client, pytest.raises(ConnectionClosed) as caught:
+        client.recv(timeout=10)
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 1011
+    wait_for(lambda: "nobody foresaw this" in server.log, seconds=10, what="the log")
+
+
+@pytest.mark.smoke
+def test_an_application_does_not_outlive_its_socket(server: Process) -> None:
+    """One that waits for something else and never learns that its peer has gone is ended after a while."""
+    with connect(f"ws://127.0.0.1:{server.port}/deaf"):
+        wait_for(lambda: (counts(server) or {})["sockets"] == 1, what="the socket")
+    wait_for(lambda: (counts(server) or {})["sockets"] == 0, seconds=20, what="the end of its application")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("part", ["path", "header", "headers"])
+def test_the_head_of_a_request_is_bounded(server: Process, part: str) -> None:
+    line = {"path": b"GET /" + b"a" * MIB, "header": b"GET / HTTP/1.1\r\nX: " + b"a" * MIB}
+    line["headers"] = b"GET / HTTP/1.1\r\n" + b"X-Y: a\r\n" * 100_000
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+        client.settimeout(10)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may learn of it while it still sends
+            for _ in range(64):
+                client.sendall(line[part])
+            while client.recv(64 * 1024):  # a refusal at most, then the end
+                pass
+    assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
+    assert counts(server) is not None

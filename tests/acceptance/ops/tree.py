@@ -160,9 +160,13 @@ class Run:
 
     def child(self, word: str) -> int:
         """Return the process id of the child whose command line holds the word."""
-        found = [pid for pid, command in pids_of(self.data_dir).items() if word in command]
+        found = self.children(word)
         assert len(found) == 1, f"{word}: {found}"
         return found[0]
+
+    def children(self, word: str) -> list[int]:
+        """Return the process ids of the children whose command line holds the word."""
+        return sorted(pid for pid, command in pids_of(self.data_dir).items() if word in command)
 
     def end(self) -> None:
         """Leave nothing behind, whatever the test did."""

@@ -71,7 +71,7 @@ def test_the_deploy_checks_pass_in_production() -> None:
 def test_only_who_calls_models_imports_their_client() -> None:
     code = """
 import sys
-import thinkproject.asgi, chat.http.api.router, thinkproject.run.server
+import thinkproject.asgi, chat.http.api.router, thinkproject.run.server, thinkproject.run.servers.uvicorn_server
 print("openai" in sys.modules)
 import thinkproject.celery
 from celery.signals import worker_init
@@ -84,6 +84,23 @@ print("openai" in sys.modules)
         command, cwd=django_settings.BASE_DIR, env=environ, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["False", "True"], done.stderr
+
+
+@pytest.mark.parametrize("server", ["uvicorn", "daphne"])
+def test_a_process_loads_the_server_that_it_runs(server: str) -> None:
+    """Twisted takes a fifth of a second to load, in each process of a start."""
+    code = f"import sys; from thinkproject.run.server import load; load({server!r}); print('twisted' in sys.modules)"
+    environ = {"PATH": os.environ["PATH"], "THINK_DATA_DIR": str(django_settings.TEST_DIR)}
+    environ["DJANGO_SETTINGS_MODULE"] = "thinkproject.settings"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=django_settings.BASE_DIR,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == [str(server == "daphne")], done.stderr
 
 
 @pytest.mark.django_db

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from thinkproject.run import processes
-from thinkproject.run.processes import Child, stop_all
+from thinkproject.run.processes import Child, RestartInTurn, stop_all
 from thinkproject.run.watcher import Watcher
 
 FOREVER = "import time; time.sleep(60)"
@@ -69,6 +69,56 @@ def test_a_restart_on_request_has_no_pause(make_child: Callable[[str], Child]) -
     _tick_until(child, lambda: child.process is not first)
     assert child.is_running
     assert child.backoff_seconds == processes.FIRST_BACKOFF_SECONDS
+
+
+SERVER = """
+import json, os, pathlib, sys, time
+while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)
+os.write(int(sys.argv[3]), json.dumps({"serves": True}).encode() + b"\\n")
+time.sleep(60)
+"""  # serves once a file is there; its last two arguments are `--report FD`
+
+
+def test_children_are_restarted_in_turn_each_when_the_last_one_serves(
+    make_child: Callable[[str], Child], tmp_path: Path
+) -> None:
+    children = [make_child(SERVER), make_child(SERVER)]
+    for child in children:
+        child.reports = True
+        child.command = [*child.command, str(tmp_path / "serve")]
+        child.start()
+    firsts = [child.process for child in children]
+
+    def tick() -> None:
+        for child in children:
+            child.listen()
+            child.tick()
+
+    def tick_until(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < deadline
+            tick()
+            turn.tick()
+            time.sleep(0.01)
+
+    turn = RestartInTurn([])
+    (tmp_path / "serve").touch()
+    tick_until(lambda: all(child.is_serving for child in children))
+    (tmp_path / "serve").unlink()
+    turn = RestartInTurn(children)
+    tick_until(lambda: children[0].process not in {firsts[0], None})
+    for _ in range(30):  # it loads, and the other one is left alone
+        tick()
+        turn.tick()
+        time.sleep(0.01)
+    assert children[1].process is firsts[1]
+    assert children[1].is_running
+    assert not children[0].is_serving
+    (tmp_path / "serve").touch()
+    tick_until(lambda: children[1].process not in {firsts[1], None})
+    tick_until(lambda: all(child.is_serving for child in children))
+    assert [child.restarts for child in children] == [1, 1]
 
 
 def test_one_that_does_not_listen_is_killed_in_time(make_child: Callable[[str], Child]) -> None:
