@@ -55,7 +55,8 @@ _MESSAGE: Final = Columns(Message, prefix="m")
 
 _LOCK_SESSION: Final = Statement(
     """
-    SELECT :session:, :leaf: FROM think_sessions_session s
+    SELECT :session:, :leaf:, (SELECT b.change_seq FROM think_sessions_session b WHERE b.id = s.id)
+    FROM think_sessions_session s
     LEFT JOIN think_sessions_message m ON m.id = s.active_leaf_id
     WHERE s.id = %s :lock_of_s:
     """,
@@ -65,7 +66,8 @@ _LOCK_SESSION: Final = Statement(
 _QUEUED: Final = Columns(Message, prefix="q")
 _LOCK_WITH_QUEUE: Final = Statement(
     """
-    SELECT :session:, :leaf:, :queued: FROM think_sessions_session s
+    SELECT :session:, :leaf:, :queued:, (SELECT b.change_seq FROM think_sessions_session b WHERE b.id = s.id)
+    FROM think_sessions_session s
     LEFT JOIN think_sessions_message m ON m.id = s.active_leaf_id
     LEFT JOIN think_sessions_message q ON q.session_id = s.id AND q.placed_at IS NULL
     WHERE s.id = %s ORDER BY q.queued_position, q.id :lock_of_s:
@@ -161,15 +163,16 @@ def take_session(session_id: str, *, with_queue: bool = False) -> "Writer":
     rows = (_LOCK_WITH_QUEUE if with_queue else _LOCK_SESSION).all(session_id)
     if not rows:
         raise SessionNotFound(f"There is no session {session_id!r}.")
-    session, leaf = _SESSION.build(rows[0]), None
-    if session.active_leaf_id is not None:
-        found = rows[0][len(_SESSION) :]
-        # Another transaction may have moved the leaf while this one waited for the row; then the join found nothing.
-        is_found = found[0] == session.active_leaf_id
-        leaf = _LEAF.build(found) if is_found else Message.objects.get(pk=session.active_leaf_id)
+    session, start = _SESSION.build(rows[0]), len(_SESSION) + len(_LEAF)
+    if rows[0][-1] != session.change_seq:
+        # PostgreSQL waited for the row: what it joined is of the time before, and so is the number in the last column.
+        leaf = Message.objects.filter(pk=session.active_leaf_id).first()
+        queue = list(Message.objects.queue_of(session_id)) if with_queue else []
+    else:
+        leaf = None if rows[0][len(_SESSION)] is None else _LEAF.build(rows[0][len(_SESSION) :])
+        queue = [_QUEUED.build(row[start:]) for row in rows if with_queue and row[start] is not None]
     writer = Writer(session_id, session, leaf)
-    start = len(_SESSION) + len(_LEAF)
-    writer.queue = [_QUEUED.build(row[start:]) for row in rows if with_queue and row[start] is not None]
+    writer.queue = queue
     return writer
 
 
