@@ -90,18 +90,22 @@ class ColdPage(NamedTuple):
 def cold_page(stream: str, offset: int, limit: int) -> ColdPage:
     """Up to `limit` records from the offset on, and the end of the log. One query for each hundred segments."""
     found: list[Record] = []
-    end, epoch = 0, None
     while True:
-        following = max(offset, found[-1].offset + 1) if found else offset
+        following = found[-1].offset + 1 if found else offset
         with connection.cursor() as cursor:
             cursor.execute(_COLD_PAGE, [stream, following, stream, following, SEGMENTS_PER_QUERY])
             rows = cursor.fetchall()
-        for first, data, last_of_all, epoch_of_all in rows:
-            end, epoch = last_of_all + 1, epoch_of_all or None
-            texts = () if data is None else enumerate(data.split("\n"), first)
-            found += [Record(at, text) for at, text in texts if at >= following]
-        if len(rows) < SEGMENTS_PER_QUERY or len(found) >= limit:
-            return ColdPage(found[:limit], end, epoch)
+        fresh = [
+            Record(at, text)
+            for first, data, _, _ in rows
+            if data is not None
+            for at, text in enumerate(data.split("\n"), first)
+            if at >= following
+        ]
+        found += fresh
+        if not fresh or len(rows) < SEGMENTS_PER_QUERY or len(found) >= limit:
+            _, _, last, epoch = rows[0] if rows else (0, None, -1, None)
+            return ColdPage(found[:limit], last + 1, epoch or None)
 
 
 def archive(stream: str, records: Sequence[Record], epoch: str = "") -> None:

@@ -147,9 +147,7 @@ class _Work:
     is_unsure: bool
     lost: ThinkError | None = None
 
-    def write(
-        self, record: RecordStep | None = None, offsets: range = range(0), within: Fenced | None = None
-    ) -> None:
+    def write(self, record: RecordStep | None = None, offsets: range = range(0), within: Fenced | None = None) -> None:
         """Write, and the record of a step with it. Sync. Errors: `ThinkError` when the lease is lost."""
         with (within or self.ctx_fenced)():
             if self.is_unsure:

@@ -8,9 +8,11 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from chat.models import AgentInstance, StreamSegment, Turn
+from chat.streams.logs import database_log
 from chat.streams.logs.database_log import (
     SEGMENT_BYTES,
     archive,
+    cold_page,
     cold_records,
     next_cold_offset,
     prune_segments,
@@ -108,3 +110,28 @@ def test_reading_a_page_is_one_query(django_assert_num_queries: object) -> None:
         make_segment("trn_x", first=first, count=5)
     with django_assert_num_queries(1):  # type: ignore[operator]  # pytest-django's fixture has no public type
         assert len(cold_records("trn_x", 40, 20)) == 20
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+@pytest.mark.parametrize("offset", [0, 1, 4, 5, 13, 19, 20, 25])
+def test_a_page_says_where_the_log_ends_too(monkeypatch: pytest.MonkeyPatch, at_once: int, offset: int) -> None:
+    monkeypatch.setattr(database_log, "SEGMENTS_PER_QUERY", at_once)
+    for first in range(0, 20, 5):
+        write_segments("trn_x", records(5, start=first), epoch=f"life-{first // 10}")
+    for limit in (1, 7, 100):
+        page = cold_page("trn_x", offset, limit)
+        assert page.records == cold_records("trn_x", offset, limit)
+        assert (page.end, page.epoch) == (20, "life-1")
+    assert cold_page("trn_z", offset, 5) == ([], 0, None)
+
+
+def test_a_page_of_a_log_without_its_beginning_starts_later() -> None:
+    write_segments("trn_x", records(5, start=10))
+    assert cold_page("trn_x", 3, 100) == (records(5, start=10), 15, None)
+
+
+def test_a_page_and_the_end_of_the_log_are_one_query(django_assert_num_queries: object) -> None:
+    for first in range(0, 100, 5):
+        make_segment("trn_x", first=first, count=5)
+    with django_assert_num_queries(1):  # type: ignore[operator]  # as above
+        assert len(cold_page("trn_x", 40, 20).records) == 20
