@@ -8,7 +8,7 @@ the module that owns its table, behind a function whose test compares it with th
 names of the project's tables are part of the product (ADR 0010 for labels), so they are written out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
@@ -119,6 +119,20 @@ class Columns(Generic[M]):
             for convert in converters:
                 found[at] = convert(found[at], expression, connection)
         return found
+
+    def table(self, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+        """Read many rows, column by column, which costs a fraction of reading each. No object of the model is made.
+
+        Shape: the values of each row in the order of `names`, or of the model's columns. Further values are left out.
+        """
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))[: len(self.fields)]
+        for at, converters, expression in self._converters_here():
+            for convert in converters:
+                columns[at] = [convert(value, expression, connection) for value in columns[at]]
+        if columns and self._wanted is not None:
+            places = {field.attname: at for at, field in enumerate(self.fields)}
+            columns = [columns[places[name]] for name in self._wanted]
+        return zip(*columns, strict=True)
 
     def build(self, row: Sequence[Any]) -> M:
         """Make an object of the model from a row that has these columns first."""
