@@ -53,7 +53,8 @@ def test_a_message_comes_back_whole() -> None:
 
 def test_a_history_for_the_model_is_what_the_orm_reads() -> None:
     session = make_session("u: hi", "a: hello", "u: more")
-    odd: shapes.Message = {**text_message("assistant", "nul \0, lone \ud800, big 😀", "a4"), "metadata": {"k": [1, None]}}
+    text = "nul \0, lone \ud800, big 😀"
+    odd: shapes.Message = {**text_message("assistant", text, "a4"), "metadata": {"k": [1, None]}}
     call: shapes.Part = {"type": "tool-t", "toolCallId": "c1", "state": "output-available", "input": {}, "output": [1]}
     odd["parts"].append(call)
     services.put_assistant(session.pk, odd, after="u3", turn_id="t1")
