@@ -14,7 +14,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageNotFound
 from sessions_app.models import Compaction, Message, MessageQuerySet, Session
 from sessions_app.queries import COMPACTION_COUNT, FLOOR, TAIL_TO_COMPACTION, Bounds
-from thinkproject.kernel.statements import Columns, Statement
+from thinkproject.kernel.statements import Columns, Statement, read_instant
 
 MAX_PAGE: Final = 500
 EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes
@@ -183,7 +183,6 @@ _MESSAGE: Final = Columns(
         "depth",
         "turn_id",
         "queued_position",
-        "created_at",
         "change_seq",
         "session_id",
         "pruned_calls",
@@ -196,7 +195,7 @@ _TAIL: Final = Statement(
     TAIL_TO_COMPACTION.replace(
         "SELECT id FROM path",
         """
-        SELECT :message:, p.message_id, m.parent_id, (:compactions:), (:floor:)
+        SELECT :message:, :instant_of_m.created_at:, p.message_id, m.parent_id, (:compactions:), (:floor:)
         FROM path JOIN think_sessions_message m ON m.id = path.id
         LEFT JOIN think_sessions_message p ON p.id = m.parent_id ORDER BY m.depth
         """,
@@ -211,9 +210,12 @@ def _read_tail(found: Sequence[tuple[Any, ...]]) -> tuple[list[StoredMessage], l
     """The messages of rows of `_TAIL`, and the bytes of each. A turn reads the whole history so: no model objects."""
     stretch: list[StoredMessage] = []
     byte_sizes: list[int] = []
-    for (message_id, role, content, *others), row in zip(_MESSAGE.table(found), found, strict=True):
-        byte_sizes.append(others.pop())
-        stretch.append(_message((message_id, role, content, row[-4], *others)))
+    for values, row in zip(_MESSAGE.table(found), found, strict=True):
+        message_id, role, content, depth, turn_id, queued_position, change_seq, session_id, pruned, byte_size = values
+        created_at, parent_id = read_instant(row[-5]), row[-4]
+        place = (parent_id, depth, turn_id, queued_position, created_at, change_seq, session_id, pruned)
+        stretch.append(_message((message_id, role, content, *place)))
+        byte_sizes.append(byte_size)
     return stretch, byte_sizes
 
 

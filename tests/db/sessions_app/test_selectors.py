@@ -59,6 +59,8 @@ def test_a_history_for_the_model_is_what_the_orm_reads() -> None:
     odd["parts"].append(call)
     services.put_assistant(session.pk, odd, after="u3", turn_id="t1")
     services.prune_outputs(session.pk, {"a4": ["c1"]})
+    for message_id, second in (("u1", "07.000000"), ("a2", "07.500000"), ("u3", "59.000001")):
+        Message.objects.filter(message_id=message_id).update(created_at=f"2026-03-29T02:30:{second}Z")
     fork = services.fork_session(session.pk, "u3").pk
     services.put_assistant(fork, text_message("assistant", "elsewhere", "a5"), after="u3")
     for sid, path in ((session.pk, ["u1", "a2", "u3", "a4"]), (fork, ["u1", "a2", "u3", "a5"])):
