@@ -140,7 +140,7 @@ class Columns(Generic[M]):
 
         Shape: the values of each row in the order of `names`, or of the model's columns. Further values are left out.
         """
-        columns: list[Sequence[Any]] = [*zip(*rows, strict=True)][: len(self.fields)]
+        columns = list[Sequence[Any]](zip(*rows, strict=True))[: len(self.fields)]
         here = connections[DEFAULT_DB_ALIAS]  # `connection` looks for it at each use
         for at, converters, expression in self._converters_here():
             for convert in converters:
