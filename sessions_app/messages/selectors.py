@@ -14,7 +14,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageNotFound
 from sessions_app.models import Compaction, Message, MessageQuerySet, Session
 from sessions_app.queries import COMPACTION_COUNT, FLOOR, TAIL_TO_COMPACTION, Bounds
-from thinkproject.kernel.statements import Columns, Statement
+from thinkproject.kernel.statements import Columns, Statement, read_instant
 
 MAX_PAGE: Final = 500
 EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes
@@ -157,9 +157,8 @@ def compacted_tail(
         )
         if not found:
             return read, False
-        rows = [_MESSAGE.build(values) for values in found]
-        stretch = [_from_row(row, values[-3]) for row, values in zip(rows, found, strict=True)]
-        row_id, (compaction_count, floor) = rows[0].parent_id, found[0][-2:]
+        stretch, byte_sizes = _read_tail(found)
+        row_id, compaction_count, floor = found[0][-3:]
         ending = _ending_at(session_id, stretch[0]) if compaction_count else []
         applying = _applying(session_id, ending, stretch[0])
         if applying is not None:
@@ -167,7 +166,7 @@ def compacted_tail(
         read = stretch + read
         room = Bounds(
             max_messages=room.max_messages - len(found),
-            max_bytes=room.max_bytes - sum(row.byte_size for row in rows),
+            max_bytes=room.max_bytes - sum(byte_sizes),
             exchange_bytes=room.max_bytes,
         )
         is_cut = row_id is not None and stretch[0].depth > floor
@@ -179,26 +178,24 @@ _MESSAGE: Final = Columns(
     Message,
     (
         "message_id",
-        "session_id",
-        "parent_id",
-        "depth",
         "role",
         "content",
-        "byte_size",
+        "depth",
         "turn_id",
-        "change_seq",
         "queued_position",
+        "change_seq",
+        "session_id",
         "pruned_calls",
-        "created_at",
+        "byte_size",
     ),
     prefix="m",
 )
 _TAIL: Final = Statement(
-    # `MessageQuerySet.tail_to_compaction`, with the ids of the messages above.
+    # `MessageQuerySet.tail_to_compaction`, with the messages above: their ids and their rows.
     TAIL_TO_COMPACTION.replace(
         "SELECT id FROM path",
         """
-        SELECT :message:, p.message_id, (:compactions:), (:floor:)
+        SELECT :message:, :instant_of_m.created_at:, p.message_id, m.parent_id, (:compactions:), (:floor:)
         FROM path JOIN think_sessions_message m ON m.id = path.id
         LEFT JOIN think_sessions_message p ON p.id = m.parent_id ORDER BY m.depth
         """,
@@ -209,22 +206,17 @@ _TAIL: Final = Statement(
 )
 
 
-def _from_row(row: Message, parent_id: str | None) -> StoredMessage:
-    return StoredMessage(
-        id=row.message_id,
-        role=row.role,
-        parts=tuple(row.content["parts"]),
-        metadata=row.content.get("metadata"),
-        parent_id=parent_id,
-        depth=row.depth,
-        turn_id=row.turn_id,
-        placed=row.queued_position is None,
-        queued_position=row.queued_position,
-        created_at=row.created_at,
-        change_seq=row.change_seq,
-        session_id=row.session_id,
-        pruned_calls=tuple(row.pruned_calls),
-    )
+def _read_tail(found: Sequence[tuple[Any, ...]]) -> tuple[list[StoredMessage], list[int]]:
+    """The messages of rows of `_TAIL`, and the bytes of each. A turn reads the whole history so: no model objects."""
+    stretch: list[StoredMessage] = []
+    byte_sizes: list[int] = []
+    for values, row in zip(_MESSAGE.table(found), found, strict=True):
+        message_id, role, content, depth, turn_id, queued_position, change_seq, session_id, pruned, byte_size = values
+        created_at, parent_id = read_instant(row[-5]), row[-4]
+        place = (parent_id, depth, turn_id, queued_position, created_at, change_seq, session_id, pruned)
+        stretch.append(_message((message_id, role, content, *place)))
+        byte_sizes.append(byte_size)
+    return stretch, byte_sizes
 
 
 def _ending_at(session_id: str, last: StoredMessage) -> list[Compaction]:

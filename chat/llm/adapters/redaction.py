@@ -6,6 +6,7 @@ Redaction errs on the safe side: what looks like a credential goes, even when it
 import base64
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -13,6 +14,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 REDACTED: Final = "[redacted]"
 MAX_LOGGED_CHARACTERS: Final = 2000
 _LONG_DATA_URL: Final = 256
+_LONGEST_KEY: Final = 64  # of those whose answer is kept
 _SECRET_KEY: Final = re.compile(
     r"api[-_]?key|authorization|password|secret|access[-_]?token|credential|^token$", re.IGNORECASE
 )
@@ -45,11 +47,17 @@ def _redact(key: str, value: JSONValue) -> JSONValue:
         return [_redact("", item) for item in value]
     if not isinstance(value, str):
         return value
-    if _SECRET_KEY.search(key):
+    if _is_secret(key[:_LONGEST_KEY]) or (len(key) > _LONGEST_KEY and _SECRET_KEY.search(key)):
         return REDACTED
     if value.startswith("data:") and len(value) > _LONG_DATA_URL:
         return _shorten_data_url(value)
     return value
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(key: str) -> bool:
+    """Whether a key of this name has a secret for its value. The keys of a long conversation are always the same."""
+    return _SECRET_KEY.search(key) is not None
 
 
 def _shorten_data_url(url: str) -> str:

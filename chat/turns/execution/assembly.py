@@ -23,7 +23,7 @@ from chat.turns.execution.model_input import NOTHING_SAID, build_model_input, gu
 from chat.turns.execution.overrides import read_overrides
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
-from chat.user_code.call_hook import call_hook, call_hook_typed, notify_hook
+from chat.user_code.call_hook import call_hook, call_hook_typed, is_overridden, notify_hook
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
@@ -39,7 +39,7 @@ class Assembled:
     agent: Think
     plan: TurnPlan
     toolset: Toolset
-    options: ChatOptions
+    options: ChatOptions  # for an agent that answers itself; without messages where no hook reads them
     prompt: Prompt  # the plan's
     history: list[Message]  # what the prompt begins with; results of approved calls are written into it
     setup: SessionSetup
@@ -65,7 +65,8 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=gathered.system,
-        messages=gathered.prompt()(NOTHING_SAID),
+        # Converting a long history costs milliseconds, before the model is asked, and mostly nobody would look.
+        messages=gathered.prompt()(NOTHING_SAID) if _is_watched(agent) else (),
         tools={tool.name: tool for tool in gathered.offered},
         model=gathered.model,
         continuation=facts.is_continuation,
@@ -109,6 +110,11 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
         has_budget=gathered.state.rows.max_cost is not None,
         timeout_seconds=config.timeout_seconds,
     )
+
+
+def _is_watched(agent: Think) -> bool:
+    """Whether a hook reads the messages before there is a request. Those of a step are what the model gets."""
+    return is_overridden(agent, "before_turn") or is_overridden(agent, "on_chat_message")
 
 
 def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:

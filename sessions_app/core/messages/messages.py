@@ -53,7 +53,10 @@ class StoredMessage:
 
     def to_ui(self) -> Message:
         """Give the message as clients know it."""
-        return to_ui(self.id, self.role, {"parts": list(self.parts), "metadata": self.metadata})
+        message: Message = {"id": self.id, "role": self.role, "parts": list(self.parts)}
+        if self.metadata is not None:
+            message["metadata"] = self.metadata
+        return message
 
 
 def to_ui(message_id: str, role: str, content: Content) -> Message:

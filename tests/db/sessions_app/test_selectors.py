@@ -51,6 +51,33 @@ def test_a_message_comes_back_whole() -> None:
     assert "metadata" not in selectors.find_messages(session.pk, ["u1"])["u1"].to_ui()
 
 
+def test_a_history_for_the_model_is_what_the_orm_reads() -> None:
+    session = make_session("u: hi", "a: hello", "u: more")
+    text = "nul \0, lone \ud800, big 😀"
+    odd: shapes.Message = {**text_message("assistant", text, "a4"), "metadata": {"k": [1, None]}}
+    call: shapes.Part = {"type": "tool-t", "toolCallId": "c1", "state": "output-available", "input": {}, "output": [1]}
+    odd["parts"].append(call)
+    services.put_assistant(session.pk, odd, after="u3", turn_id="t1")
+    services.prune_outputs(session.pk, {"a4": ["c1"]})
+    for message_id, second in (("u1", "07.000000"), ("a2", "07.500000"), ("u3", "59.000001")):
+        Message.objects.filter(message_id=message_id).update(created_at=f"2026-03-29T02:30:{second}Z")
+    fork = services.fork_session(session.pk, "u3").pk
+    services.put_assistant(fork, text_message("assistant", "elsewhere", "a5"), after="u3")
+    for sid, path in ((session.pk, ["u1", "a2", "u3", "a4"]), (fork, ["u1", "a2", "u3", "a5"])):
+        history = selectors.model_history(sid)
+        assert history == list(selectors.find_messages(sid, path).values())
+        assert ids(history) == path
+    assert selectors.model_history(session.pk)[-1].pruned_calls == ("c1",)
+
+
+def test_no_model_object_is_made_for_a_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = long_session(20)
+    made: list[Any] = []
+    monkeypatch.setattr(Message, "__init__", lambda self, *values, **named: made.append(values))
+    assert len(selectors.model_history(session.pk)) == 40
+    assert made == []
+
+
 def test_pages_join_into_the_whole_path() -> None:
     session = long_session(6)
     newest = selectors.path_page(session.pk, limit=5)

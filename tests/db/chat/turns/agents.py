@@ -160,6 +160,7 @@ class Own(Think):
     """Answers by itself."""
 
     async def on_chat_message(self, options: ChatOptions) -> Any:
+        SEEN.append(("on_chat_message", options))
         return self._chunks(options)
 
     async def _chunks(self, options: ChatOptions) -> Any:

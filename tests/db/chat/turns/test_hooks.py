@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from chat.core.loop.hooks import ResponseStatus
+from chat.core.model.language_model import ModelMessage
 from chat.llm.scripted import ScriptedModel
 from chat.streams.reader import read
 from chat.turns.admission.intake import Continue
+from chat.turns.execution.prompting import Prompt
 from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
@@ -177,6 +179,8 @@ async def test_an_agent_may_answer_by_itself(make_room: MakeRoom) -> None:
     turn = await room.say("anything")
     assert text_of(await answer(room)) == "own answer"
     assert room.model.requests == []
+    (options,) = seen("on_chat_message")
+    assert [message.content[0].text for message in options.messages] == ["anything"]
     chunks = [load(record.text) for record in await read(turn.pk, 0)]
     assert chunks[0] == {"type": "start", "messageId": turn.assistant_id}
     assert chunks[-1]["type"] == "finish"
@@ -252,3 +256,21 @@ async def test_waiting_for_a_turn_inside_a_turn_of_the_same_conversation_is_refu
     turn = await room.say("say: outer")
     assert (status_of(turn), turn.error_code) == ("error", "nested_turn")
     assert [text for _, text in await room.texts()] == ["say: outer"]
+
+
+@pytest.mark.parametrize(("agent", "conversions"), [("plain", 1), ("recorder", 2)])
+async def test_a_history_is_converted_for_the_hooks_only_where_there_are_some(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, agent: str, conversions: int
+) -> None:
+    """Converting a long conversation takes milliseconds that pass before its model is asked."""
+    room = make_room(agent)
+    await room.say("say: one")
+    convert, converted = Prompt._convert, []
+
+    def counted(self: Prompt, messages: list[Message]) -> tuple[ModelMessage, ...]:
+        converted.append(len(messages))
+        return convert(self, messages)
+
+    monkeypatch.setattr(Prompt, "_convert", counted)
+    await room.say("say: two")
+    assert converted == [3] * conversions

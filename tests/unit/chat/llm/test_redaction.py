@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.llm.adapters.redaction import redact_body, redact_text
+from chat.llm.adapters.redaction import REDACTED, redact_body, redact_text
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,8 @@ def test_a_body_keeps_its_shape_and_loses_secrets_and_bytes() -> None:
     assert parts[1] == {"text": "hello"}
     assert redacted["tools"] == body["tools"]
     assert body["api_key"] == "hidden"
+
+
+def test_a_secret_is_known_by_its_key_however_long_that_is() -> None:
+    body = {"x" * 100 + "_api_key": "a", "x" * 100: "b", "token": "c", "tokens" * 20: "d"}
+    assert list(redact_body(body).values()) == [REDACTED, "b", REDACTED, "d"]
