@@ -219,7 +219,9 @@ class Writer:
             return {row.message_id: row for row in Message.objects.named(self.session_id, wanted)}
         if not wanted:
             return {}
-        return {row.message_id: row for row in map(_MESSAGE.build, _own_messages(len(wanted)).all(self.session_id, *wanted))}
+        return {
+            row.message_id: row for row in map(_MESSAGE.build, _own_messages(len(wanted)).all(self.session_id, *wanted))
+        }
 
     def placed(self, message_id: str, *, whole: bool = False) -> Message:
         """Row of a message in the tree, without its content unless `whole`. **Errors:** `MessageNotFound`."""
@@ -250,12 +252,6 @@ class Writer:
         depth = 0 if parent is None else parent.depth + 1
         parent_id = None if parent is None else parent.pk
         return self._insert(message, turn_id, parent_id=parent_id, depth=depth, placed_at=self.now)
-
-    def insert_unknown(self, message: shapes.Message, parent: Message | None, turn_id: str) -> Message:
-        """Do the same for a message that this write has looked for and not found."""
-        row = self.insert(message, parent, turn_id)
-        assert row is not None, "the session is locked"
-        return row
 
     def _insert(self, message: shapes.Message, turn_id: str, **place: Any) -> Message | None:
         text = dump(message)
