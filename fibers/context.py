@@ -109,7 +109,7 @@ class FiberContext:
             raise OutsideFiber("record_in() works inside `with ctx.fenced()` only")
         self._journal.check_new(key)
         value = normalised(value)
-        if not self._insert(key, value):
+        if not _insert_step(self, key, value):
             raise StepMismatch(f"step {key!r} is recorded already")
         transaction.on_commit(lambda: self._take_over(key, value))
 
@@ -154,7 +154,7 @@ class FiberContext:
             _fence.reset(token)
 
     def reached(self, key: str) -> None:
-        """Name a point that is no step of its own, for `fibers.testing`: crashes are simulated there as after a record."""
+        """Name a point that is no step of its own: `fibers.testing` simulates crashes there as after a record."""
         for probe in recorded_probes:
             probe(self, key)
 
@@ -183,14 +183,10 @@ class FiberContext:
         with self.fenced():
             Fiber.objects.filter(pk=self.fiber_id).update(stash=value)
 
-    def _insert(self, key: str, value: JSONValue) -> bool:
-        values = {"fiber_id": self.fiber_id, "step_key": key, "value": value, "attempt": self.attempt}
-        return bool(_RECORD.run(values))
-
     def _write_records(self) -> None:
         """Write the records that wait for a transaction; two of them at the same time write the same."""
         for key, value in list(self._unwritten.items()):
-            if self._insert(key, value):
+            if _insert_step(self, key, value):
                 transaction.on_commit(partial(self._note_written, key))
 
     def _note_written(self, key: str) -> None:
@@ -205,6 +201,11 @@ class FiberContext:
 
     def _note_completed(self) -> None:
         self.ended_as = FiberStatus.COMPLETED
+
+
+def _insert_step(context: FiberContext, key: str, value: JSONValue) -> bool:
+    values = {"fiber_id": context.fiber_id, "step_key": key, "value": value, "attempt": context.attempt}
+    return bool(_RECORD.run(values))
 
 
 def current_fiber() -> FiberContext | None:

@@ -37,7 +37,7 @@ _durables: dict[str, Durable] = {}
 _clashes: list[tuple[Durable, Durable]] = []
 
 
-def durable(  # noqa: PLR0913 - one keyword for each thing that a function may declare
+def durable(
     name: str,
     *,
     sealed: str = "",

@@ -12,7 +12,7 @@ from fibers.execution.worker_loop import run_on_shared_loop
 
 @shared_task(name="fibers.run_fiber", acks_late=False, ignore_result=True)
 def run_fiber(*fiber_ids: str) -> None:
-    """Run fibers side by side and drain their lanes. Safe to run twice, and to lose: the sweeper sends unclaimed ones."""
+    """Run fibers side by side and drain their lanes. Safe to run twice and to lose: the sweeper sends them again."""
     run_on_shared_loop(_run_all(fiber_ids))
 
 

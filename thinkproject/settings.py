@@ -136,9 +136,9 @@ CACHES = {
 }
 CELERY_BROKER_URL = connections.broker_address(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# What a worker has taken is not kept in Redis until it says so: a lost message is sent again by the sweeper, and keeping
-# it cost a third of what a worker spends on a turn.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"ack_emulation": False, "socket_keepalive": True}
+# Messages that a worker has taken are not kept in Redis until their task begins: the sweeper sends lost ones again, and
+# keeping them cost a third of what a worker spends on a turn.
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {"ack_emulation": False, "socket_keepalive": True}
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True  # the fiber's row is the result

@@ -33,6 +33,6 @@ from thinkproject.settings import CELERY_BROKER_TRANSPORT_OPTIONS, DATABASES  # 
 
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-CELERY_BROKER_TRANSPORT_OPTIONS["max_retries"] = 0
+CELERY_BROKER_TRANSPORT_OPTIONS = {**CELERY_BROKER_TRANSPORT_OPTIONS, "max_retries": 0}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": str(TEST_DIR / "test.sqlite3")}

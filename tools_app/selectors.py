@@ -24,10 +24,10 @@ def open_calls(scope: str) -> QuerySet[ToolCallRecord]:
     return ToolCallRecord.objects.filter(scope=scope, status__in=OPEN).order_by("pk")
 
 
+_OPEN_STATUSES: Final = ", ".join(f"'{status.value}'" for status in sorted(OPEN))
 OPEN_CALLS: Final = (
-    "EXISTS (SELECT 1 FROM think_tools_toolcallrecord c WHERE c.scope = :scope: AND c.status IN ("
-    + ", ".join(f"'{status.value}'" for status in sorted(OPEN))
-    + "))"
+    "EXISTS (SELECT 1 FROM think_tools_toolcallrecord c"  # noqa: S608 - constants
+    f" WHERE c.scope = :scope: AND c.status IN ({_OPEN_STATUSES}))"
 )
 """Whether `open_calls` has any, as part of another statement; `:scope:` stands for an expression of it."""
 

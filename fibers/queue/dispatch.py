@@ -82,7 +82,7 @@ def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int
 
 
 class _Outbox:
-    """Fibers whose transactions have committed. Whoever finds no one sending sends, and then what came meanwhile.
+    """Fibers whose transactions have committed. A thread that finds none sending sends, and then what came meanwhile.
 
     At rest a fiber has a task of its own at once. In a burst several share one: making and taking a task costs more
     than the claim of a fiber.

@@ -58,7 +58,7 @@ _VALUES: Final = (
 )
 _ROW: Final = Columns(Fiber)
 _END_OF_LANE: Final = (
-    f"(SELECT COALESCE(MAX(lane_position), 0) / {LANE_GAP} * {LANE_GAP} + {LANE_GAP} FROM think_fibers_fiber"
+    f"(SELECT COALESCE(MAX(lane_position), 0) / {LANE_GAP} * {LANE_GAP} + {LANE_GAP} FROM think_fibers_fiber"  # noqa: S608 - a constant
     " WHERE lane = %s)"
 )
 # A delayed one is sent by the sweeper as well, when it is due.

@@ -105,7 +105,8 @@ _PLACE_MESSAGE: Final = Statement(
     """
 )
 _ADVANCE: Final = Statement(
-    "UPDATE think_sessions_session AS s SET change_seq = change_seq + 1, updated_at = %s WHERE s.id = %s RETURNING :row:",
+    "UPDATE think_sessions_session AS s SET change_seq = change_seq + 1, updated_at = %s WHERE s.id = %s"
+    " RETURNING :row:",
     row=Columns(Session, _SESSION_FACTS),
 )
 _STEP_BACK: Final = Statement("UPDATE think_sessions_session SET change_seq = change_seq - 1 WHERE id = %s")
@@ -166,7 +167,7 @@ def take_session(session_id: str, *, with_queue: bool = False) -> "Writer":
     session, start = _SESSION.build(rows[0]), len(_SESSION) + len(_LEAF)
     if rows[0][-1] != session.change_seq:
         # PostgreSQL waited for the row: what it joined is of the time before, and so is the number in the last column.
-        leaf = Message.objects.filter(pk=session.active_leaf_id).first()
+        leaf = Message.objects.get(pk=session.active_leaf_id) if session.active_leaf_id is not None else None
         queue = list(Message.objects.queue_of(session_id)) if with_queue else []
     else:
         leaf = None if rows[0][len(_SESSION)] is None else _LEAF.build(rows[0][len(_SESSION) :])

@@ -1,7 +1,8 @@
 """SQL of the hot path: written once for SQLite and PostgreSQL, and sent without building it anew each time.
 
-    _TAKE = Statement("UPDATE t SET turn_count = turn_count + 1, active_at = :now: WHERE id = %s RETURNING :row:", row=ROW)
-    row = ROW.build(_TAKE.one(instance_id))
+    ROW = Columns(Instance)
+    TAKE = Statement("UPDATE instance SET turn_count = turn_count + 1 WHERE id = %s RETURNING :row:", row=ROW)
+    instance = ROW.build(TAKE.one(instance_id))
 
 The ORM spends several times what the database does on building a statement and its rows. A statement here stands in
 the module that owns its table, behind a function whose test compares it with the ORM. All values are parameters. The
@@ -128,7 +129,9 @@ class Columns(Generic[M]):
     def prepare(self, values: Mapping[str, Any]) -> list[Any]:
         """Encode one value for each column, in their order; a missing one gets the field's default."""
         return [
-            field.get_db_prep_save(values[field.attname] if field.attname in values else field.get_default(), connection)
+            field.get_db_prep_save(
+                values[field.attname] if field.attname in values else field.get_default(), connection
+            )
             for field in self.fields
         ]
 
@@ -179,7 +182,8 @@ class Insert(Generic[M]):
         if self._statement is None:  # the names of columns are known once the apps are loaded
             listed = ", ".join([self._columns.sql, *(f'"{name}"' for name in self._computed)])
             marks = ", ".join([*["%s"] * len(self._columns), *self._computed.values()])
-            text = f'INSERT INTO "{self._model._meta.db_table}" ({listed}) VALUES ({marks}) {self._then}'
+            table = self._model._meta.db_table
+            text = f'INSERT INTO "{table}" ({listed}) VALUES ({marks}) {self._then}'  # noqa: S608 - names and constants
             self._statement = Statement(text, **self._parts)
         return self._statement
 

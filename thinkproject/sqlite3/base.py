@@ -1,13 +1,14 @@
 """Django's SQLite, with a queue for its one writer.
 
-SQLite lets a writer that finds the database locked sleep for longer and longer: in a burst, those that write wait for
-each other's sleep and not for each other's work. Here a transaction takes its turn before it begins: threads of a process
-wait for a lock, and the first of each process looks for the lock of a file beside the database every half millisecond.
-What does not go through this queue (a statement without a transaction, another program) is waited for as ever.
+SQLite lets a writer that finds the database locked sleep for longer and longer: in a burst, writers wait for each
+other's sleep instead of each other's work. Here a transaction takes its turn before it begins. Threads of a process
+wait for a lock, and the first of each process looks every half millisecond for the lock of a file beside the database.
+What does not go through this queue (a statement without a transaction, another program) is waited for as before.
 """
 
 import contextlib
 import os
+import sys
 import threading
 import time
 from functools import lru_cache
@@ -17,10 +18,8 @@ from typing import Final
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows: threads take turns, processes wait for SQLite
-    fcntl = None  # type: ignore[assignment]
 
 LOOK_SECONDS: Final = 0.0005
 DEFAULT_SECONDS: Final = 5.0
@@ -53,12 +52,12 @@ class WriteQueue:
 
     def give_back(self) -> None:
         """Let the next one write."""
-        if fcntl is not None and self._handle is not None:
+        if sys.platform != "win32" and self._handle is not None:
             fcntl.flock(self._handle, fcntl.LOCK_UN)
         self._turn.release()
 
     def _is_ours(self) -> bool:
-        if fcntl is None:
+        if sys.platform == "win32":  # threads take turns, processes wait for SQLite
             return True
         if self._handle is None:
             self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -99,24 +98,24 @@ class DatabaseWrapper(base.DatabaseWrapper):
             queue.take(float(self.settings_dict["OPTIONS"].get("timeout", DEFAULT_SECONDS)))
             self._queue = queue
         try:
-            super()._start_transaction_under_autocommit()
+            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # not in the stubs
         except BaseException:
             self._leave()
             raise
 
     def _commit(self) -> None:
-        super()._commit()
+        super()._commit()  # type: ignore[misc]  # as above
         self._leave()  # not before: what a failed commit leaves open is rolled back
 
     def _rollback(self) -> None:
         with contextlib.ExitStack() as stack:
             stack.callback(self._leave)
-            super()._rollback()
+            super()._rollback()  # type: ignore[misc]  # as above
 
     def _close(self) -> None:
         with contextlib.ExitStack() as stack:
             stack.callback(self._leave)
-            super()._close()
+            super()._close()  # type: ignore[misc]  # as above
 
     def _leave(self) -> None:
         queue, self._queue = self._queue, None

@@ -45,9 +45,9 @@ TRIM_STEP = 500
 class StreamWriter:
     """Write one stream from the offset after its last readable record. An async context manager, for one loop.
 
-    `ctx_fenced` opens the fenced transaction of the lease (`FiberContext.fenced`). `is_new`: nothing of the stream can be
-    in the database yet. `on_progress` is called with 1 for
-    each chunk that shows content. Errors of `async with`: `Fenced` when a higher fence has the stream.
+    `ctx_fenced` opens the fenced transaction of the lease (`FiberContext.fenced`). `is_new`: the database can have
+    nothing of the stream yet. `on_progress` is called with 1 for each chunk that shows content. Errors of `async with`:
+    `Fenced` when a higher fence has the stream.
     """
 
     def __init__(

@@ -110,7 +110,8 @@ def last_message_id(intake: Intake) -> str:
 def resolve(session_id: str, intake: Intake, *, is_new: bool = False) -> Placement:
     """Decide. `is_new`: no conversation has the last message of the client's array.
 
-    Errors: `InputInvalid` for ids that do not exist here and for messages that are not a user's."""
+    Errors: `InputInvalid` for ids that do not exist here and for messages that are not a user's.
+    """
     match intake:
         case Submit():
             return _submit(session_id, intake)

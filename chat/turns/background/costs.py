@@ -30,7 +30,7 @@ def usage_of_call(usage: Usage, cost: Decimal) -> SessionUsage:
 
 
 def used_since(totals: TurnTotals, before: SessionUsage) -> SessionUsage | None:
-    """What a turn has used beyond what its row says; nothing where that is all.
+    """Subtract from a turn's usage the part that its row has; nothing where nothing is left.
 
     A turn that was given up and then run again is counted again from its journal: the session gets the difference.
     """

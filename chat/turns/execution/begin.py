@@ -69,7 +69,8 @@ _BEGIN_AGAIN: Final = Statement(
 def begin_claimed(context: FiberContext) -> TurnFacts | None:
     """Begin a turn in the transaction that claims its fiber.
 
-    Nothing where its caller supplies the input first, and where only its end is to be repeated. Errors: as `begin_turn`.
+    Nothing where its caller supplies the input first, and where only its end is to be repeated.
+    Errors: as `begin_turn`.
     """
     if any(key == FINAL for key, _ in context.records()):
         return None

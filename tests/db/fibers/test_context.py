@@ -178,3 +178,25 @@ async def test_any_text_survives_the_journal(value: Any) -> None:
     row = await db(selectors.get_fiber, ctx.fiber_id)
     assert row.payload == value
     assert (await db(selectors.history, ctx.fiber_id))[0].value == value
+
+
+async def test_a_record_that_can_wait_goes_with_the_next_fenced_transaction() -> None:
+    ctx = await db(claimed)
+    ctx.record_soon("early", {"n": 1})
+    assert await ctx.recorded("early") is not None
+    assert await db(selectors.history, ctx.fiber_id) == []
+    with pytest.raises(StepMismatch):
+        ctx.record_soon("early", 2)
+    with pytest.raises(ZeroDivisionError):
+        await db(_fail_within, ctx)
+    assert await db(selectors.history, ctx.fiber_id) == []  # taken back with its transaction, and not forgotten
+    await ctx.record("late", 3)
+    assert [(step.step_key, step.value) for step in await db(selectors.history, ctx.fiber_id)] == [
+        ("early", {"n": 1}),
+        ("late", 3),
+    ]
+
+
+def _fail_within(ctx: FiberContext) -> None:
+    with ctx.fenced():
+        raise ZeroDivisionError

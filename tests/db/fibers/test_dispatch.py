@@ -1,7 +1,8 @@
 """Telling the workers: on commit, by name, and never at the caller's expense."""
 
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -137,3 +138,37 @@ def test_cancelling_the_first_of_a_lane_sends_the_next(broker: Any) -> None:
     assert broker() == 2
     services.cancel_fiber(first.pk)
     assert broker() == 3
+
+
+def test_fibers_of_a_burst_share_tasks(broker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one thread sends, the others leave their fibers to it."""
+    sending, go_on = threading.Event(), threading.Event()
+    send = dispatch.dispatch_now
+    sent: list[int] = []
+
+    def slow(fiber_ids: Sequence[str], **options: Any) -> int:
+        sent.append(len(fiber_ids))
+        sending.set()
+        assert go_on.wait(10)
+        return send(fiber_ids, **options)
+
+    monkeypatch.setattr(dispatch, "dispatch_now", slow)
+    first = threading.Thread(target=dispatch.dispatch_on_commit, args=(["f0"],))
+    first.start()
+    assert sending.wait(10)
+    for number in range(1, 12):
+        dispatch.dispatch_on_commit([f"f{number}"])  # returns at once: the other thread has the work
+    assert broker() == 0
+    go_on.set()
+    first.join(10)
+    assert sent == [1, dispatch.BATCH, 11 - dispatch.BATCH]
+    assert broker() == 3
+
+
+def test_a_fault_while_sending_leaves_the_outbox_usable(broker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatch, "dispatch_now", lambda _ids: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            dispatch._outbox.send(["f1"])
+    dispatch.dispatch_on_commit(["f2"])
+    assert broker() == 1

@@ -391,3 +391,64 @@ async def test_only_what_was_unforeseen_is_logged_with_a_traceback(
     [noted] = [record for record in caplog.records if getattr(record, "action", "") == "fiber_error"]
     assert bool(noted.exc_info) is has_traceback
     assert str(error) in getattr(noted, "error", "")
+
+
+BEGUN: list[Any] = []
+
+
+def _begin(context: FiberContext) -> str:
+    BEGUN.append(context.payload)
+    Fiber.objects.filter(pk=context.fiber_id).update(metadata={"begun": context.payload})
+    if context.payload == "broken":
+        raise KeyError("a fault in the begin")
+    return f"begun {context.payload}"
+
+
+@durable("runner.beginning", begin=_begin)
+async def beginning(context: FiberContext) -> Any:
+    return context.begun
+
+
+@durable("runner.completing")
+async def completing(context: FiberContext) -> Any:
+    await db(_complete, context)
+    if context.payload == "late":
+        raise ValueError("nothing that comes after the end counts")
+    return "what the function returns does not count either"
+
+
+def _complete(context: FiberContext) -> None:
+    with context.completing({"done": context.payload}):
+        Fiber.objects.filter(pk=context.fiber_id).update(metadata={"written": "with the end"})
+        if context.payload == "broken":
+            raise ZeroDivisionError
+
+
+async def test_a_begin_commits_with_the_claim() -> None:
+    row = await ran_alone("runner.beginning", "well")
+    assert (row.status, row.result, row.metadata) == ("completed", "begun well", {"begun": "well"})
+
+
+async def test_a_begin_that_fails_is_taken_back_and_leaves_the_claim() -> None:
+    row = await ran_alone("runner.beginning", "broken")
+    assert (row.status, row.result, row.metadata) == ("completed", None, {})
+    assert row.attempt == 1
+
+
+@pytest.mark.parametrize("payload", ["well", "late"])
+async def test_a_function_completes_its_fiber_with_its_last_write(payload: str) -> None:
+    row = await ran_alone("runner.completing", payload)
+    assert (row.status, row.result, row.metadata) == ("completed", {"done": payload}, {"written": "with the end"})
+    assert (row.worker, row.lease_until, row.retries) == ("", None, 0)
+
+
+async def test_an_end_that_fails_completes_nothing() -> None:
+    row = await ran_alone("runner.completing", "broken")
+    assert (row.status, row.result, row.metadata) == ("failed", None, {})
+
+
+async def ran_alone(name: str, payload: str) -> Fiber:
+    """The row of a fiber that was run."""
+    fiber = await db(services.start_fiber, name, payload)
+    await run_fiber(fiber.pk)
+    return await db(lambda: Fiber.objects.get(pk=fiber.pk))

@@ -297,7 +297,9 @@ def test_each_selector_costs_its_queries_and_no_transaction(django_assert_num_qu
     for count, call in calls:
         with django_assert_num_queries(count) as captured:
             call()
-        assert all(query["sql"].lstrip("( \n").startswith(("SELECT", "WITH RECURSIVE")) for query in captured.captured_queries)
+        assert all(
+            query["sql"].lstrip("( \n").startswith(("SELECT", "WITH RECURSIVE")) for query in captured.captured_queries
+        )
 
 
 def test_writing_costs_the_same_in_a_long_session() -> None:

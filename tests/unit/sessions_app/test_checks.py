@@ -30,6 +30,12 @@ def test_a_strict_isolation_level_is_an_error() -> None:
     assert ids(ENGINE="django.db.backends.sqlite3") == []
 
 
+def test_an_old_sqlite_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 34, 1))
+    assert ids(ENGINE="thinkproject.sqlite3") == ["think_sessions.E003"]
+    assert ids(ENGINE="django.db.backends.postgresql") == []
+
+
 def test_the_check_is_registered() -> None:
     assert check_database in registry.registered_checks
     assert run_checks(tags=["sessions"]) == []

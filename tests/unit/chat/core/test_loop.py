@@ -71,12 +71,14 @@ class Model:
 
 
 class Journal:
-    """A dictionary that survives the crash."""
+    """A dictionary that survives the crash, without the last record where that was not written yet."""
 
     def __init__(self) -> None:
         self.rows: dict[str, JSONObject] = {}
         self.log_length = 0
         self.settled_at = 0
+        self.loses_last = False
+        self._unwritten: tuple[str, int] | None = None
 
     async def recorded(self, key: str) -> JSONObject | None:
         return self.rows.get(key)
@@ -84,7 +86,15 @@ class Journal:
     async def record(self, key: str, value: JSONObject, *, is_last: bool = False) -> None:
         assert key not in self.rows, f"{key} was settled twice"
         self.rows[key] = value
+        self._unwritten = (key, self.settled_at) if is_last else None
         self.settled_at = self.log_length
+
+    def crash(self) -> None:
+        """Forget the record that was to be written with the end."""
+        if self.loses_last and self._unwritten is not None:
+            key, self.settled_at = self._unwritten
+            del self.rows[key]
+        self._unwritten = None
 
 
 class Tools:
@@ -155,6 +165,7 @@ class World:
                 self.log.append(chunk)
                 self.journal.log_length = len(self.log)
                 if crash_after is not None and len(self.log) >= crash_after:
+                    self.journal.crash()
                     raise Crash
         return fold.message
 
@@ -403,9 +414,11 @@ async def test_the_undisturbed_turn_is_as_long_as_the_crash_test_assumes() -> No
     assert len(world.log) == LENGTH
 
 
+@pytest.mark.parametrize("loses_last", [False, True])
 @pytest.mark.parametrize("point", range(1, LENGTH))
-async def test_a_crash_anywhere_ends_as_without_it(point: int) -> None:
+async def test_a_crash_anywhere_ends_as_without_it(point: int, loses_last: bool) -> None:
     world = World(Model(two_rounds))
+    world.journal.loses_last = loses_last
     with pytest.raises(Crash):
         await world.run(crash_after=point)
     await _check_recovered(world)
@@ -424,6 +437,21 @@ async def test_a_crash_anywhere_leaves_whole_steps_for_the_hooks(point: int) -> 
     last = sent[max(sent)]
     assert (last.text, last.finish_reason, last.usage.input_tokens) == ("The sum is 10.", "stop", 10)
     assert last.request["messages"][0].startswith("UserMessage")
+
+
+async def test_a_step_that_the_log_alone_has_is_not_asked_for_again() -> None:
+    """The worker died between the end of the step and the transaction that records it: only what it used is lost."""
+    world = World(Model(two_rounds))
+    world.journal.loses_last = True
+    with pytest.raises(Crash):
+        await world.run(crash_after=LENGTH - 1)
+    assert world.log[-1]["type"] == "finish-step"
+    asked = len(world.model.requests)
+    message = await world.run()
+    assert len(world.model.requests) == asked
+    assert texts(message) == ["Let me add.", "The sum is 10."]
+    assert world.loop.totals.usage.input_tokens == 10 * (asked - 1)
+    assert world.loop.totals.steps == asked
 
 
 @pytest.mark.parametrize(("first", "second"), [(5, 9), (8, 20), (20, 21), (22, 30), (3, 33), (24, 40)])
