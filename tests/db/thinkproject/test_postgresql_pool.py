@@ -1,6 +1,7 @@
 """Connections of the pool: the server is not asked about each, and one that it has closed is not given away."""
 
 import asyncio
+import logging
 import threading
 from typing import Any
 
@@ -69,6 +70,12 @@ async def test_a_call_costs_its_statement_alone(questions: list[str]) -> None:
     with statements() as found:
         assert {await db(backend) for _ in range(5)} <= known
     assert (len(found), questions) == (5, [])
+
+
+async def test_a_call_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert await db(backend) > 0
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 async def test_what_was_not_used_for_a_while_is_asked(questions: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
