@@ -44,7 +44,13 @@ OWN_SQL = (
     "tests/db/chat/turns/test_concurrency.py",
     "tests/db/chat/turns/test_deadlocks.py",
     "tests/db/chat/turns/test_lock_order.py",
+    "tests/db/chat/turns/test_query_counts.py",
+    "tests/db/chat/turns/test_recovery.py",
     "tests/db/chat/turns/test_shares.py",
+    "tests/db/chat/turns/test_turns.py",
+    "tests/db/chat/test_opening.py",
+    "tests/db/chat/test_snapshot_rows.py",
+    "tests/db/chat/test_turn_statements.py",
 )
 """What locks, searches or writes SQL that the databases treat differently: a plain run repeats it on PostgreSQL."""
 TOGETHER = (

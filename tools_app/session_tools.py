@@ -5,6 +5,8 @@ Which of them there are depends on the blocks of the session. What they refuse t
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import deepcopy
+from functools import lru_cache
 from typing import Annotated, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -208,10 +210,15 @@ def _tool(
 
 def _schema(arguments: type[BaseModel], labels: list[str]) -> JSONObject:
     """The input's schema, with the label limited to existing ones."""
+    return deepcopy(_shared_schema(arguments, tuple(labels)))
+
+
+@lru_cache(maxsize=64)
+def _shared_schema(arguments: type[BaseModel], labels: tuple[str, ...]) -> JSONObject:
     schema = json_schema(arguments)
     schema.pop("description", None)
     if labels:
-        schema["properties"]["label"]["enum"] = labels
+        schema["properties"]["label"]["enum"] = list(labels)
     return schema
 
 

@@ -148,6 +148,14 @@ def hold_instance(instance: AgentInstance) -> None:
     _read_again(instance, _HOLD.one(instance.pk))
 
 
+def hold_if_there(instance: AgentInstance) -> bool:
+    """Do the same; false when the row is gone."""
+    row = _HOLD.one(instance.pk)
+    if row is not None:
+        _read_again(instance, row)
+    return row is not None
+
+
 def lock_instance(instance: AgentInstance) -> AgentInstance:
     """Lock the row until the transaction ends, count one more position, and read it afresh. One statement.
 

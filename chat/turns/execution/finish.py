@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from chat.files.attachments import bind
-from chat.instances.rows import hold_instance
+from chat.instances.rows import hold_if_there
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.tool_answers import answered_meanwhile
 from chat.turns.background.costs import TOKENS, used_since
@@ -45,7 +45,7 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
     """
     totals = end.totals
     if has_calls(end.message):
-        hold_instance(facts.instance)  # before the turn is over: answers to its calls come now, or see that it is
+        hold_if_there(facts.instance)  # before the turn is over: answers to its calls come now, or see that it is
     more = used_since(totals, facts.spent)
     found = _FINISH.one(
         instant(),
@@ -75,8 +75,10 @@ def store_answer(facts: TurnFacts, message: Message, original_ids: Sequence[str]
 
     `original_ids` names the attachments that hold what the message lost. Safe to call twice.
     """
-    hold_instance(facts.instance)
-    holds = Turn.objects.filter(pk=facts.turn_id, generation=facts.instance.generation).exists()
+    holds = (
+        hold_if_there(facts.instance)
+        and Turn.objects.filter(pk=facts.turn_id, generation=facts.instance.generation).exists()
+    )
     return holds and _store(facts, message, original_ids)
 
 

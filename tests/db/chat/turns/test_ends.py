@@ -1,24 +1,29 @@
 """Whatever ends a turn, and wherever it stood: the row says when, readers are notified, and what was shown is kept."""
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from django.db.models import F
 
+from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.files import attachments
-from chat.models import AgentInstance, Attachment
+from chat.llm.scripted import ScriptedModel
+from chat.models import AgentInstance, Attachment, Turn
 from chat.reads.snapshots import is_final
 from chat.streams.logs.log import close_logs
 from chat.streams.writing import writer
 from chat.turns.admission.admission import cancel_turn, clear_instance
 from chat.turns.admission.intake import Continue
 from fibers.execution.runner import run_fiber
+from fibers.models import Fiber
 from fibers.process.running import registry
 from fibers.services import cancel_fiber, requeue_fiber
 from fibers.testing import claim_for_test, crash_after, expire_lease, make_due, run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import byte_size, load
 
+from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
 from .recovering import mortal
 
@@ -178,3 +183,24 @@ async def test_an_attempt_that_only_repeats_the_end_reports_it(
     assert await ended(room, turn.pk) == "error"
     assert turn.fiber.attempt == 2
     assert "fiber callback failed" not in caplog.text
+
+
+class Deleting(ScriptedModel):
+    """Deletes every conversation before its second answer."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Answer."""
+        if self.requests:
+            await db(lambda: AgentInstance.objects.all().delete())
+        async for event in super().stream(request):
+            yield event
+
+
+async def test_a_turn_whose_conversation_is_gone_ends_and_stores_nothing(make_room: MakeRoom) -> None:
+    room = make_room()
+    admission = await room.admit('call tool add {"a": 1, "b": 2}\nsay: {result}')
+    MODELS["current"] = Deleting()
+    await run_until_idle()
+    fiber = await db(lambda: Fiber.objects.get(pk=admission.turn.fiber_id))
+    assert (fiber.status, fiber.attempt) == ("completed", 1)
+    assert not await db(lambda: Turn.objects.exists())
