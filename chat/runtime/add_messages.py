@@ -46,7 +46,7 @@ def add_messages(
         session_id = ensure_session(instance)
         if instance.owner_id is not None:
             attachments.bind(instance.owner_id, [file_id for _, ids in taken for file_id in ids], instance)
-        # An id that was made just now is nobody's, so only those that the caller gave are looked for.
+        # No message has an id that was made just now, so only those that the caller gave are looked for.
         given = [named["id"] for named, message in zip(prepared, messages, strict=True) if message.get("id")]
         known = selectors.known_ids(session_id, given)
         new = [message for message in prepared if message["id"] not in known]

@@ -60,7 +60,7 @@ def find_messages(session_id: str, ids: Iterable[str]) -> dict[str, StoredMessag
 
 
 def known_ids(session_id: str, ids: Iterable[str]) -> frozenset[str]:
-    """Which of these ids are those of messages. No query without ids, one where no session has any of them."""
+    """The ids among these that a session has messages of. No query without ids, one where all are new everywhere."""
     wanted = message_ids(ids)
     if not wanted or (len(wanted) <= MAX_PROBED and _any_named(len(wanted)).one(*wanted) is None):
         return frozenset()
