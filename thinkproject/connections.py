@@ -9,6 +9,7 @@ import dj_database_url
 from thinkproject.config.env import EnvError
 
 SQLITE_ENGINE = "thinkproject.sqlite3"  # Django's, with a queue for writers
+POSTGRESQL_ENGINE = "thinkproject.postgresql"  # Django's, with a cheaper look at what the pool gives
 SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",  # a write that starts as a read cannot wait for its turn
     "timeout": 20,  # seconds; SQLite wakes those who wait for its one writer in no order
@@ -35,10 +36,11 @@ def database(url: str, data_dir: Path, *, pool_size: int) -> dict[str, Any]:
         entry["TEST"] = {"NAME": f"{entry['NAME']}.test"}  # a file too: turns read and write from several threads
         entry["CONN_MAX_AGE"] = 60  # opening costs little, but the few bridge threads may keep theirs
     elif engine.endswith("postgresql"):
+        entry["ENGINE"] = POSTGRESQL_ENGINE
         pool = {"min_size": 0, "max_size": pool_size, "timeout": 10, "max_idle": 120}
         entry["OPTIONS"] = {"pool": pool, "connect_timeout": 5, **entry.get("OPTIONS", {})}
         entry["CONN_MAX_AGE"] = 0  # connections go back to the pool after each call, and none is held while idle
-        entry["CONN_HEALTH_CHECKS"] = True
+        entry["CONN_HEALTH_CHECKS"] = False  # the engine looks by itself
     else:
         raise EnvError(_broken(url))
     return entry

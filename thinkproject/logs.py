@@ -86,6 +86,7 @@ def configuration(level: str, form: str, *, secrets: Iterable[str]) -> dict[str,
             "celery.worker.strategy": {"level": "WARNING"},  # a line for each task received
             "celery.app.trace": {"level": "WARNING"},  # and one for each done
             "celery.beat": {"level": "WARNING"},
+            "psycopg.pool": {"level": "WARNING"},  # three lines for each call of the bridge
         },
     }
 

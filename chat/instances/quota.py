@@ -8,12 +8,10 @@ Messages have a counter of their own (`count_messages`), as counting the rows of
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
-from django.db.models import Case, F, Q, QuerySet, Value, When
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from chat.conf import AccessSettings
@@ -22,15 +20,30 @@ from chat.models import AgentInstance, MessageCount
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages.usage import stored_messages
 from thinkproject.kernel.jsonvalue import byte_size
-from thinkproject.kernel.statements import Statement
+from thinkproject.kernel.statements import Columns, Statement
 
 RECOUNT: Final = timedelta(hours=1)
 """How long the total of a counter is believed: it does not learn of what turns store and of what is deleted."""
 RECOUNT_AT_LIMIT: Final = timedelta(minutes=1)
 """The same where the total says that there is no room: it may have been made."""
 
-_MINUTE: Final = timedelta(minutes=1)
+_NO_LIMIT: Final = 2**62
 _conf = AccessSettings()
+
+_COUNTER: Final = Columns(MessageCount)
+_OWNER: Final = Columns(MessageCount, ("owner_id",))
+_FIND: Final = Statement("SELECT :counter: FROM think_chat_messagecount WHERE owner_id = %s", counter=_COUNTER)
+_COUNT: Final = Statement(
+    """
+    UPDATE think_chat_messagecount SET
+        minute_count = CASE WHEN minute_started_at <= :later: THEN %s ELSE minute_count + %s END,
+        minute_started_at = CASE WHEN minute_started_at <= :later: THEN :now: ELSE minute_started_at END,
+        message_count = message_count + %s,
+        byte_count = byte_count + %s
+    WHERE owner_id = %s AND (minute_started_at <= :later: OR minute_count <= %s)
+        AND message_count <= %s AND byte_count <= %s
+    """
+)
 
 
 def lock_owner(owner_id: int) -> None:
@@ -73,7 +86,7 @@ def recount_if_due(owner_id: int | None, messages: Sequence[NewMessage] = ()) ->
     """
     if owner_id is None:
         return
-    row = MessageCount.objects.filter(owner_id=owner_id).first()
+    row = _find(owner_id)
     if row is None:  # made with the first message that is counted
         return
     age = timezone.now() - row.counted_at
@@ -104,12 +117,11 @@ def count_messages(owner_id: int, count: int, byte_count: int, *, paced: int | N
     """
     if not (_conf.messages_per_minute or _conf.messages_per_user or _conf.messages_quota_bytes):
         return
-    rows = MessageCount.objects.filter(owner_id=owner_id)
     needed = count if paced is None else paced
-    if _count(rows, count, byte_count, needed):
+    if _count(owner_id, count, byte_count, needed):
         return
     row = _counter_of(owner_id)  # there may have been none
-    if _count(rows, count, byte_count, needed):
+    if _count(owner_id, count, byte_count, needed):
         return
     if not _has_room(row, count, byte_count):
         raise QuotaExceeded(
@@ -123,27 +135,27 @@ def count_messages(owner_id: int, count: int, byte_count: int, *, paced: int | N
     )
 
 
-def _count(rows: QuerySet[MessageCount], count: int, byte_count: int, needed: int) -> bool:
-    is_over = Q(minute_started_at__lte=Now() - _MINUTE)
-    if _conf.messages_per_minute and needed:
-        rows = rows.filter(is_over | Q(minute_count__lte=_conf.messages_per_minute - needed))
-    if _conf.messages_per_user:
-        rows = rows.filter(message_count__lte=_conf.messages_per_user - count)
-    if _conf.messages_quota_bytes:
-        rows = rows.filter(byte_count__lte=_conf.messages_quota_bytes - byte_count)
-    return bool(
-        rows.update(
-            minute_count=Case(When(is_over, then=Value(count)), default=F("minute_count") + count),
-            minute_started_at=Case(When(is_over, then=Now()), default=F("minute_started_at")),
-            message_count=F("message_count") + count,
-            byte_count=F("byte_count") + byte_count,
-        )
-    )
+def _count(owner_id: int, count: int, byte_count: int, needed: int) -> bool:
+    most_now = _conf.messages_per_minute - needed if _conf.messages_per_minute and needed else _NO_LIMIT
+    most = _conf.messages_per_user - count if _conf.messages_per_user else _NO_LIMIT
+    most_bytes = _conf.messages_quota_bytes - byte_count if _conf.messages_quota_bytes else _NO_LIMIT
+    minute_ago = -60.0
+    added = (minute_ago, count, count, minute_ago, count, byte_count)
+    return _COUNT.run(*added, *_owner(owner_id), minute_ago, most_now, most, most_bytes) > 0
+
+
+def _find(owner_id: int) -> MessageCount | None:
+    row = _FIND.one(*_owner(owner_id))
+    return None if row is None else _COUNTER.build(row)
+
+
+def _owner(owner_id: int) -> list[Any]:
+    return _OWNER.prepare({"owner_id": owner_id})
 
 
 def _counter_of(owner_id: int) -> MessageCount:
     """The user's storage counter, created from the stored attachments if missing."""
-    row = MessageCount.objects.filter(owner_id=owner_id).first()
+    row = _find(owner_id)
     if row is not None:
         return row
     stored = stored_messages(owner_id)

@@ -123,6 +123,14 @@ _LOCK: Final = Statement(
     "UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s WHERE id = %s RETURNING :row:",
     row=_ROW,
 )
+_LOCK_ADDRESS: Final = Statement(
+    """
+    UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s
+    WHERE owner_id = %s AND agent = %s AND name = %s AND parent_id IS NULL
+    RETURNING :row:
+    """,
+    row=_ROW,
+)
 _LOCK_ROOT: Final = Statement(
     """
     UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s
@@ -154,6 +162,19 @@ def lock_instance(instance: AgentInstance) -> AgentInstance:
     A conditional UPDATE locks on SQLite and on PostgreSQL alike. Errors: `InstanceNotFound`.
     """
     return _read_again(instance, _LOCK.one(instant(), instance.pk))
+
+
+def lock_address(key: InstanceKey) -> AgentInstance:
+    """Do the same for the row of an address, made if there is none. One statement for a user's that is no sub-agent.
+
+    Errors: `InstanceNotFound`, `QuotaExceeded`.
+    """
+    if key.owner_id is not None and key.parent is None:
+        owner = _OWNER.prepare({"owner_id": key.owner_id})
+        row = _LOCK_ADDRESS.one(instant(), *owner, key.agent, key.name)
+        if row is not None:
+            return _ROW.build(row)
+    return lock_instance(ensure_instance(key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,14 +12,13 @@ from chat.errors import InputInvalid, TurnConflict
 from chat.files import attachments
 from chat.instances.notifications import group_of, notify_on_commit
 from chat.instances.quota import count_added, recount_if_due
-from chat.instances.rows import ensure_instance, ensure_session, hold_instance, lock_instance
-from chat.models import AgentInstance, Turn
+from chat.instances.rows import ensure_instance, ensure_session, hold_instance, lock_address
 from chat.turns.admission.oversized import fit_message
-from chat.turns.state.active import active_turns
+from chat.turns.state.active import running_turn_id
 from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
-from sessions_app.messages.services import append_messages, update_message
+from sessions_app.messages.services import append_here, update_message
 from thinkproject.kernel.ids import new_id
 
 
@@ -43,15 +42,17 @@ def add_messages(
     prepared = [message for message, _ in taken]
     recount_if_due(key.owner_id, prepared)
     with transaction.atomic():
-        instance = lock_instance(ensure_instance(key))
+        instance = lock_address(key)
         session_id = ensure_session(instance)
         if instance.owner_id is not None:
             attachments.bind(instance.owner_id, [file_id for _, ids in taken for file_id in ids], instance)
-        known = selectors.find_messages(session_id, [message["id"] for message in prepared])
+        # No message has an id that was made just now, so only those that the caller gave are looked for.
+        given = [named["id"] for named, message in zip(prepared, messages, strict=True) if message.get("id")]
+        known = selectors.known_ids(session_id, given)
         new = [message for message in prepared if message["id"] not in known]
         count_added(instance.owner_id, new)
-        turn = _running(instance) if parent is Leaf.ACTIVE else None
-        append_messages(session_id, new, after=parent, turn_id="" if turn is None else turn.pk)
+        turn_id = running_turn_id(instance) if parent is Leaf.ACTIVE else ""
+        append_here(session_id, new, after=parent, turn_id=turn_id)
         if is_upsert:
             for message in prepared:
                 if message["id"] in known:
@@ -82,7 +83,7 @@ def edit_answer(key: InstanceKey, message_id: str, message: NewMessage, *, shows
             attachments.bind(instance.owner_id, file_ids, instance)
         count_added(instance.owner_id, [taken])
         is_last = selectors.leaf_id(session_id) == target.id
-        append_messages(session_id, [taken], after=target.parent_id, shows=shows or is_last)
+        append_here(session_id, [taken], after=target.parent_id, shows=shows or is_last)
         notify_on_commit(group_of(key), {"type": "transcript.changed"})
         return taken["id"], selectors.leaf_id(session_id)
 
@@ -99,9 +100,3 @@ def _take(owner_id: int | None, message: NewMessage) -> tuple[Message, list[str]
 
 def _with_content(message: Message) -> Any:
     return lambda _stored: message
-
-
-def _running(instance: AgentInstance) -> Turn | None:
-    """The turn that has begun in the current session and has not ended."""
-    begun = active_turns(instance.pk).filter(started_at__isnull=False, finished_at=None)
-    return begun.filter(session_id=instance.session_id, generation=instance.generation).first()

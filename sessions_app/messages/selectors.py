@@ -6,6 +6,7 @@ its origin are found like its own.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from sessions_app.core.compaction.compaction import covered_range, summary_message
@@ -19,6 +20,7 @@ from thinkproject.kernel.statements import Columns, Statement, read_instant
 MAX_PAGE: Final = 500
 EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes
 IDS_PER_QUERY: Final = 5000
+MAX_PROBED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,20 @@ def find_messages(session_id: str, ids: Iterable[str]) -> dict[str, StoredMessag
         rows = Message.objects.named(session_id, wanted[start : start + IDS_PER_QUERY])
         found.update({message.id: message for message in _stored(rows)})
     return {message_id: found[message_id] for message_id in wanted if message_id in found}
+
+
+def known_ids(session_id: str, ids: Iterable[str]) -> frozenset[str]:
+    """The ids among these that a session has messages of. No query without ids, one where all are new everywhere."""
+    wanted = message_ids(ids)
+    if not wanted or (len(wanted) <= MAX_PROBED and _any_named(len(wanted)).one(*wanted) is None):
+        return frozenset()
+    return frozenset(find_messages(session_id, wanted))
+
+
+@lru_cache(maxsize=MAX_PROBED)
+def _any_named(count: int) -> Statement:
+    marks = ", ".join(["%s"] * count)
+    return Statement("SELECT 1 FROM think_sessions_message WHERE message_id IN (:marks:) LIMIT 1", marks=marks)
 
 
 def path_page(

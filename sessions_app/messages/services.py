@@ -32,6 +32,7 @@ from thinkproject.kernel.jsonvalue import dump, load
 
 __all__ = [
     "Leaf",
+    "append_here",
     "append_messages",
     "archive_beyond",
     "clear_session",
@@ -193,22 +194,41 @@ def append_messages(
     Returns the ids of all in order. One that is in the tree already keeps its place: of a user the content stays too,
     of an assistant it is replaced. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
     """
+    with transaction.atomic():
+        return append_here(session_id, messages, after=after, turn_id=turn_id, spill=spill, shows=shows)
+
+
+def append_here(
+    session_id: str,
+    messages: Sequence[shapes.Message],
+    *,
+    after: After = Leaf.ACTIVE,
+    turn_id: str = "",
+    spill: Spill | None = None,
+    shows: bool = True,
+) -> list[str]:
+    """Do the same inside the caller's transaction, which an error must undo. One new message costs four statements."""
     prepared = [prepare(message, spill) for message in messages]
-    with writing(session_id) as writer:
-        known = writer.find(message["id"] for message in prepared)
-        parent = writer.position(after)
-        shown = parent
-        for message in prepared:
-            row = known.get(message["id"])
-            if row is None:
-                parent = known[message["id"]] = writer.insert_unknown(message, parent, turn_id)
-            elif row.placed_at is None:
-                writer.place(row, parent)
-                parent = row
-            elif message["role"] == Role.ASSISTANT:
-                _rewrite(writer, row, message)
-        if shows and parent is not shown:
-            writer.show(parent)
+    writer = take_session(session_id)
+    # A single one is mostly new, which its insert finds out by itself.
+    known = writer.find(message["id"] for message in prepared) if len(prepared) > 1 else {}
+    parent = shown = writer.position(after)
+    for message in prepared:
+        row = known.get(message["id"])
+        if row is None:
+            inserted = writer.insert(message, parent, turn_id)
+            if inserted is not None:
+                parent = known[message["id"]] = inserted
+                continue
+            row = writer.find([message["id"]])[message["id"]]
+        if row.placed_at is None:
+            writer.place(row, parent)
+            parent = row
+        elif message["role"] == Role.ASSISTANT:
+            _rewrite(writer, row, message)
+    if shows and parent is not shown:
+        writer.show(parent)
+    writer.close()
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 

@@ -254,12 +254,6 @@ class Writer:
         parent_id = None if parent is None else parent.pk
         return self._insert(message, turn_id, parent_id=parent_id, depth=depth, placed_at=self.now)
 
-    def insert_unknown(self, message: shapes.Message, parent: Message | None, turn_id: str) -> Message:
-        """Do the same for a message that this write has looked for and not found."""
-        row = self.insert(message, parent, turn_id)
-        assert row is not None, "the session is locked"
-        return row
-
     def _insert(self, message: shapes.Message, turn_id: str, **place: Any) -> Message | None:
         text = dump(message)
         row = Message(

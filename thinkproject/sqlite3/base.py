@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -73,11 +74,16 @@ _guard = threading.Lock()
 
 def queue_of(name: str) -> WriteQueue:
     """The queue of a database file. Nothing is created before its first writer."""
-    path = f"{Path(name).resolve()}-writer"
+    path = _path_of(name)
     with _guard:
         if path not in _queues:
             _queues[path] = WriteQueue(path)
         return _queues[path]
+
+
+@lru_cache(maxsize=64)  # resolving asks the file system about each folder above
+def _path_of(name: str) -> str:
+    return f"{Path(name).resolve()}-writer"
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
