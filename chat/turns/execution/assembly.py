@@ -65,8 +65,8 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=gathered.system,
-        # Converting a long history costs milliseconds, before the model is asked, and mostly nobody would look.
-        messages=gathered.prompt()(NOTHING_SAID) if _is_watched(agent) else (),
+        # Converting a long history takes milliseconds before the model is asked, and few agents have such hooks.
+        messages=gathered.prompt()(NOTHING_SAID) if _is_watched(agent, facts) else (),
         tools={tool.name: tool for tool in gathered.offered},
         model=gathered.model,
         continuation=facts.is_continuation,
@@ -112,9 +112,12 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
     )
 
 
-def _is_watched(agent: Think) -> bool:
-    """Whether a hook reads the messages before there is a request. Those of a step are what the model gets."""
-    return is_overridden(agent, "before_turn") or is_overridden(agent, "on_chat_message")
+def _is_watched(agent: Think, facts: TurnFacts) -> bool:
+    """Whether a hook reads the messages before there is a request; later ones read those of their step.
+
+    A turn that goes on may begin with calls that a person has approved, and their hooks read what led to them.
+    """
+    return facts.is_continuation or any(is_overridden(agent, name) for name in ("before_turn", "on_chat_message"))
 
 
 def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:

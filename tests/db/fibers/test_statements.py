@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from fibers.conf import fiber_settings
-from fibers.core.states import FiberStatus
+from fibers.core.states import FiberEvent, FiberStatus
 from fibers.models import Fiber
 from fibers.queue import leases
 from fibers.queue.enqueue import LANE_GAP, FiberSpec, insert_fiber
@@ -136,9 +136,7 @@ def test_completing_is_settling(cancelled: bool) -> None:
             with leases.completing(fiber.pk, 1, 7, {"r": 1}) as is_completed:
                 assert is_completed is not cancelled
         if way == "settle" or cancelled:
-            leases.settle(
-                fiber.pk, 1, leases.Settlement(event=leases.FiberEvent.COMPLETE, progress=7, result={"r": 1})
-            )
+            leases.settle(fiber.pk, 1, leases.Settlement(event=FiberEvent.COMPLETE, progress=7, result={"r": 1}))
         rows.append(vars_of(Fiber.objects.get(pk=fiber.pk)))
     moments = {"started_at", "finished_at", "cancel_requested_at", *MADE}
     ours, theirs = ({name: value for name, value in row.items() if name not in moments} for row in rows)

@@ -15,7 +15,6 @@ from sessions_app.queries import Bounds
 from sessions_app.testing import make_session, text_message
 from thinkproject.kernel.statements import Columns, Statement
 
-
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -78,6 +78,19 @@ class Banker(Think):
         SEEN.append(("on_chat_response", response))
 
 
+class Teller(Think):
+    """Asks before it pays, and looks at what was paid only then."""
+
+    def get_model(self) -> Any:
+        return MODELS["current"]
+
+    def get_tools(self) -> list[Tool]:
+        return [pay]
+
+    def after_tool_call(self, outcome: Any) -> None:
+        SEEN.append(("after_tool_call", outcome))
+
+
 @dataclass
 class Desk:
     """Where calls of a room are answered."""
