@@ -65,7 +65,7 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=gathered.system,
-        # Converting a long history costs milliseconds, before the model is asked, and mostly nobody would look.
+        # Converting a long history takes milliseconds, before the model is asked, and most agents have no such hook.
         messages=gathered.prompt()(NOTHING_SAID) if _is_watched(agent) else (),
         tools={tool.name: tool for tool in gathered.offered},
         model=gathered.model,
