@@ -185,16 +185,6 @@ async def test_the_gate_still_decides_after_the_approval(desk: Desk) -> None:
     assert (await desk.part(call))["output"] == "the vault is shut"
 
 
-async def test_a_hook_of_an_approved_call_reads_what_led_to_it(make_room: Any) -> None:
-    """Also of an agent that looks at nothing else."""
-    desk = Desk(make_room("teller"))
-    await desk.room.say('call tool pay {"amount": 5}\nsay: {result}.')
-    [call] = await desk.calls()
-    await desk.reply(call, is_approved=True)
-    [outcome] = [seen for kind, seen in SEEN if kind == "after_tool_call"]
-    assert (outcome.output, type(outcome.messages[0]).__name__) == ("paid 5", "UserMessage")
-
-
 @pytest.mark.parametrize(("amount", "is_asked"), [(3, False), (30, True), (13, True)])
 async def test_a_rule_decides_whether_a_person_is_asked(desk: Desk, amount: int, is_asked: bool) -> None:
     """Thirteen: the rule itself fails, and then a person decides."""

@@ -14,6 +14,7 @@ from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import CALLS, MODELS, SEEN
+from .answering import Desk
 from .conftest import MakeRoom, Room, status_of, text_of
 
 ADD = 'call tool add {"a": 2, "b": 3}\nsay: {result}'
@@ -274,3 +275,13 @@ async def test_a_history_is_converted_for_the_hooks_only_where_there_are_some(
     monkeypatch.setattr(Prompt, "_convert", counted)
     await room.say("say: two")
     assert converted == [3] * conversions
+
+
+async def test_a_hook_of_an_approved_call_reads_what_led_to_it(make_room: MakeRoom) -> None:
+    """Also of an agent that looks at nothing else."""
+    desk = Desk(make_room("teller"))
+    await desk.room.say('call tool pay {"amount": 5}\nsay: {result}.')
+    [call] = await desk.calls()
+    await desk.reply(call, is_approved=True)
+    [outcome] = [seen for kind, seen in SEEN if kind == "after_tool_call"]
+    assert (outcome.output, type(outcome.messages[0]).__name__) == ("paid 5", "UserMessage")
