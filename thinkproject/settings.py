@@ -28,10 +28,10 @@ SKIPS_LOCAL_MODEL = env.env_bool(
     "THINK_SKIP_LOCAL_MODEL", default=False, doc="Do not install or start the small local model."
 )
 WEB_PROCESSES = env.env_int(
-    "THINK_WEB_PROCESSES", 0, doc="Web processes of `make run`; 0 or unset: by cores, memory and database."
+    "THINK_WEB_PROCESSES", 0, doc="Web processes of `make run`; 0 or unset: by cores and memory."
 )
 WORKER_PROCESSES = env.env_int(
-    "THINK_WORKER_PROCESSES", 0, doc="Workers of `make run`; 0 or unset: by cores, memory and database."
+    "THINK_WORKER_PROCESSES", 0, doc="Workers of `make run`; 0 or unset: by cores and memory."
 )
 WORKER_THREADS = env.env_int(
     "THINK_WORKER_THREADS", 200, minimum=1, doc="Turns that each worker of `make run` runs at the same time."

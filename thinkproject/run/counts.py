@@ -1,8 +1,7 @@
 """The number of web and worker processes that `make run` starts. Standard library only.
 
 As many of each as there are cores, since one interpreter uses one core, but no more than memory allows: Redis, the
-database, a local model and the person's own programs need some as well. SQLite has one writer at a time, for which more
-processes only wait: there, web processes and workers together are as many as the cores.
+database, a local model and the person's own programs need some as well.
 """
 
 import os
@@ -21,18 +20,17 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Cores, memory and database. Memory that is unknown (`None`) is no limit. `has_one_writer`: SQLite."""
+    """Cores and memory. Memory that is unknown (`None`) is no limit."""
 
     cores: int
     memory_bytes: int | None
-    has_one_writer: bool
 
 
 def process_count(wanted: int, machine: Machine) -> int:
     """The number of processes of one kind. `wanted` 0 is automatic."""
     if wanted > 0:
         return wanted
-    count = machine.cores // 2 if machine.has_one_writer else machine.cores
+    count = machine.cores
     if machine.memory_bytes is not None:
         further = int(machine.memory_bytes * SHARE / (WEB_BYTES + WORKER_BYTES))
         count = min(count, 1 + further)

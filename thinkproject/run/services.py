@@ -19,11 +19,7 @@ class Services:
         self.settings = settings
         self.listener = listener
         self.gate = gate
-        machine = Machine(
-            cores=core_count(),
-            memory_bytes=available_memory(),
-            has_one_writer=settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"),
-        )
+        machine = Machine(cores=core_count(), memory_bytes=available_memory())
         self.webs = _names("web", process_count(settings.WEB_PROCESSES, machine))
         self.workers = _names("worker", process_count(settings.WORKER_PROCESSES, machine))
 

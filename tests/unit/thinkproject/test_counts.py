@@ -10,8 +10,8 @@ GIB = 1024 * 1024 * 1024
 PAIR = WEB_BYTES + WORKER_BYTES
 
 
-def machine(cores: int, memory_bytes: int | None = 64 * GIB, *, has_one_writer: bool = False) -> Machine:
-    return Machine(cores=cores, memory_bytes=memory_bytes, has_one_writer=has_one_writer)
+def machine(cores: int, memory_bytes: int | None = 64 * GIB) -> Machine:
+    return Machine(cores=cores, memory_bytes=memory_bytes)
 
 
 @pytest.mark.parametrize("cores", [1, 2, 8])
@@ -19,13 +19,8 @@ def test_there_is_one_for_each_core(cores: int) -> None:
     assert process_count(0, machine(cores)) == cores
 
 
-@pytest.mark.parametrize(("cores", "count"), [(1, 1), (2, 1), (3, 1), (8, 4)])
-def test_on_sqlite_both_kinds_together_are_as_many_as_the_cores(cores: int, count: int) -> None:
-    assert process_count(0, machine(cores, has_one_writer=True)) == count
-
-
 def test_what_was_asked_for_is_what_there_is() -> None:
-    assert process_count(5, machine(2, 0, has_one_writer=True)) == 5
+    assert process_count(5, machine(2, 0)) == 5
 
 
 def test_little_memory_means_fewer_but_never_none() -> None:
