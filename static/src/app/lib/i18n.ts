@@ -1,0 +1,58 @@
+// Every text of the page comes from a message catalogue, by its key. A message holds names in braces, and a message that
+// counts has one text for each plural form of the language.
+
+import { en } from "../messages/en.ts";
+
+export type Catalogue = typeof en;
+export type MessageKey = keyof Catalogue;
+type Plural = { readonly [form in Intl.LDMLPluralRule]?: string } & { readonly other: string };
+export type Message = string | Plural;
+export type Values = Readonly<Record<string, string | number>>;
+
+let catalogue: Readonly<Record<string, Message>> = en;
+let locale = "en";
+let plurals = new Intl.PluralRules(locale);
+
+/** The language of the page, as a BCP 47 tag. */
+export const currentLocale = (): string => locale;
+
+/** Show another language from now on. Call it before the first view is drawn: what is drawn is not drawn again. */
+export function useCatalogue(tag: string, messages: Readonly<Record<string, Message>>): void {
+  locale = tag;
+  catalogue = { ...en, ...messages };
+  plurals = new Intl.PluralRules(formatLocale());
+}
+
+/** The locale for numbers and dates: that of the texts, or the browser's where it is a variety of the same language. */
+export function formatLocale(): string {
+  const own = typeof navigator === "undefined" ? "" : navigator.language ?? "";
+  const base = locale.split("-")[0];
+  if (own.split("-")[0] === base) return own;
+  return /^(en-xa|ar-xb)$/i.test(locale) ? (own || "en") : locale;
+}
+
+/** The text of a message with the values in the place of their names. `count` chooses the plural form. */
+export function t(key: MessageKey, values: Values = {}): string {
+  return textOf(key, values).replace(/\{(\w+)\}/g, (name, inner) => shown(values[inner], name));
+}
+
+/** The text of a message cut at its names: texts and names by turns, for views that put elements there. */
+export function segmentsOf(key: MessageKey, values: Values = {}): { text: string; name: string }[] {
+  const segments: { text: string; name: string }[] = [];
+  textOf(key, values).split(/\{(\w+)\}/).forEach((piece, index) => {
+    if (index % 2) segments.push({ text: "", name: piece });
+    else if (piece) segments.push({ text: piece, name: "" });
+  });
+  return segments;
+}
+
+function textOf(key: MessageKey, values: Values): string {
+  const message: Message = catalogue[key] ?? en[key] ?? key;
+  if (typeof message === "string") return message;
+  return message[plurals.select(Number(values.count ?? 0))] ?? message.other;
+}
+
+function shown(value: string | number | undefined, name: string): string {
+  if (typeof value === "number") return new Intl.NumberFormat(formatLocale()).format(value);
+  return value ?? name;
+}

@@ -1,0 +1,30 @@
+// State that views follow. A store is a plain object with one version: whoever changes it says so once, and every view that
+// read the version is drawn again. Nothing in here knows of views or of the document.
+
+import { signal } from "@preact/signals-core";
+
+/** Base of all stores. */
+export class Store {
+  readonly #version = signal(0);
+
+  /** Number of changes so far. Reading it while drawing subscribes the view to this store. */
+  get version(): number {
+    return this.#version.value;
+  }
+
+  /** Announce a change: call it after the fields have their new values. */
+  changed(): void {
+    this.#version.value += 1;
+  }
+
+  /** The version without subscribing to it. */
+  get currentVersion(): number {
+    return this.#version.peek();
+  }
+}
+
+/** Follow a store in a view: returns the store, and draws the view again when it changes. */
+export function follow<S extends Store>(store: S): S {
+  void store.version;
+  return store;
+}

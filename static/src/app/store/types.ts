@@ -1,0 +1,251 @@
+// The values of the page's state, in this code's words. What the wire calls them stands in `path.ts`, `instances.ts` and
+// `net/frames.ts` only.
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+// --- parts of a message ---------------------------------------------------------------------------------------------
+
+export type ToolState =
+  | "input-streaming"
+  | "input-available"
+  | "approval-requested"
+  | "approval-responded"
+  | "output-available"
+  | "output-error"
+  | "output-denied";
+
+/** Fields that this tab adds to parts that it saw being made: instants in milliseconds. */
+interface Watched {
+  startedAt?: number;
+  endedAt?: number;
+}
+
+export interface TextPart extends Watched {
+  type: "text";
+  text: string;
+  state?: "streaming" | "done";
+  citations?: unknown;
+  providerMetadata?: Record<string, unknown>;
+}
+
+export interface ReasoningPart extends Watched {
+  type: "reasoning";
+  text: string;
+  state?: "streaming" | "done";
+  providerMetadata?: Record<string, unknown>;
+}
+
+export interface ToolPart extends Watched {
+  type: `tool-${string}` | "dynamic-tool";
+  toolCallId: string;
+  toolName?: string;
+  state: ToolState;
+  title?: string;
+  input?: unknown;
+  rawInput?: string;
+  output?: unknown;
+  errorText?: string;
+  preliminary?: boolean;
+  providerExecuted?: boolean;
+  approval?: { id: string; approved?: boolean };
+  toolMetadata?: Record<string, unknown>;
+  callProviderMetadata?: Record<string, unknown>;
+  resultProviderMetadata?: Record<string, unknown>;
+  inputEncoding?: string;
+}
+
+export interface FilePart {
+  type: "file";
+  url: string;
+  mediaType?: string;
+  filename?: string;
+  byteSize?: number;
+}
+
+export interface SourceUrlPart {
+  type: "source-url";
+  sourceId?: string;
+  url: string;
+  title?: string;
+}
+
+export interface SourceDocumentPart {
+  type: "source-document";
+  sourceId?: string;
+  title?: string;
+  filename?: string;
+  url?: string;
+}
+
+export interface StepPart {
+  type: "step-start";
+}
+
+export interface DataPart {
+  type: `data-${string}`;
+  id?: string;
+  data: unknown;
+}
+
+export type Part =
+  | TextPart
+  | ReasoningPart
+  | ToolPart
+  | FilePart
+  | SourceUrlPart
+  | SourceDocumentPart
+  | StepPart
+  | DataPart;
+
+// --- messages, turns ------------------------------------------------------------------------------------------------
+
+/** Figures of a turn as the API gives them (`TurnOut`), with the names of the API. Costs are decimal texts in US dollars. */
+export interface TurnFacts {
+  id: string;
+  status: string;
+  model: string;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cached_tokens?: number | null;
+  reasoning_tokens?: number | null;
+  step_count?: number;
+  duration_ms?: number;
+  cost?: string | null;
+  finished_at: string | null;
+  error?: { code: string; message: string } | null;
+}
+
+export interface Message {
+  id: string;
+  role: "user" | "assistant" | "system";
+  parts: Part[];
+  metadata: Record<string, unknown>;
+  /** Ids of all versions of this message, its own among them. */
+  siblings: string[];
+  createdAt: string | null;
+  turn: TurnFacts | null;
+  /** Milliseconds that tool calls took, by call id, as the server measured them. */
+  toolMs: Record<string, number>;
+  /** It is being streamed into at this moment. */
+  isLive: boolean;
+  /** Its turn was stopped before it began. */
+  isStopped: boolean;
+}
+
+/** A turn that waits for something outside: what for, in words for people, and since when (ISO 8601). */
+export interface Wait {
+  kind?: string;
+  label?: string;
+  since?: string;
+}
+
+/** When the model is asked again. `retryAt`: milliseconds since the epoch. */
+export interface Retry {
+  code: string;
+  attempt: number;
+  attempts: number;
+  retryAt: number;
+}
+
+/** Why a turn failed: `error` in words for people, `code` as in `docs/reference/errors.md`. */
+export interface Failure {
+  turnId?: string;
+  error: string;
+  code?: string;
+}
+
+/** Where one reads when it is not the newest page of the shown path. */
+export interface Place {
+  sessionId: string | null;
+  leafId: string | null;
+  /** Another branch or history than the shown one. */
+  isOther: boolean;
+  /** Another history. */
+  isForeign: boolean;
+}
+
+// --- conversations --------------------------------------------------------------------------------------------------
+
+/** What people chose for the turns of one conversation; null where the agent's own choice stands. */
+export interface ModelChoice {
+  model: string | null;
+  reasoning_effort: string | null;
+  temperature: number | null;
+  top_p: number | null;
+  max_output_tokens: number | null;
+}
+
+/** A conversation in lists and heads. One that is not on the server yet has no id and `isNew`. */
+export interface Instance {
+  id: string;
+  agent: string;
+  name: string;
+  path?: string;
+  title: string;
+  activeAt: string;
+  isNew: boolean;
+  isRunning: boolean;
+  isUnread: boolean;
+  isReadOnly: boolean;
+  isPinned: boolean;
+  isArchived: boolean;
+  /** Calls that wait for this person's decision. */
+  waitingCount: number;
+  /** Its last answer failed. */
+  hasFailed: boolean;
+  sessionId: string | null;
+  keepsSessions: boolean;
+  origin: { id: string; messageId: string; title: string } | null;
+  modelChoice: ModelChoice | null;
+  /** Name of the model that answers next, where it is known. */
+  model: string;
+}
+
+/** An agent that conversations can be begun with, as the API gives it. */
+export interface Agent {
+  name: string;
+  title: string;
+  description: string;
+  /** A symbol of the page's sprite, or "". */
+  icon: string;
+  /** A picture of the site's own, or "". */
+  icon_url: string;
+  suggestions: string[];
+}
+
+/** A stored file, as the upload answers. */
+export interface StoredFile {
+  id?: string;
+  url: string;
+  name: string;
+  media_type: string;
+  byte_size: number;
+}
+
+/** A message on its way. `shown`: what stands for it in the list; null where it adds no message. */
+export interface OutboxEntry {
+  requestId: string;
+  body: JsonObject;
+  shown: Message | null;
+  state: "sending" | "waiting" | "refused" | "accepted";
+  error: string;
+  tries: number;
+  acceptedAt?: number;
+}
+
+/** A summary that stands for older messages, as the API gives it. */
+export interface Compaction {
+  id: string;
+  first_id: string;
+  last_id: string;
+  summary: string;
+  trigger: string;
+  model_name: string;
+  message_count: number;
+  tokens_before: number;
+  tokens_after: number;
+  created_at: string;
+  edited_at: string | null;
+  undone_at: string | null;
+}
