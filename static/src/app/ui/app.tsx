@@ -20,6 +20,7 @@ export function AppView() {
   useEffect(() => {
     document.title = app.documentTitle;
     document.body.dataset.view = app.view;
+    document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
   const isCovered = follow(panel).isOpen && matchMedia("(max-width: 759px)").matches;
   const isReadOnly = conversation.instance.isReadOnly;
@@ -30,7 +31,9 @@ export function AppView() {
       </a>
       <main class="columns">
         <Sidebar isCovered={isCovered} />
-        {app.view === "approvals" ? <ApprovalsPage /> : <ConversationView isCovered={isCovered} />}
+        {app.view === "approvals"
+          ? <ApprovalsPage isCovered={isCovered} />
+          : <ConversationView isCovered={isCovered} />}
         <Panel />
       </main>
       <DialogHost />
