@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "src"
 DIST = HERE / "dist"
-ENTRIES = ("js/main.js", "js/simple.js")
+ENTRIES = ("app/main.tsx", "js/simple.js")
 FOR_TESTS = "js/testing.js"
 """Browser tests import it by its plain name; no page loads it, and the entries' chunks do not depend on it."""
 STYLES = (
