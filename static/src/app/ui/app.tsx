@@ -35,10 +35,10 @@ export function AppView() {
           ? <ApprovalsPage isCovered={isCovered} />
           : <ConversationView isCovered={isCovered} />}
         <Panel />
+        <NoticeRegion />
       </main>
       <DialogHost />
       <LiveRegion />
-      <NoticeRegion />
     </>
   );
 }
