@@ -32,7 +32,8 @@ import { Summaries } from "./summaries.ts";
 import type { Agent, Instance, Message } from "./types.ts";
 import { keptInHistory, Unsent } from "./unsent.ts";
 
-const WIDE = matchMedia("(min-width: 760px)");
+const WIDE = matchMedia("(min-width: 760px)"); // beneath, one column at a time
+const HAS_DRAWER = matchMedia("(min-width: 760px) and (max-width: 899px)"); // the list lies over the conversation
 
 /** Where the reader is to be taken, for the timeline. `query`: words to mark in the message; `keepsFocus`: the focus stays. */
 export interface Reveal {
@@ -65,7 +66,7 @@ export class App extends Store {
   /** What the narrow page shows, and the wide one beside the list. */
   view: "list" | "conversation" | "approvals" = "conversation";
   /** The list is put away on a wide page. */
-  isSidebarHidden = recall("sidebar-hidden") === true;
+  isSidebarHidden = HAS_DRAWER.matches || recall("sidebar-hidden") === true;
   /** Grows with each wish that the search has the focus. */
   searchWishes = 0;
   /** The search within the conversation is open. */
@@ -210,7 +211,7 @@ export class App extends Store {
   /** Show or hide the list beside the conversation; the browser remembers it. */
   toggleSidebar(): void {
     this.isSidebarHidden = !this.isSidebarHidden;
-    remember("sidebar-hidden", this.isSidebarHidden || null);
+    if (!HAS_DRAWER.matches) remember("sidebar-hidden", this.isSidebarHidden || null);
     this.changed();
   }
 
@@ -228,6 +229,7 @@ export class App extends Store {
 
   #setView(view: App["view"]): void {
     this.view = view;
+    if (HAS_DRAWER.matches) this.isSidebarHidden = view !== "list";
     this.changed();
   }
 

@@ -20,6 +20,7 @@ export function AppView() {
   useEffect(() => {
     document.title = app.documentTitle;
     document.body.dataset.view = app.view;
+    document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
   const isCovered = follow(panel).isOpen && matchMedia("(max-width: 759px)").matches;
   const isReadOnly = conversation.instance.isReadOnly;
@@ -32,10 +33,10 @@ export function AppView() {
         <Sidebar isCovered={isCovered} />
         {app.view === "approvals" ? <ApprovalsPage /> : <ConversationView isCovered={isCovered} />}
         <Panel />
+        <NoticeRegion />
       </main>
       <DialogHost />
       <LiveRegion />
-      <NoticeRegion />
     </>
   );
 }
