@@ -20,7 +20,12 @@ async function start(): Promise<void> {
   app.start();
   const root = document.getElementById("app")!;
   root.replaceChildren(); // the skeleton of the first paint
-  render(<AppContext.Provider value={app}><AppView /></AppContext.Provider>, root);
+  render(
+    <AppContext.Provider value={app}>
+      <AppView />
+    </AppContext.Provider>,
+    root,
+  );
   document.documentElement.dataset.ready = "1";
 }
 

@@ -15,9 +15,7 @@ interface Props extends DialogProps<{ isTicked: boolean }> {
 
 export function Confirm({ title, text, confirm, isDanger = false, option, close }: Props) {
   const box = useRef<HTMLInputElement>(null);
-  const button = (
-    <button type="submit" class={isDanger ? "button is-danger" : "button is-primary"}>{confirm}</button>
-  );
+  const button = <button type="submit" class={isDanger ? "button is-danger" : "button is-primary"}>{confirm}</button>;
   return (
     <Dialog
       title={title}

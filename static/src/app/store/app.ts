@@ -249,7 +249,12 @@ export class App extends Store {
     this.#setView("conversation");
   }
 
-  #showConversation(instance: Instance, page: Record<string, unknown> | null, place: MessagePlace | null = null, query = ""): void {
+  #showConversation(
+    instance: Instance,
+    page: Record<string, unknown> | null,
+    place: MessagePlace | null = null,
+    query = "",
+  ): void {
     this.conversation?.close();
     this.outbox?.close();
     this.connection.watch(null);

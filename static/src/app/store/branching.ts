@@ -20,7 +20,12 @@ export class Branching {
   async fork(message: Message): Promise<void> {
     const { api, list, notices, announcer, conversation: { instance, place, sessionId } } = this.#app;
     try {
-      const raw = await api.fork(instance.id, message.id, place?.sessionId ?? sessionId ?? undefined, forkTitle(instance.title));
+      const raw = await api.fork(
+        instance.id,
+        message.id,
+        place?.sessionId ?? sessionId ?? undefined,
+        forkTitle(instance.title),
+      );
       const made = fromInstance(raw);
       list.put(made);
       await this.#app.open(made.id);
@@ -69,7 +74,9 @@ export class Branching {
       await this.#app.open(made.instance_id);
       list.refresh();
       const done = t("list.imported", { count: made.message_count });
-      notices.show(made.left_out.length ? `${done} ${t("list.not-imported", { what: made.left_out.join(", ") })}` : done);
+      notices.show(
+        made.left_out.length ? `${done} ${t("list.not-imported", { what: made.left_out.join(", ") })}` : done,
+      );
     } catch (error) {
       notices.fail(error);
     }
@@ -79,5 +86,7 @@ export class Branching {
 /** In a list both would look the same otherwise. */
 function forkTitle(title: string): string {
   const marked = t("conversation.fork-title", { title });
-  return title && !title.startsWith(t("conversation.fork-title", { title: "" })) ? marked.slice(0, LONGEST_TITLE) : title;
+  return title && !title.startsWith(t("conversation.fork-title", { title: "" }))
+    ? marked.slice(0, LONGEST_TITLE)
+    : title;
 }

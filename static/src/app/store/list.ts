@@ -154,9 +154,7 @@ export class ConversationList extends Store {
     const fresh = page.items.map(fromInstance);
     const ids = new Set(fresh.map((item) => item.id));
     const end = new Date(fresh.at(-1)?.activeAt ?? 0);
-    const older = page.next_cursor
-      ? before.filter((item) => !ids.has(item.id) && new Date(item.activeAt) < end)
-      : [];
+    const older = page.next_cursor ? before.filter((item) => !ids.has(item.id) && new Date(item.activeAt) < end) : [];
     this.pinned = kept(this.pinned, pinned.map(fromInstance));
     this.items = kept(this.items, [...fresh, ...older]);
     if (!older.length) this.#cursor = page.next_cursor ?? "";

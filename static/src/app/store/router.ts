@@ -1,6 +1,5 @@
 // Addresses of the page: which conversation, at which message, or another page of the product.
 
-
 /** Where an address leads: a message to open a conversation at. */
 export interface MessagePlace {
   messageId: string;
@@ -34,7 +33,9 @@ export class Router {
   address(route: Route): string {
     if (route.page === "list") return this.base;
     if (route.page === "approvals") return `${this.base}approvals`;
-    if (route.page === "new") return `${this.base}c/new${route.agent ? `?agent=${encodeURIComponent(route.agent)}` : ""}`;
+    if (route.page === "new") {
+      return `${this.base}c/new${route.agent ? `?agent=${encodeURIComponent(route.agent)}` : ""}`;
+    }
     return `${this.base}c/${encodeURIComponent(route.id)}${queryOf(route.place)}`;
   }
 
@@ -58,4 +59,3 @@ function queryOf(place: MessagePlace | null): string {
   if (!place) return "";
   return `?${new URLSearchParams({ at: place.messageId, ...(place.sessionId ? { in: place.sessionId } : {}) })}`;
 }
-

@@ -84,7 +84,12 @@ function Commands() {
   return (
     <div id="commands" class="commands" aria-live="polite">
       {commands.map((command) => (
-        <button key={command.name} type="button" class="command" onClick={() => composer.fill(`${command.usage} `)}>
+        <button
+          key={command.name}
+          type="button"
+          class="command"
+          onClick={() => composer.fill(`${command.usage} `)}
+        >
           <code>{command.usage}</code>
           <span>{t(command.hint)}</span>
         </button>

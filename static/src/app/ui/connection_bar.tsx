@@ -22,10 +22,22 @@ export function ConnectionBar() {
         <>
           <span>{textOf(connection)}</span>
           {connection.state === "waiting" && !connection.isOffline && (
-            <button type="button" class="quiet" onClick={() => connection.retry()}>{t("common.try-now")}</button>
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => connection.retry()}
+            >
+              {t("common.try-now")}
+            </button>
           )}
           {connection.state === "refused" && connection.refusal.code === SIGNED_OUT && (
-            <button type="button" class="quiet" onClick={() => location.reload()}>{t("common.sign-in-again")}</button>
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => location.reload()}
+            >
+              {t("common.sign-in-again")}
+            </button>
           )}
         </>
       )}

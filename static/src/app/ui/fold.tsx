@@ -16,7 +16,9 @@ type Props = Omit<JSX.HTMLAttributes<HTMLDetailsElement>, "children" | "icon" | 
   children: () => ComponentChildren;
 };
 
-export function Fold({ icon, label, hint, note, bodyClass, isOpen = false, class: className, children, ...props }: Props) {
+export function Fold(
+  { icon, label, hint, note, bodyClass, isOpen = false, class: className, children, ...props }: Props,
+) {
   const [wasOpened, setOpened] = useState(isOpen);
   const onToggle = (event: Event) => {
     if ((event.currentTarget as HTMLDetailsElement).open) setOpened(true);

@@ -15,7 +15,9 @@ export function ModelBanner() {
     return (
       <div id="banner" class="banner is-missing" role="note" aria-label={t("models.about")}>
         <div>
-          <p><strong>{t("models.none-title")}</strong></p>
+          <p>
+            <strong>{t("models.none-title")}</strong>
+          </p>
           <p>{model.hint || t("models.how-to-connect")}</p>
           <p class="muted">{t("models.none-kept")}</p>
         </div>
@@ -30,7 +32,9 @@ export function ModelBanner() {
   return (
     <div id="banner" class="banner is-small" role="note" aria-label={t("models.about")}>
       <div>
-        <p><Text id="models.small" model={<strong>{model.name}</strong>} /></p>
+        <p>
+          <Text id="models.small" model={<strong>{model.name}</strong>} />
+        </p>
         <details>
           <summary>{t("models.connect-better")}</summary>
           <p>{model.hint || t("models.how-to-connect")}</p>

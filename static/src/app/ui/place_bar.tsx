@@ -20,7 +20,11 @@ export function PlaceBar() {
       <p id="place" class="place is-strong">
         <span>{t(place.isForeign ? "conversation.other-history" : "conversation.other-version")}</span>
         {!(instance.isReadOnly && place.isForeign) && (
-          <button type="button" class="quiet" onClick={attempt(() => conversation.goOnHere())}>
+          <button
+            type="button"
+            class="quiet"
+            onClick={attempt(() => conversation.goOnHere())}
+          >
             {t(place.isForeign ? "conversation.switch-history" : "conversation.switch-version")}
           </button>
         )}
@@ -56,5 +60,11 @@ export function PlaceBar() {
       {title || t("conversation.another")}
     </FollowLink>
   );
-  return <p id="place" class="place"><span><Text id="conversation.forked-from" title={link} /></span></p>;
+  return (
+    <p id="place" class="place">
+      <span>
+        <Text id="conversation.forked-from" title={link} />
+      </span>
+    </p>
+  );
 }
