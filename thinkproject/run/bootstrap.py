@@ -31,7 +31,7 @@ REQUIREMENTS = ROOT / "requirements"
 OLDEST = (3, 11)
 DENO_CONFIG = ("--config", "static/deno.json")
 SCRIPTS = ("static/src", "tests/unit/page", "tests/clients", "examples")
-PAGE_ENTRIES = ("main", "simple", "testing")
+PAGE_ENTRIES = ("main.js", "simple.ts", "testing.ts")
 NEWER = ("python3.13", "python3.12", "python3.11")
 DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130}  # megabytes, on Linux x86_64
 
@@ -146,7 +146,7 @@ def check(_rest: list[str]) -> int:
         ["mypy", "."],  # the longest begin first
         ["pytest", "-q", *_several([]), "tests/house"],
         ["lint-imports", "--no-logo"],
-        ["deno", "check", "-q", *DENO_CONFIG, "--frozen", *(f"static/src/js/{name}.js" for name in PAGE_ENTRIES)],
+        ["deno", "check", "-q", *DENO_CONFIG, "--frozen", *(f"static/src/js/{name}" for name in PAGE_ENTRIES)],
         ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
         ["python", "manage.py", "check", "--fail-level", "WARNING"],
         ["ruff", "format", "--check", "."],

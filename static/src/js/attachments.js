@@ -1,7 +1,7 @@
 // Files that go with the next message: uploaded at once, with progress, kept in the draft as references.
 
 import { h, icon, iconButton } from "./dom.js";
-import { fileSize } from "./format.js";
+import { fileSize } from "../app/lib/format.ts";
 
 const MOST = 10;
 

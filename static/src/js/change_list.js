@@ -1,7 +1,7 @@
 // Who changed a block, when, from what to what. An earlier text can be set again.
 
 import { h } from "./dom.js";
-import { fullTime, timeLabel } from "./format.js";
+import { fullTime, timeLabel } from "../app/lib/format.ts";
 import { notice } from "./dialogs.js";
 import { whoDid } from "./remembered.js";
 

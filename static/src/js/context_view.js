@@ -2,7 +2,7 @@
 
 import { count, fullness, kindOf, leftOut, percent, piecesOf, policyText, several, usageOf } from "./context_facts.js";
 import { h, iconButton } from "./dom.js";
-import { money } from "./format.js";
+import { money } from "../app/lib/format.ts";
 import { OpenFolds, PanelView } from "./panel_view.js";
 
 export class ContextView extends PanelView {

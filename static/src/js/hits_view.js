@@ -1,7 +1,7 @@
 // Messages that a search found, as a list of links: each opens its conversation at the message.
 
 import { h, setText } from "./dom.js";
-import { timeLabel } from "./format.js";
+import { timeLabel } from "../app/lib/format.ts";
 import { fromSearch, hitAddress } from "./hits.js";
 
 const NEWEST = "5,000"; // of the server's search

@@ -2,7 +2,7 @@
 
 import { Api } from "./api.js";
 import { Composer } from "./composer.js";
-import { onContentClick } from "./copying.js";
+import { onContentClick } from "../app/lib/clipboard.ts";
 import { ConnectionBar } from "./connection.js";
 import { ContextView } from "./context_view.js";
 import { ConversationMenu } from "./conversation_menu.js";
@@ -15,9 +15,9 @@ import { Panel } from "./panel.js";
 import { PlaceBar } from "./place_bar.js";
 import { SessionSwitcher } from "./session_switcher.js";
 import { fromInstance, Sidebar } from "./sidebar.js";
-import { Speaker } from "./speaker.js";
+import { Speaker } from "../app/lib/speech.ts";
 import { Timeline } from "./timeline.js";
-import { bindThemeButton } from "./preferences.js";
+import { bindThemeButton } from "../app/lib/theme.ts";
 import { notice } from "./dialogs.js";
 import { showModel } from "./model_notice.js";
 
@@ -117,7 +117,7 @@ function start(boot) {
     sessions: new SessionSwitcher(at("histories"), api),
     panel: makePanel(api),
     connection: new ConnectionBar(at("connection")),
-    speaker: new Speaker(at("live")),
+    speaker: speakerInto(at("live")),
     elements: {
       title: at("title"),
       more: at("conversation-more"),
@@ -205,3 +205,14 @@ function follow(link, go) {
 
 const boot = at("boot");
 if (boot) start(JSON.parse(boot.textContent));
+
+/** Speaks into the live region; what is long past leaves it. */
+function speakerInto(region) {
+  const say = (text) => {
+    const line = document.createElement("p");
+    line.textContent = text;
+    region.append(line);
+    while (region.childElementCount > 12) region.firstElementChild.remove();
+  };
+  return Object.assign(new Speaker(say), { say });
+}

@@ -1,8 +1,8 @@
 // One message on the page: its parts, and under it what one can do with it.
 
 import { h, iconButton, renew, setChildren, setText } from "./dom.js";
-import { fullTime, timeLabel, turnFacts, usageFacts } from "./format.js";
-import { isLongText } from "./long_text.js";
+import { fullTime, timeLabel, turnFacts, usageFacts } from "../app/lib/format.ts";
+import { isLongText } from "../app/lib/long_text.ts";
 import { isTool } from "./fold.js";
 import { FileView, PlainTextView, ReasoningView, SourcesView, TextView } from "./part_views.js";
 import { longRuns } from "./runs.js";

@@ -4,7 +4,7 @@ import { confirmForget } from "./dialogs.js";
 import { diffNode } from "./diff_view.js";
 import { h } from "./dom.js";
 import { editor } from "./editor.js";
-import { timeLabel } from "./format.js";
+import { timeLabel } from "../app/lib/format.ts";
 import { changesText, documentFacts, lineCounts, NOTHING, originOf, spokenCounts, stateOf } from "./overview_facts.js";
 import { OpenFolds, PanelView } from "./panel_view.js";
 

@@ -1,8 +1,10 @@
 // How each kind of part looks. A view is {element, update(part, isLive)}; views keep their element from chunk to chunk.
 
 import { h, icon, setText } from "./dom.js";
-import { duration, fileSize } from "./format.js";
-import { LiveText } from "./live_text.js";
+import { duration, fileSize } from "../app/lib/format.ts";
+import { citationsOf } from "../app/lib/citations.ts";
+import { renderPlain } from "../app/lib/plain.ts";
+import { LiveText } from "../app/lib/live_text.ts";
 
 /** A line that opens: the summary keeps its place, the body is built when it is first opened. */
 export function fold(name, className, buildBody) {
@@ -30,8 +32,9 @@ export class TextView {
     this.live = new LiveText(this.element, context.onPaint);
   }
 
-  update(part, isLive) {
-    this.live.update(part.text ?? "", isLive && part.state !== "done");
+  update(part, isLive, message) {
+    const { sources, marked } = citationsOf(message);
+    this.live.update(marked.get(part) ?? part.text ?? "", isLive && part.state !== "done", sources);
   }
 
   dispose() {
@@ -39,14 +42,17 @@ export class TextView {
   }
 }
 
-/** A user's own words, exactly as typed. */
+/** A user's own words, exactly as typed; code between fences as code. */
 export class PlainTextView {
   constructor() {
     this.element = h("div", { class: "plain", dir: "auto" });
   }
 
   update(part) {
-    setText(this.element, part.text ?? "");
+    const text = part.text ?? "";
+    if (text === this.text) return;
+    this.text = text;
+    this.element.replaceChildren(...renderPlain(text));
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { h, iconButton, setText } from "./dom.js";
 import { notice } from "./dialogs.js";
-import { dayGroup } from "./format.js";
+import { dayGroup } from "../app/lib/format.ts";
 import { HitsView } from "./hits_view.js";
 import { moveFocus } from "./menu.js";
 

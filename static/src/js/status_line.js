@@ -1,6 +1,6 @@
 // What goes on, in one line under the conversation. Pure: state in, words out.
 
-import { timeLabel } from "./format.js";
+import { timeLabel } from "../app/lib/format.ts";
 import { openQuestions } from "./runs.js";
 
 // By the error codes of docs/reference/errors.md: what a person can do about it.

@@ -3,7 +3,7 @@
 import { h, icon, renew, setChildren, setText } from "./dom.js";
 import { notice } from "./dialogs.js";
 import { MessageView } from "./message_view.js";
-import { Scroll } from "./scroll.js";
+import { Scroll } from "../app/lib/scroll.ts";
 import { linesOf } from "./overlays.js";
 import { statusOf } from "./status_line.js";
 import { SummaryLines } from "./summary_view.js";

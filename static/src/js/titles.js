@@ -1,6 +1,6 @@
 // The first title of a conversation: the first words of its first message. A person can change it.
 
-import { withoutMarkup } from "./markup.js";
+import { withoutMarkup } from "../app/lib/markup.ts";
 import { textOf } from "./message_view.js";
 
 const TITLE_LENGTH = 60;

@@ -1,11 +1,10 @@
 // A tool call: one line that opens. Name, what it was asked, how it stands, how long it took; inside, arguments and result.
 
 import { h, setText } from "./dom.js";
-import { duration } from "./format.js";
+import { duration } from "../app/lib/format.ts";
 import { isSettled, toolName } from "./fold.js";
 import { fold } from "./part_views.js";
-import { highlighted } from "./highlight.js";
-import { markupToNodes } from "./markdown.js";
+import { showCode } from "../app/lib/highlight.ts";
 import { QuestionView } from "./question.js";
 
 const STATES = {
@@ -113,8 +112,6 @@ function valueNode(value) {
     ? `${text.slice(0, LONGEST_SHOWN)}\n… ${text.length - LONGEST_SHOWN} more characters`
     : text;
   const pre = h("pre", { class: "value", tabindex: "0", dir: "auto" });
-  const markup = isText ? null : highlighted(cut, "json");
-  if (markup === null) pre.textContent = cut;
-  else pre.append(markupToNodes(markup));
+  showCode(pre, cut, isText ? "" : "json");
   return pre;
 }

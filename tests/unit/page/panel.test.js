@@ -11,7 +11,7 @@ import {
   several,
   usageOf,
 } from "../../../static/src/js/context_facts.js";
-import { money, turnFacts, usageFacts } from "../../../static/src/js/format.js";
+import { money, turnFacts, usageFacts } from "../../../static/src/app/lib/format.ts";
 import { linesOf } from "../../../static/src/js/overlays.js";
 import {
   changesText,

@@ -2,10 +2,10 @@
 
 import { Freshness } from "../../../static/src/js/freshness.js";
 import { applyChunk } from "../../../static/src/js/fold.js";
-import { dayGroup, duration, fileSize, timeLabel, turnFacts } from "../../../static/src/js/format.js";
+import { dayGroup, duration, fileSize, timeLabel, turnFacts } from "../../../static/src/app/lib/format.ts";
 import { newId } from "../../../static/src/js/ids.js";
-import { isLongText } from "../../../static/src/js/long_text.js";
-import { withoutMarkup } from "../../../static/src/js/markup.js";
+import { isLongText } from "../../../static/src/app/lib/long_text.ts";
+import { withoutMarkup } from "../../../static/src/app/lib/markup.ts";
 import { fromItem, fromPage, mergeNewest, mergeTranscript } from "../../../static/src/js/path.js";
 import { longRuns, runSummary } from "../../../static/src/js/runs.js";
 import { statusOf } from "../../../static/src/js/status_line.js";

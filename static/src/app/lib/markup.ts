@@ -13,13 +13,13 @@ const INLINE = new RegExp(
   "g",
 );
 
-const inline = (text, depth) =>
-  depth
-    ? text.replace(INLINE, (...found) => {
-      const { code, label, marked, slanted } = found.at(-1);
-      return code ?? inline(label ?? marked ?? slanted, depth - 1);
-    })
-    : text;
+function inline(text: string, depth: number): string {
+  if (!depth) return text;
+  return text.replace(INLINE, (...found: unknown[]) => {
+    const { code, label, marked, slanted } = found.at(-1) as Record<string, string | undefined>;
+    return code ?? inline(label ?? marked ?? slanted ?? "", depth - 1);
+  });
+}
 
 /** Marks that come in pairs go, and those at the beginning of a line; `__init__` and `**options` stay. */
-export const withoutMarkup = (text) => inline(text.replace(EMPTY_LINE, "").replace(LINE_MARK, ""), 3);
+export const withoutMarkup = (text: string): string => inline(text.replace(EMPTY_LINE, "").replace(LINE_MARK, ""), 3);

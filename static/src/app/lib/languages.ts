@@ -1,4 +1,4 @@
-// Colours for code: the highlighter's core with the languages people ask about, nothing else of it.
+// The highlighter's core with the languages people ask about, nothing else of it. Loaded with the first code that is shown.
 
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
@@ -66,10 +66,7 @@ const LANGUAGES = {
 };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
-const TOO_LONG = 60_000;
-
-/** Markup (spans with classes) for the code, or null where the language is unknown or the code too long to colour. */
-export function highlighted(code, language) {
-  if (!language || code.length > TOO_LONG || !hljs.getLanguage(language)) return null;
-  return hljs.highlight(code, { language, ignoreIllegals: true }).value;
+/** Markup (spans with classes) for the code, or null where the language is unknown. */
+export function markupOf(code: string, language: string): string | null {
+  return hljs.getLanguage(language) ? hljs.highlight(code, { language, ignoreIllegals: true }).value : null;
 }
