@@ -115,6 +115,7 @@ export class App extends Store {
       this.#showConversation(fromInstance(boot.instance), boot.messages, placeOf(location));
       if (boot.page === "list" && !wantsList) this.router.replace(this.#routeOf(boot.instance.id));
     } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
+    this.approvals.refresh();
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
   }
 
@@ -126,6 +127,12 @@ export class App extends Store {
   agentOf = (instance: Pick<Instance, "agent">): Agent =>
     this.agents.find((agent) => agent.name === instance.agent) ??
       { name: instance.agent, title: instance.agent, description: "", icon: "", icon_url: "", suggestions: [] };
+
+  /** Name of the agent that a conversation was begun with last, here or in another tab; the first one before that. */
+  get lastAgent(): string {
+    const last = recall("agent");
+    return (this.agents.find((agent) => agent.name === last) ?? this.agents[0])?.name ?? "assistant";
+  }
 
   // --- where one is -----------------------------------------------------------------------------------------------------
 
@@ -244,9 +251,9 @@ export class App extends Store {
 
   /** A new conversation: each tab generates a name, unless a message that it began here was not sent yet. */
   #showNew(agent: string): void {
-    const wanted = agent || this.conversation?.instance.agent;
-    const known = this.agents.find((item) => item.name === wanted) ?? this.agents[0];
-    const begun = keptInHistory() ?? { agent: known?.name ?? "assistant", name: newId("cnv") };
+    const chosen = this.agents.find((item) => item.name === agent)?.name;
+    if (chosen) remember("agent", chosen);
+    const begun = keptInHistory() ?? { agent: chosen ?? this.lastAgent, name: newId("cnv") };
     this.#showConversation({ ...fromInstance({ id: "", ...begun }), isNew: true }, null);
     this.#setView("conversation");
   }
@@ -292,7 +299,10 @@ export class App extends Store {
       this.summaries.read();
     });
     events.on("message", (id) => this.#speak(conversation, id));
-    events.on("listed", ({ id, ...change }) => this.conversations.patch(id, change));
+    events.on("listed", ({ id, ...change }) => {
+      this.conversations.patch(id, change);
+      if (change.waitingCount !== undefined) this.approvals.refreshSoon();
+    });
     events.on("spoken-end", ({ outcome }) => this.#onEnd(conversation, outcome));
   }
 
@@ -335,7 +345,9 @@ export class App extends Store {
   /** The title of the window. */
   get documentTitle(): string {
     if (this.view === "approvals") return `${t("approvals.title")} · ${this.boot.product}`;
-    return `${titleOf(this.conversation.instance)} · ${this.boot.product}`;
+    const { instance } = this.conversation;
+    const agent = this.agents.length > 1 ? ` · ${this.agentOf(instance).title}` : "";
+    return `${titleOf(instance)}${agent} · ${this.boot.product}`;
   }
 
   // --- what follows from the conversation's state -------------------------------------------------------------------------
@@ -381,9 +393,12 @@ export class App extends Store {
     const { conversation } = this;
     const item = conversation?.instance.id && this.list.find(conversation.instance.id);
     if (item) {
-      const { title, isPinned, isArchived, modelChoice, model } = item;
-      conversation.update({ title, isPinned, isArchived, modelChoice, model });
+      const { title, isPinned, isArchived } = item; // lists do not say which model answers
+      conversation.update({ title, isPinned, isArchived });
     }
+    const { items, pinned } = this.list;
+    const isWaiting = this.approvals.count > 0 || [...items, ...pinned].some((item) => item.waitingCount > 0);
+    if (isWaiting || this.view === "approvals") this.approvals.refresh();
   }
 }
 

@@ -1,6 +1,7 @@
 // Calls that wait for this person's decision, in all conversations: the newest first, read by pages.
 
 import type { Api } from "../net/api.ts";
+import { formatLocale } from "../lib/i18n.ts";
 import { Store } from "../lib/store.ts";
 import type { JsonObject } from "./types.ts";
 
@@ -28,6 +29,7 @@ export class Approvals extends Store {
   isLoading = false;
   error = "";
   #cursor = "";
+  #timer = 0;
   #api: Api;
 
   constructor(api: Api) {
@@ -37,6 +39,22 @@ export class Approvals extends Store {
 
   get hasMore(): boolean {
     return this.#cursor !== "";
+  }
+
+  /** How many wait, as far as they were read. */
+  get count(): number {
+    return this.items.length;
+  }
+
+  /** The count for the eye: "50+" where there are more. */
+  get countText(): string {
+    return `${new Intl.NumberFormat(formatLocale()).format(this.count)}${this.hasMore ? "+" : ""}`;
+  }
+
+  /** Something may have changed: read again, once for many changes. */
+  refreshSoon(pause = 300): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.refresh(), pause);
   }
 
   async refresh(): Promise<void> {

@@ -2,8 +2,10 @@
 
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
+import type { RawInstance } from "./boot.ts";
 import type { Conversation } from "./conversation.ts";
-import type { ModelChoice } from "./types.ts";
+import { fromInstance } from "./instances.ts";
+import type { Instance, ModelChoice } from "./types.ts";
 
 /** A model as the API gives it. Prices: US dollars for a million tokens. */
 export interface ModelFacts {
@@ -15,6 +17,8 @@ export interface ModelFacts {
   prices: { input: string | number; output: string | number; cached_input?: string | number | null } | null;
   reasoning_efforts: string[];
   parameters: string[];
+  /** Kinds of files that it reads besides text; null where that is not known. */
+  inputs: string[] | null;
   is_default: boolean;
 }
 
@@ -25,6 +29,12 @@ export const NO_CHOICE: ModelChoice = {
   top_p: null,
   max_output_tokens: null,
 };
+
+/** What a conversation of the API says about its model. */
+function chosen(raw: unknown): Pick<Instance, "modelChoice" | "model" | "modelNotice"> {
+  const { modelChoice, model, modelNotice } = fromInstance(raw as RawInstance);
+  return { modelChoice, model, modelNotice };
+}
 
 export class Models extends Store {
   /** Why the models could not be read; empty when they could. */
@@ -56,11 +66,16 @@ export class Models extends Store {
     const isDefault = Object.values(choice).every((value) => value === null);
     const wanted = isDefault ? null : choice;
     if (!conversation.instance.id) return conversation.update({ modelChoice: wanted }); // sent when it is created
-    const raw = await this.#api.changeInstance(conversation.instance.id, { model_choice: wanted }) as {
-      model_choice?: ModelChoice | null;
-      model?: string;
-    };
-    conversation.update({ modelChoice: raw.model_choice ?? null, model: raw.model ?? "" });
+    conversation.update(chosen(await this.#api.changeInstance(conversation.instance.id, { model_choice: wanted })));
+  }
+
+  /** Read which model answers next in a conversation: lists do not say it. Nothing changes where it cannot be read. */
+  async learn(conversation: Conversation): Promise<void> {
+    try {
+      conversation.update(chosen(await this.#api.instance(conversation.instance.id)));
+    } catch {
+      // The picker shows what is known without it; a choice that is refused says why.
+    }
   }
 
   async #read(agent: string): Promise<void> {

@@ -31,7 +31,9 @@ export function AppView() {
       </a>
       <main class="columns">
         <Sidebar isCovered={isCovered} />
-        {app.view === "approvals" ? <ApprovalsPage /> : <ConversationView isCovered={isCovered} />}
+        {app.view === "approvals"
+          ? <ApprovalsPage isCovered={isCovered} />
+          : <ConversationView isCovered={isCovered} />}
         <Panel />
         <NoticeRegion />
       </main>
