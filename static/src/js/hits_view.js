@@ -2,7 +2,7 @@
 
 import { h, setText } from "./dom.js";
 import { timeLabel } from "./format.js";
-import { fromSearch, hitAddress } from "./hits.js";
+import { fromSearch, hitAddress } from "../app/store/hits.ts";
 
 const NEWEST = "5,000"; // of the server's search
 

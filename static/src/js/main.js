@@ -1,6 +1,6 @@
 // Entry of the chat page: reads what the server embedded, builds the parts, binds the keys.
 
-import { Api } from "./api.js";
+import { Api } from "../app/net/api.ts";
 import { Composer } from "./composer.js";
 import { onContentClick } from "./copying.js";
 import { ConnectionBar } from "./connection.js";
@@ -14,7 +14,8 @@ import { Page } from "./page.js";
 import { Panel } from "./panel.js";
 import { PlaceBar } from "./place_bar.js";
 import { SessionSwitcher } from "./session_switcher.js";
-import { fromInstance, Sidebar } from "./sidebar.js";
+import { Sidebar } from "./sidebar.js";
+import { fromInstance } from "../app/store/instances.ts";
 import { Speaker } from "./speaker.js";
 import { Timeline } from "./timeline.js";
 import { bindThemeButton } from "./preferences.js";

@@ -3,7 +3,8 @@
 import { h, setText } from "./dom.js";
 import { editor } from "./editor.js";
 import { confirmUndo } from "./dialogs.js";
-import { count, several } from "./context_facts.js";
+import { several } from "./counts.js";
+import { count } from "../app/store/context_facts.ts";
 import { fullTime, timeLabel } from "./format.js";
 import { LiveText } from "./live_text.js";
 import { fold } from "./part_views.js";

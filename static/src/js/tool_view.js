@@ -2,7 +2,7 @@
 
 import { h, setText } from "./dom.js";
 import { duration } from "./format.js";
-import { isSettled, toolName } from "./fold.js";
+import { isSettled, toolName } from "../app/store/fold.ts";
 import { fold } from "./part_views.js";
 import { highlighted } from "./highlight.js";
 import { markupToNodes } from "./markdown.js";

@@ -5,8 +5,24 @@ import { type Message, useCatalogue } from "../lib/i18n.ts";
 import { en } from "./en.ts";
 
 const ACCENTS: Record<string, string> = {
-  a: "á", e: "é", i: "í", o: "ó", u: "ú", A: "Å", E: "É", I: "Î", O: "Ö", U: "Û",
-  c: "ç", n: "ñ", s: "š", y: "ý", C: "Ç", N: "Ñ", S: "Š", Y: "Ý",
+  a: "á",
+  e: "é",
+  i: "í",
+  o: "ó",
+  u: "ú",
+  A: "Å",
+  E: "É",
+  I: "Î",
+  O: "Ö",
+  U: "Û",
+  c: "ç",
+  n: "ñ",
+  s: "š",
+  y: "ý",
+  C: "Ç",
+  N: "Ñ",
+  S: "Š",
+  Y: "Ý",
 };
 const LONGER = 0.4; // German and Finnish need about that much more
 
