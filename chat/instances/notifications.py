@@ -106,6 +106,13 @@ class StateChanged(TypedDict):
     origin: str
 
 
+class ModelChosen(TypedDict):
+    """Another model was chosen for the conversation. `origin`: the connection that chose it."""
+
+    type: Literal["model.chosen"]
+    origin: str
+
+
 class ConversationChanged(TypedDict):
     """A conversation of a user has another title."""
 
@@ -131,6 +138,7 @@ Notification = (
     | SessionFailed
     | MessageChanged
     | StateChanged
+    | ModelChosen
     | ConversationChanged
     | AuthorityChanged
 )
