@@ -1,6 +1,7 @@
 // One block of what is remembered: its text or its entries, its history, and what a person can do about them.
 
-import { kindOf, several, usageOf } from "./context_facts.js";
+import { several } from "./counts.js";
+import { kindOf, usageOf } from "../app/store/context_facts.ts";
 import { confirmForget, notice } from "./dialogs.js";
 import { h, setText } from "./dom.js";
 import { ChangeList } from "./change_list.js";

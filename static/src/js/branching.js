@@ -2,8 +2,8 @@
 // in from a file.
 
 import { askAgent, askAnswer, notice } from "./dialogs.js";
-import { fromInstance } from "./sidebar.js";
-import { textOf } from "./message_view.js";
+import { fromInstance } from "../app/store/instances.ts";
+import { textOf } from "../app/store/text_of.ts";
 
 const LONGEST_TITLE = 100;
 

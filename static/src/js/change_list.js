@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { fullTime, timeLabel } from "../app/lib/format.ts";
 import { notice } from "./dialogs.js";
-import { whoDid } from "./remembered.js";
+import { whoDid } from "../app/store/remembered.ts";
 
 export class ChangeList {
   #next = null;

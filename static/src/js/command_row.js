@@ -1,6 +1,6 @@
 // Above the message field, while a slash is typed: what there is to command. Enter or a press takes it.
 
-import { commandOf, offered } from "./commands.js";
+import { commandOf, offered } from "../app/store/commands.ts";
 import { h } from "./dom.js";
 
 export class CommandRow {

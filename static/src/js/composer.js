@@ -2,9 +2,9 @@
 
 import { setText } from "./dom.js";
 import { Attachments } from "./attachments.js";
-import { commandOf } from "./commands.js";
+import { commandOf } from "../app/store/commands.ts";
 import { CommandRow } from "./command_row.js";
-import { recall, remember } from "./storage.js";
+import { recall, remember } from "../app/lib/storage.ts";
 
 const DRAFT_PAUSE = 250;
 

@@ -1,6 +1,16 @@
 // What the next model call will contain: how much, of what, and each piece in full. Asked of the server, never guessed here.
 
-import { count, fullness, kindOf, leftOut, percent, piecesOf, policyText, several, usageOf } from "./context_facts.js";
+import { several } from "./counts.js";
+import {
+  count,
+  fullness,
+  kindOf,
+  leftOut,
+  percent,
+  piecesOf,
+  policyText,
+  usageOf,
+} from "../app/store/context_facts.ts";
 import { h, iconButton } from "./dom.js";
 import { money } from "../app/lib/format.ts";
 import { OpenFolds, PanelView } from "./panel_view.js";

@@ -1,7 +1,7 @@
 // Answers to calls that wait for a person: allow, decline, skip.
 
 import { notice } from "./dialogs.js";
-import { openQuestions } from "./runs.js";
+import { openQuestions } from "../app/store/runs.ts";
 
 export class Deciding {
   constructor(page) {

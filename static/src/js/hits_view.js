@@ -1,8 +1,8 @@
 // Messages that a search found, as a list of links: each opens its conversation at the message.
 
 import { h, setText } from "./dom.js";
-import { timeLabel } from "../app/lib/format.ts";
-import { fromSearch, hitAddress } from "./hits.js";
+import { timeLabel } from "./format.js";
+import { fromSearch, hitAddress } from "../app/store/hits.ts";
 
 const NEWEST = "5,000"; // of the server's search
 

@@ -1,8 +1,8 @@
 // Entry of the chat page: reads what the server embedded, builds the parts, binds the keys.
 
-import { Api } from "./api.js";
+import { Api } from "../app/net/api.ts";
 import { Composer } from "./composer.js";
-import { onContentClick } from "../app/lib/clipboard.ts";
+import { onContentClick } from "./copying.js";
 import { ConnectionBar } from "./connection.js";
 import { ContextView } from "./context_view.js";
 import { ConversationMenu } from "./conversation_menu.js";
@@ -14,10 +14,11 @@ import { Page } from "./page.js";
 import { Panel } from "./panel.js";
 import { PlaceBar } from "./place_bar.js";
 import { SessionSwitcher } from "./session_switcher.js";
-import { fromInstance, Sidebar } from "./sidebar.js";
-import { Speaker } from "../app/lib/speech.ts";
+import { Sidebar } from "./sidebar.js";
+import { fromInstance } from "../app/store/instances.ts";
+import { Speaker } from "./speaker.js";
 import { Timeline } from "./timeline.js";
-import { bindThemeButton } from "../app/lib/theme.ts";
+import { bindThemeButton } from "./preferences.js";
 import { notice } from "./dialogs.js";
 import { showModel } from "./model_notice.js";
 
@@ -117,7 +118,7 @@ function start(boot) {
     sessions: new SessionSwitcher(at("histories"), api),
     panel: makePanel(api),
     connection: new ConnectionBar(at("connection")),
-    speaker: speakerInto(at("live")),
+    speaker: new Speaker(at("live")),
     elements: {
       title: at("title"),
       more: at("conversation-more"),
@@ -205,14 +206,3 @@ function follow(link, go) {
 
 const boot = at("boot");
 if (boot) start(JSON.parse(boot.textContent));
-
-/** Speaks into the live region; what is long past leaves it. */
-function speakerInto(region) {
-  const say = (text) => {
-    const line = document.createElement("p");
-    line.textContent = text;
-    region.append(line);
-    while (region.childElementCount > 12) region.firstElementChild.remove();
-  };
-  return Object.assign(new Speaker(say), { say });
-}

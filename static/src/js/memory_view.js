@@ -3,7 +3,7 @@
 import { BlockCard } from "./block_card.js";
 import { h } from "./dom.js";
 import { PanelView } from "./panel_view.js";
-import { grouped, Remembered } from "./remembered.js";
+import { grouped, Remembered } from "../app/store/remembered.ts";
 
 export class MemoryView extends PanelView {
   #turn = 0; // answers to older questions do not count

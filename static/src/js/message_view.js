@@ -1,11 +1,12 @@
 // One message on the page: its parts, and under it what one can do with it.
 
 import { h, iconButton, renew, setChildren, setText } from "./dom.js";
-import { fullTime, timeLabel, turnFacts, usageFacts } from "../app/lib/format.ts";
-import { isLongText } from "../app/lib/long_text.ts";
-import { isTool } from "./fold.js";
+import { fullTime, timeLabel, turnFacts, usageFacts } from "./format.js";
+import { isLongText } from "./long_text.js";
+import { isTool } from "../app/store/fold.ts";
 import { FileView, PlainTextView, ReasoningView, SourcesView, TextView } from "./part_views.js";
-import { longRuns } from "./runs.js";
+import { textOf } from "../app/store/text_of.ts";
+import { longRuns } from "../app/store/runs.ts";
 import { ToolRunView } from "./tool_run.js";
 import { ToolView } from "./tool_view.js";
 
@@ -20,13 +21,6 @@ function viewFor(part, role, context) {
 }
 
 const keyOf = (part, index) => `${index} ${part.toolCallId ?? part.type}`;
-
-/** All text of a message, for copying and editing. */
-export const textOf = (message) =>
-  message.parts
-    .filter((part) => part.type === "text")
-    .map((part) => part.text)
-    .join("\n\n");
 
 export class MessageView {
   #views = new Map();

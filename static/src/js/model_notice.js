@@ -1,7 +1,7 @@
 // Which model answers, and what follows from that: a small one says that it is small, a missing one says what to set.
 
 import { h, iconButton, setText } from "./dom.js";
-import { recall, remember } from "./storage.js";
+import { recall, remember } from "../app/lib/storage.ts";
 
 /** `elements`: {banner, name}. `model`: {name, kind, is_small, hint}. */
 export function showModel(elements, model) {

@@ -4,8 +4,15 @@ import { confirmForget } from "./dialogs.js";
 import { diffNode } from "./diff_view.js";
 import { h } from "./dom.js";
 import { editor } from "./editor.js";
-import { timeLabel } from "../app/lib/format.ts";
-import { changesText, documentFacts, lineCounts, NOTHING, originOf, spokenCounts, stateOf } from "./overview_facts.js";
+import { timeLabel } from "./format.js";
+import {
+  changesText,
+  documentFacts,
+  lineCounts,
+  originOf,
+  spokenCounts,
+  stateOf,
+} from "../app/store/overview_facts.ts";
 import { OpenFolds, PanelView } from "./panel_view.js";
 
 const AGAIN = 3000; // while it is being written: the notification of its end may be lost
@@ -95,7 +102,9 @@ export class OverviewView extends PanelView {
       h("h2", { text: "In short" }),
       h(
         "p",
-        summary.text ? { class: "overview-text", dir: "auto", text: summary.text } : { class: "muted", text: NOTHING },
+        summary.text
+          ? { class: "overview-text", dir: "auto", text: summary.text }
+          : { class: "muted", text: "There is no summary of this conversation yet." },
       ),
       summary.text ? h("p", { class: "muted", text: originOf(summary, timeLabel(summary.written_at)) }) : null,
       isBusy ? h("p", { class: "muted", text: stateOf(summary) }) : null,

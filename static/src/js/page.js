@@ -1,21 +1,21 @@
 // The page as one: opens conversations, wires the parts to each other, keeps the address in step.
 
-import { AgentSocket } from "./socket.js";
+import { AgentSocket } from "../app/net/socket.ts";
 import { Branching } from "./branching.js";
-import { Conversation } from "./conversation.js";
+import { Conversation } from "../app/store/conversation.ts";
 import { Deciding } from "./deciding.js";
-import { Outbox } from "./outbox.js";
+import { Outbox } from "../app/store/outbox.ts";
 import { Sending } from "./sending.js";
-import { Summaries } from "./summaries.js";
-import { keptInHistory, Unsent } from "./unsent.js";
-import { openQuestions } from "./runs.js";
-import { newId } from "./ids.js";
+import { Summaries } from "../app/store/summaries.ts";
+import { keptInHistory, Unsent } from "../app/store/unsent.ts";
+import { openQuestions } from "../app/store/runs.ts";
+import { newId } from "../app/lib/ids.ts";
 import { showReadOnly } from "./read_only.js";
 import { askTitle, confirmDelete, notice } from "./dialogs.js";
-import { fromInstance, pathOf, titleOf } from "./sidebar.js";
+import { fromInstance, newInstance, pathOf, titleOf } from "../app/store/instances.ts";
 import { setText } from "./dom.js";
 import { copyText } from "./copying.js";
-import { textOf } from "./message_view.js";
+import { textOf } from "../app/store/text_of.ts";
 
 const WIDE = matchMedia("(min-width: 760px)");
 
@@ -128,30 +128,27 @@ export class Page {
   /** A new conversation: each tab generates a name, unless a message that it began here was not sent yet. */
   showNew(agent) {
     const begun = keptInHistory() ?? { agent: agent || this.boot.agents[0]?.name || "assistant", name: newId("cnv") };
-    this.show({ id: "", ...begun, title: "", isNew: true }, null);
+    this.show(newInstance(begun.agent, begun.name), null);
   }
 
   show(instance, page, place = null) {
+    this.summaries?.close();
     this.conversation?.close();
     this.outbox?.close();
     this.connection.watch(null);
     const conversation = new Conversation(this.api, instance, page);
     this.conversation = conversation;
-    if (instance.isNew) conversation.isLoaded = true;
     this.outbox = new Outbox(pathOf(instance), (entry) => this.sending.deliver(conversation, entry));
     conversation.on("status", () => this.#onStatus());
     conversation.on("messages", () => this.#onMessages());
     conversation.on("place", (detail) => this.#onPlace(detail));
-    conversation.on("switched", () => {
-      this.sessions.refresh();
-      this.summaries.read();
-    });
+    conversation.on("switched", () => this.sessions.refresh());
     conversation.on("message", (id) => this.#speak(id));
     conversation.on("titled", ({ id, title }) => this.#onTitled(id, title));
     conversation.on("spoken-end", ({ outcome }) => this.#onEnd(outcome));
     this.outbox.on("change", () => this.#onStatus());
     this.summaries = new Summaries(this.api, conversation, (text, how) => this.#say(text, how));
-    this.timeline.show(conversation, this.outbox);
+    this.timeline.show(conversation, this.outbox, this.summaries);
     this.panel.show(conversation);
     showReadOnly(this.elements.readOnly, instance);
     this.unsent.take(instance);
@@ -312,7 +309,7 @@ export class Page {
   onChanged(item) {
     this.sidebar.changed(item);
     if (this.conversation.instance.id !== item.id) return;
-    Object.assign(this.conversation.instance, { isPinned: item.isPinned, isArchived: item.isArchived });
+    this.conversation.update({ isPinned: item.isPinned, isArchived: item.isArchived });
     this.placeBar.draw(this.conversation);
   }
 
@@ -320,7 +317,7 @@ export class Page {
     const id = this.conversation?.instance.id;
     const item = id && this.sidebar.find(id);
     if (item) {
-      Object.assign(this.conversation.instance, {
+      this.conversation.update({
         title: item.title,
         isPinned: item.isPinned,
         isArchived: item.isArchived,
@@ -332,7 +329,6 @@ export class Page {
 
   #onTitled(id, title) {
     this.sidebar.patch(id, { title });
-    if (this.conversation.instance.id === id) this.conversation.instance.title = title;
     this.#drawTitle();
   }
 

@@ -1,6 +1,6 @@
 // The panel beside the conversation: tabs, opening and closing, where the focus goes. What is in it draws itself.
 
-import { recall, remember } from "./storage.js";
+import { recall, remember } from "../app/lib/storage.ts";
 
 const PHONE = matchMedia("(max-width: 759px)");
 

@@ -1,8 +1,8 @@
 // What a call waits for, and the buttons that answer it: a person's approval, or another client's result.
 
 import { h, setText } from "./dom.js";
-import { toolName } from "./fold.js";
-import { asksApproval } from "./runs.js";
+import { toolName } from "../app/store/fold.ts";
+import { asksApproval } from "../app/store/runs.ts";
 
 /** Under a call, while it waits: exactly what would run, and the buttons. */
 export class QuestionView {

@@ -1,13 +1,13 @@
 // What is said: a new message, another version of one, another answer; and what can be taken back on the way. All of it goes
 // through the outbox, so that nothing is lost and nothing is said twice.
 
-import { newId } from "./ids.js";
+import { newId } from "../app/lib/ids.ts";
 import { notice } from "./dialogs.js";
-import { fromInstance } from "./sidebar.js";
-import { recall, remember } from "./storage.js";
-import { textOf } from "./message_view.js";
-import { arrived, keep } from "./unsent.js";
-import { titleFor } from "./titles.js";
+import { fromInstance } from "../app/store/instances.ts";
+import { recall, remember } from "../app/lib/storage.ts";
+import { textOf } from "../app/store/text_of.ts";
+import { arrived, keep } from "../app/store/unsent.ts";
+import { titleFor } from "../app/store/titles.ts";
 
 /** File parts as the composer keeps them. */
 const storedFiles = (parts) =>
@@ -79,7 +79,7 @@ export class Sending {
   async #create(conversation, entry) {
     const { agent, name } = conversation.instance;
     const created = fromInstance(await this.page.api.createInstance(agent, name, titleFor(entry.shown)));
-    Object.assign(conversation.instance, created, { isNew: false });
+    conversation.update(created);
     remember(`draft.new.${agent}`, null);
     this.page.appeared(conversation);
   }

@@ -6,37 +6,11 @@ import { notice } from "./dialogs.js";
 import { dayGroup } from "../app/lib/format.ts";
 import { HitsView } from "./hits_view.js";
 import { moveFocus } from "./menu.js";
+import { fromInstance, titleOf } from "../app/store/instances.ts";
 
 const SEARCH_PAUSE = 180;
 const POLL_VISIBLE = 12_000;
 const LONGEST_PAGE = 200; // of the API
-
-/** An instance of the API in this code's words. */
-export function fromInstance(raw) {
-  return {
-    id: raw.id,
-    agent: raw.agent,
-    name: raw.name,
-    path: raw.path,
-    title: raw.title ?? "",
-    activeAt: raw.active_at ?? raw.created_at ?? new Date().toISOString(),
-    isRunning: Boolean(raw.is_running),
-    isUnread: Boolean(raw.is_unread),
-    isReadOnly: Boolean(raw.is_read_only),
-    isPinned: Boolean(raw.pinned_at),
-    isArchived: Boolean(raw.archived_at),
-    sessionId: raw.session_id ?? null,
-    keepsSessions: Boolean(raw.keeps_sessions),
-    origin: raw.forked_from
-      ? { id: raw.forked_from.instance_id, messageId: raw.forked_from.message_id, title: raw.forked_from.title }
-      : null,
-  };
-}
-
-/** Where a conversation's socket is, behind `/agents/`. One that is not made yet is a root. */
-export const pathOf = ({ path, agent, name }) => path || `${encodeURIComponent(agent)}/${encodeURIComponent(name)}`;
-
-export const titleOf = (instance) => instance?.title || "New conversation";
 
 export class Sidebar {
   #api;

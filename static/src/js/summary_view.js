@@ -3,9 +3,10 @@
 import { h, setText } from "./dom.js";
 import { editor } from "./editor.js";
 import { confirmUndo } from "./dialogs.js";
-import { count, several } from "./context_facts.js";
-import { fullTime, timeLabel } from "../app/lib/format.ts";
-import { LiveText } from "../app/lib/live_text.ts";
+import { several } from "./counts.js";
+import { count } from "../app/store/context_facts.ts";
+import { fullTime, timeLabel } from "./format.js";
+import { LiveText } from "./live_text.js";
 import { fold } from "./part_views.js";
 
 const CAUSES = { manual: "asked for", auto: "by itself", overflow: "to make room", added: "by code" };

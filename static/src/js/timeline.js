@@ -3,9 +3,9 @@
 import { h, icon, renew, setChildren, setText } from "./dom.js";
 import { notice } from "./dialogs.js";
 import { MessageView } from "./message_view.js";
-import { Scroll } from "../app/lib/scroll.ts";
-import { linesOf } from "./overlays.js";
-import { statusOf } from "./status_line.js";
+import { Scroll } from "./scroll.js";
+import { linesOf } from "../app/store/overlays.ts";
+import { statusOf } from "../app/store/status.ts";
 import { SummaryLines } from "./summary_view.js";
 
 const CHUNK_PAUSE = 40; // chunks come faster than eyes read
@@ -44,7 +44,8 @@ export class Timeline {
   }
 
   /** Show this conversation from now on. */
-  show(conversation, outbox) {
+  show(conversation, outbox, stored) {
+    this.stored = stored;
     this.stop?.();
     for (const view of this.#views.values()) view.dispose();
     this.#views.clear();
@@ -149,7 +150,7 @@ export class Timeline {
     const { messages, queued } = conversation;
     outbox.settle(new Set([...messages, ...queued].map((message) => message.id)), conversation.readAt);
     const onTheirWay = isElsewhere ? [] : outbox.entries.filter((entry) => entry.shown);
-    const lines = linesOf(messages, conversation.compactions ?? []);
+    const lines = linesOf(messages, this.stored.compactions);
     for (const message of messages) {
       // An answer may come before the page was read again: what it answers stands above it all the same.
       const asked = onTheirWay.find((entry) => conversation.streams.get(entry.requestId)?.message === message);
@@ -216,7 +217,7 @@ export class Timeline {
   }
 
   #drawStatus() {
-    const status = statusOf(this.conversation, this.outbox);
+    const status = statusOf(this.conversation, this.outbox, this.stored);
     const element = this.elements.status;
     element.hidden = !status;
     if (!status) return void (this.statusKey = "");

@@ -2,8 +2,8 @@
 
 import { h, setChildren, setText } from "./dom.js";
 import { fold } from "./part_views.js";
-import { isSettled } from "./fold.js";
-import { runSummary } from "./runs.js";
+import { isSettled } from "../app/store/fold.ts";
+import { runSummary } from "../app/store/runs.ts";
 
 export class ToolRunView {
   constructor() {

@@ -1,10 +1,11 @@
 // A tool call: one line that opens. Name, what it was asked, how it stands, how long it took; inside, arguments and result.
 
 import { h, setText } from "./dom.js";
-import { duration } from "../app/lib/format.ts";
-import { isSettled, toolName } from "./fold.js";
+import { duration } from "./format.js";
+import { isSettled, toolName } from "../app/store/fold.ts";
 import { fold } from "./part_views.js";
-import { showCode } from "../app/lib/highlight.ts";
+import { highlighted } from "./highlight.js";
+import { markupToNodes } from "./markdown.js";
 import { QuestionView } from "./question.js";
 
 const STATES = {
@@ -112,6 +113,8 @@ function valueNode(value) {
     ? `${text.slice(0, LONGEST_SHOWN)}\n… ${text.length - LONGEST_SHOWN} more characters`
     : text;
   const pre = h("pre", { class: "value", tabindex: "0", dir: "auto" });
-  showCode(pre, cut, isText ? "" : "json");
+  const markup = isText ? null : highlighted(cut, "json");
+  if (markup === null) pre.textContent = cut;
+  else pre.append(markupToNodes(markup));
   return pre;
 }
