@@ -40,6 +40,7 @@ export class Approvals extends Store {
   error = "";
   #cursor = "";
   #timer = 0;
+  #decided = new Set<string>();
   #api: Api;
 
   constructor(api: Api) {
@@ -85,8 +86,9 @@ export class Approvals extends Store {
     this.changed();
   }
 
-  /** Decided here: it leaves the list. */
+  /** Decided here: it leaves the list, also where an older answer still has it. */
   drop(callId: string): void {
+    this.#decided.add(callId);
     const left = this.items.filter((item) => item.call_id !== callId);
     this.count -= this.items.length - left.length;
     this.items = left;
@@ -96,7 +98,7 @@ export class Approvals extends Store {
   /** Show the newest page. */
   #take(answer: unknown): void {
     const page = answer as ApprovalsPage;
-    this.items = kept(this.items, page.items);
+    this.items = kept(this.items, page.items.filter((item) => !this.#decided.has(item.call_id)));
     this.count = page.count;
     this.#cursor = page.next_cursor ?? "";
     Object.assign(this, { error: "", isLoaded: true, isLoading: false });

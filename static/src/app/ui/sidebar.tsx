@@ -88,7 +88,7 @@ function SearchField({ field, down }: { field: { current: HTMLInputElement | nul
       <Icon name="search" />
       <input
         id="search"
-        ref={field as preact.RefObject<HTMLInputElement>}
+        ref={field}
         type="search"
         placeholder={t("list.search")}
         aria-label={t("list.search-label")}
