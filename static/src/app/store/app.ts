@@ -116,7 +116,7 @@ export class App extends Store {
       this.#showConversation(fromInstance(boot.instance), boot.messages, placeOf(location));
       if (boot.page === "list" && !wantsList) this.router.replace(this.#routeOf(boot.instance.id));
     } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
-    this.approvals.refresh();
+    this.approvals.start(boot.approvals, boot.page === "approvals");
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
   }
 
