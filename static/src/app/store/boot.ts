@@ -1,5 +1,6 @@
 // What the server embeds in the page: answers of the API's own operations, so that the first view needs no request.
 
+import type { ApprovalsPage } from "./approvals.ts";
 import type { Agent } from "./types.ts";
 
 /** A conversation of the API, as it came; `instances.ts` reads it. */
@@ -27,6 +28,7 @@ export interface Boot {
   instances: RawPage & { pinned: RawInstance[] };
   instance: RawInstance | null;
   messages: Record<string, unknown> | null;
+  approvals: ApprovalsPage;
 }
 
 /** Read what is embedded; null on a page without it. */
