@@ -1,0 +1,163 @@
+// Summaries of one conversation: what the server has, what is being made, and the verbs. No DOM in here.
+
+import { effect, untracked } from "@preact/signals-core";
+import { t } from "../lib/i18n.ts";
+import { Store } from "../lib/store.ts";
+import { type Api, messageOf } from "../net/api.ts";
+import type { SessionFrame } from "../net/frames.ts";
+import type { Transcript } from "./transcript.ts";
+import type { Compaction, Message } from "./types.ts";
+
+/** What of the API summaries need. */
+export type SummariesApi = Pick<Api, "compact" | "compactions" | "rewordCompaction" | "undoCompaction">;
+
+/** Tell the person: for eyes too where `isNotice`. */
+export type Say = (text: string, how?: { isNotice?: boolean }) => void;
+
+export class Summaries extends Store {
+  /** What stands for older messages. */
+  readonly compactions: readonly Compaction[] = [];
+  /** Why the last one failed; "" where it did not. How one stands that is being made: `compacting` of the conversation. */
+  readonly error: string = "";
+  readonly #api: SummariesApi;
+  readonly #conversation: Transcript;
+  readonly #say: Say;
+  readonly #off: (() => void)[];
+  #asked: { instructions: string } | null = null;
+  #known: ReadonlySet<string> | null = null; // ids of the messages that are shown
+
+  constructor(api: SummariesApi, conversation: Transcript, say: Say) {
+    super();
+    this.#api = api;
+    this.#conversation = conversation;
+    this.#say = say;
+    this.#off = [
+      effect(() => {
+        void conversation.version;
+        untracked(() => this.#onMessages(conversation.messages));
+      }),
+      conversation.on("session", (frame) => this.#onPhase(frame)),
+      conversation.on("session-failed", (text) => this.#onFailed(text)),
+      conversation.on("switched", () => this.#onSwitched()),
+      conversation.on("reconnected", () => {
+        conversation.forgetCompactionReport(); // frames sent meanwhile were missed
+        this.read();
+      }),
+    ];
+    this.read();
+  }
+
+  /** The conversation is not shown any more. */
+  close(): void {
+    for (const off of this.#off) off();
+  }
+
+  /** Have older messages summarised. What it should keep may be said. Never rejects. */
+  async ask(instructions: string): Promise<void> {
+    const { id } = this.#conversation.instance;
+    if (!id) return this.#say(t("status.nothing-to-summarise"), { isNotice: true });
+    this.#asked = { instructions };
+    this.#put({ error: "" });
+    this.#conversation.reportCompaction("waiting");
+    try {
+      await this.#api.compact(id, instructions);
+    } catch (error) {
+      this.#onFailed(messageOf(error));
+    }
+  }
+
+  again(): Promise<void> {
+    return this.ask(this.#asked?.instructions ?? "");
+  }
+
+  dismiss(): void {
+    this.#put({ error: "" });
+  }
+
+  /** Both resolve to whether it is stored; a refusal is shown. */
+  reword = (id: string, text: string): Promise<boolean> =>
+    this.#change(this.#api.rewordCompaction(id, text), t("status.summary-changed"));
+  undo = (id: string): Promise<boolean> => this.#change(this.#api.undoCompaction(id), t("status.summary-undone"));
+
+  /** Read them from the server. Never rejects. */
+  async read(): Promise<void> {
+    const { id } = this.#conversation.instance;
+    if (!id) return;
+    try {
+      const compactions = await this.#api.compactions(id);
+      if (!this.#conversation.isClosed) this.#put({ compactions });
+    } catch {
+      // The lines stay as they are; the next change of the list reads them again.
+    }
+  }
+
+  async #change(request: Promise<unknown>, done: string): Promise<boolean> {
+    try {
+      await request;
+    } catch (error) {
+      this.#say(messageOf(error), { isNotice: true });
+      return false;
+    }
+    await this.read();
+    this.#say(done);
+    return true;
+  }
+
+  /** Another list has taken the place of the one that was shown, as after a clear: it has summaries of its own. */
+  #onMessages(messages: readonly Message[]): void {
+    const known = this.#known;
+    if (!known && !messages.length) return;
+    this.#known = new Set(messages.map((message) => message.id));
+    const isOther = known && messages.length > 0 && !messages.some((message) => known.has(message.id));
+    if (isOther) this.read();
+  }
+
+  #onSwitched(): void {
+    this.#known = null;
+    this.read();
+  }
+
+  #onPhase({ phase, compacted }: SessionFrame): void {
+    const { compacting } = this.#conversation;
+    if (phase === "idle" && !compacted && compacting !== "running") return this.#onIdle();
+    if (phase === "compacting") {
+      this.#put({ error: "" });
+      return this.#conversation.reportCompaction("running");
+    }
+    if (this.#asked && compacting && !compacted && !this.error) {
+      this.#say(t("status.nothing-to-summarise"), { isNotice: true });
+    }
+    if (compacted) this.#say(t("status.summarised"));
+    if (!this.error) this.#asked = null;
+    this.#conversation.reportCompaction("");
+    this.read();
+  }
+
+  /** Context usage after a turn, a changed summary, or an end whose beginning was missed: read from the server. */
+  #onIdle(): void {
+    if (this.#conversation.compacting) {
+      this.#conversation.forgetCompactionReport();
+      this.#conversation.refreshSoon();
+    }
+    if (this.compactions.length) this.read();
+  }
+
+  #onFailed(text: string): void {
+    this.#say(t("status.summarising-failed"));
+    this.#put({ error: text || t("status.no-reason") });
+    this.#conversation.reportCompaction("");
+  }
+
+  #put(change: Partial<Pick<Summaries, "compactions" | "error">>): void {
+    Object.assign(this, change);
+    this.changed();
+    if (!this.#conversation.isClosed) this.#tellOldPage();
+  }
+
+  /** It listens to the conversation instead of following this store. It goes with it. */
+  #tellOldPage(): void {
+    this.#conversation.emit("messages", undefined);
+    this.#conversation.emit("summaries", undefined);
+    this.#conversation.emit("status", undefined);
+  }
+}
