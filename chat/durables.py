@@ -21,7 +21,7 @@ from chat.core.loop.hooks import ChatErrorContext, ChatResponse, ResponseStatus
 from chat.core.loop.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
 from chat.core.loop.turn_state import TurnState
 from chat.errors import AgentNotFound
-from chat.instances.notifications import group_of, notify_waiters, send_notification
+from chat.instances.notifications import group_of, notify_waiters, send_conversation, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.runtime.agent_factory import make_agent
@@ -190,6 +190,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
             await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, sealed))
     await close_stream(turn_id)
     send_notification(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
+    send_conversation(turn.instance.owner_id, turn.instance_id)
     return None
 
 

@@ -4,7 +4,7 @@ ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped · CallChanged
-                  │  CallNotFound · TurnFailed · NestedTurn
+                  │  CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  ConfigChanged · ConfigPrivate
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
@@ -141,6 +141,12 @@ class CallChanged(ChatError, Conflict):
     """The answered call is not the pending one."""
 
     code = "call_changed"
+
+
+class CallDecided(ChatError, Conflict):
+    """The call has been decided already, or its time is over. The changed arguments were not taken."""
+
+    code = "call_decided"
 
 
 class CallNotFound(ChatError, NotFound):

@@ -234,7 +234,7 @@ STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 MEDIA_ROOT = DATA_DIR / "files"  # never served by address: the API checks who asks
 _static_storage = (
-    "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    "thinkproject.web.static_storage.HashedOnceStorage"
     if IS_PRODUCTION
     else "django.contrib.staticfiles.storage.StaticFilesStorage"
 )

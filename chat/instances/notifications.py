@@ -107,7 +107,7 @@ class StateChanged(TypedDict):
 
 
 class ConversationChanged(TypedDict):
-    """A conversation of a user has another title."""
+    """The line of a conversation in its owner's list has changed: its title, or whether it runs, waits or failed."""
 
     type: Literal["conversation.changed"]
     instance_id: str
@@ -150,6 +150,11 @@ def user_group(user_id: int) -> str:
     return f"think.user.{user_id}"
 
 
+def list_group(user_id: Any) -> str:
+    """Name of the group of a user's connections that show the list of conversations."""
+    return f"think.list.{user_id}"
+
+
 def turn_group(turn_id: str) -> str:
     """Name of the group of code that waits for a step of one turn."""
     return f"think.turn.{turn_id}"
@@ -180,6 +185,21 @@ def notify_context_usage(key: InstanceKey, session_id: str, tokens: int, thresho
         "threshold": threshold,
     }
     notify_on_commit(group_of(key), event)
+
+
+def notify_conversation(owner_id: Any, instance_id: str) -> None:
+    """Notify the owner's open lists of a conversation whose line has changed, after the present transaction.
+
+    A shared conversation, which has no owner, is in no list.
+    """
+    if owner_id is not None:
+        notify_on_commit(list_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})
+
+
+def send_conversation(owner_id: Any, instance_id: str) -> None:
+    """Do the same now, from any thread."""
+    if owner_id is not None:
+        send_notification(list_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})
 
 
 def send_notification(group: str, event: Notification) -> None:

@@ -13,7 +13,7 @@ from chat.agent.operations import StoredSession
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.errors import InputInvalid, QuotaExceeded
-from chat.instances.notifications import group_of, notify_on_commit
+from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import ensure_instance, find_instance, hold_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.admission import clear_instance, stopping
@@ -128,6 +128,7 @@ def choose(instance: AgentInstance, session_id: str | None) -> None:
     AgentInstance.objects.filter(pk=instance.pk).update(session_id=session_id)
     instance.session_id = session_id
     notify_on_commit(group_of(key_of(instance)), {"type": "session.switched"})
+    notify_conversation(instance.owner_id, instance.pk)
 
 
 def to_stored(info: SessionInfo, current_id: str | None) -> StoredSession:

@@ -179,9 +179,19 @@ def agent_tool_event(
 # The list of conversations
 
 
-def conversation_changed(instance_id: str, title: str) -> str:
-    """Send the new title of one of the user's conversations. Only for clients that asked for it in their address."""
-    return dump({"type": "think_conversation", "id": instance_id, "title": title})
+class ConversationLine(WireShape):
+    """A conversation in the list: its title, and what stands beside it. As `title`, `is_running`, … of the API."""
+
+    id: str
+    title: str
+    is_running: bool = Field(alias="isRunning")
+    waiting_count: int = Field(alias="waitingCount")
+    has_failed: bool = Field(alias="hasFailed")
+
+
+def conversation_changed(line: ConversationLine) -> str:
+    """Send the line of one of the user's conversations. Only for clients that asked for it in their address."""
+    return dump({"type": "think_conversation", **line.model_dump(by_alias=True)})
 
 
 # The session

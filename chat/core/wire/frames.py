@@ -107,10 +107,11 @@ class ToolResult(_Frame):
 
 
 class ToolApproval(_Frame):
-    """A person's decision about a call."""
+    """A person's decision about a call. `edited_input`: the arguments that it runs with instead; ours alone."""
 
     tool_call_id: Id = Field(alias="toolCallId")
     approved: bool
+    edited_input: JSONObject | None = Field(default=None, alias="editedInput")
     auto_continue: bool = Field(default=False, alias="autoContinue")
 
 

@@ -20,7 +20,7 @@ from chat.agent.think import Think
 from chat.core.durable_names import TURN_FIBER
 from chat.errors import InputInvalid, TurnConflict
 from chat.files import attachments
-from chat.instances.notifications import ChatCleared, group_of, notify_on_commit, notify_waiters
+from chat.instances.notifications import ChatCleared, group_of, notify_conversation, notify_on_commit, notify_waiters
 from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import (
     LockedInstance,
@@ -186,6 +186,7 @@ def _accept(
             "origin": request.origin,
         },
     )
+    notify_conversation(instance.owner_id, instance.pk)
     return turn
 
 
@@ -331,6 +332,7 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
             clear_session(instance.session_id)
         cleared: ChatCleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         notify_on_commit(group_of(key), cleared)
+        notify_conversation(instance.owner_id, instance.pk)
     return instance.generation
 
 
@@ -411,4 +413,5 @@ def _live_fibers(instance: AgentInstance) -> list[str]:
 def _notify_settled(turn: Turn) -> None:
     key = key_of(turn.instance)
     notify_on_commit(group_of(key), {"type": "turn.settled", "turn_id": turn.id})
+    notify_conversation(key.owner_id, turn.instance_id)
     notify_waiters(turn.id)

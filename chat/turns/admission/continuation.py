@@ -12,6 +12,7 @@ from django.db import transaction
 
 from chat.agent.base import InstanceKey
 from chat.errors import CallNotFound, QuotaExceeded
+from chat.instances.notifications import notify_conversation
 from chat.instances.rows import find_instance, hold_instance
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, accept_turn
@@ -53,7 +54,8 @@ def reply_to_call(
 
     Durability: when this returns the answer and the turn that follows are committed. An answer that comes late, twice
     or to nothing changes nothing. `client_tools` replaces the tools that clients run. Errors: `CallChanged`,
-    `InputInvalid` for tools that are too many; nothing is changed.
+    `InputInvalid` for tools that are too many, and those of a decision that changes arguments (`answer`); nothing is
+    changed.
     """
     with transaction.atomic():
         instance = find_instance(key)
@@ -62,6 +64,8 @@ def reply_to_call(
         hold_instance(instance)
         remember_client_tools(instance, client_tools)
         answered = answer(instance, reply, actor)
+        if answered.is_new:
+            notify_conversation(instance.owner_id, instance.pk)
         if answered.ready is None:
             return Replied(is_new=answered.is_new, late_for=answered.late_for)
         turn, refusal = _go_on(instance, answered.ready, origin)
@@ -97,6 +101,7 @@ def expire_question(row_id: int, instance_id: str) -> bool:
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
     if instance is not None and turn is not None and turn.finished_at is not None:
         show_answers(instance, turn, [row])
+        notify_conversation(instance.owner_id, instance.pk)
         if is_ready(turn):
             _go_on(instance, turn, "")
     return True

@@ -95,6 +95,9 @@ class OriginOut(Schema):
 class InstanceOut(Schema):
     """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
 
+    `waiting_count`: how many calls at the end of the shown path wait for a decision or a result. `has_failed`: the last
+    turn of the shown path failed, and nothing followed.
+
     `session_id`: its current history; `keeps_sessions`: its agent keeps several.
 
     `path` is what stands behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents.
@@ -112,6 +115,8 @@ class InstanceOut(Schema):
     session_id: str | None
     keeps_sessions: bool
     is_running: bool
+    waiting_count: int
+    has_failed: bool
     is_unread: bool
     is_read_only: bool
     forked_from: OriginOut | None
@@ -188,54 +193,6 @@ class TurnPageOut(Schema):
     items: list[TurnOut]
     has_more: bool
     next_cursor: str | None
-
-
-class OpenCallOut(Schema):
-    """A tool call that waits for an answer. `needs`: a person's approval, or a result from a client."""
-
-    call_id: str
-    tool_name: str
-    input: JSONValue
-    needs: Literal["approval", "result"]
-    turn_id: str
-    message_id: str
-    asked_at: datetime
-    expires_at: datetime | None
-
-
-class ApprovalIn(Input):
-    """A decision. `input`: the arguments it is about. `continues`: go on by itself once nothing is open."""
-
-    approved: bool
-    reason: Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] = ""
-    input: JSONObject | None = None
-    continues: bool = True
-
-
-class ResultIn(Input):
-    """The result of a client's call: an output, or why there is none."""
-
-    output: JSONValue = None
-    error_text: Annotated[str, StringConstraints(max_length=10_000)] | None = None
-    continues: bool = True
-
-
-class AnsweredOut(Schema):
-    """Whether the answer counted, and the turn that goes on from it. `not_continued`: why there is none."""
-
-    accepted: bool
-    turn_id: str | None
-    not_continued: str | None
-
-
-class ApprovalEventOut(Schema):
-    """An event of a tool call. `actor_id`: null for events of the product itself."""
-
-    kind: str
-    actor_id: int | str | None
-    via: str
-    reason: str
-    created_at: datetime
 
 
 class StepOut(Schema):

@@ -200,6 +200,8 @@ export interface Instance {
   modelChoice: ModelChoice | null;
   /** Name of the model that answers next, where it is known. */
   model: string;
+  /** What of the choice does not count, and why; empty when all of it does. */
+  modelNotice: string;
 }
 
 /** An agent that conversations can be begun with, as the API gives it. */

@@ -1,0 +1,45 @@
+// A question for a name or a title.
+
+import { useEffect, useRef } from "preact/hooks";
+import type { DialogProps } from "../store/dialogs.ts";
+import { Dialog } from "./dialog.tsx";
+
+interface Props extends DialogProps<string> {
+  title: string;
+  label: string;
+  confirm: string;
+  value: string;
+}
+
+const LONGEST = 100;
+
+export function AskName({ title, label, confirm, value, close }: Props) {
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current!.select(), []);
+  const submit = () => {
+    const name = input.current!.value.trim();
+    if (name) close(name);
+  };
+  return (
+    <Dialog
+      title={title}
+      actions={<button type="submit" class="button is-primary">{confirm}</button>}
+      onSubmit={submit}
+      close={close}
+    >
+      <p>
+        <input
+          ref={input}
+          type="text"
+          name="title"
+          maxLength={LONGEST}
+          required
+          aria-label={label}
+          autocomplete="off"
+          dir="auto"
+          defaultValue={value}
+        />
+      </p>
+    </Dialog>
+  );
+}

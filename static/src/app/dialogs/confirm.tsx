@@ -1,0 +1,36 @@
+// A question that is answered by yes or no.
+
+import { useRef } from "preact/hooks";
+import type { DialogProps } from "../store/dialogs.ts";
+import { Dialog } from "./dialog.tsx";
+
+interface Props extends DialogProps<{ isTicked: boolean }> {
+  title: string;
+  text: string;
+  confirm: string;
+  isDanger?: boolean;
+  /** Something that may be ticked besides. */
+  option?: string;
+}
+
+export function Confirm({ title, text, confirm, isDanger = false, option, close }: Props) {
+  const box = useRef<HTMLInputElement>(null);
+  const button = <button type="submit" class={isDanger ? "button is-danger" : "button is-primary"}>{confirm}</button>;
+  return (
+    <Dialog
+      title={title}
+      isDanger={isDanger}
+      actions={button}
+      onSubmit={() => close({ isTicked: box.current?.checked ?? false })}
+      close={close}
+    >
+      <p>{text}</p>
+      {option && (
+        <label class="ticked">
+          <input type="checkbox" class="tick" ref={box} />
+          <span>{option}</span>
+        </label>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,32 @@
+// Entry of the chat page: reads what the server has embedded, and draws the app.
+
+import { render } from "preact";
+import { readBoot } from "./store/boot.ts";
+import { App } from "./store/app.ts";
+import { AppView } from "./ui/app.tsx";
+import { AppContext } from "./ui/context.ts";
+import { PANELS } from "./panels/registry.ts";
+
+const LANGUAGES: Record<string, () => Promise<void>> = {
+  "en-xa": async () => (await import("./messages/pseudo.ts")).usePseudo("en-XA"),
+  "ar-xb": async () => (await import("./messages/pseudo.ts")).usePseudo("ar-XB"),
+};
+
+async function start(): Promise<void> {
+  const boot = readBoot();
+  if (!boot) return;
+  await LANGUAGES[document.documentElement.lang.toLowerCase()]?.();
+  const app = new App(boot, PANELS.map((entry) => entry.name));
+  app.start();
+  const root = document.getElementById("app")!;
+  root.replaceChildren(); // the skeleton of the first paint
+  render(
+    <AppContext.Provider value={app}>
+      <AppView />
+    </AppContext.Provider>,
+    root,
+  );
+  document.documentElement.dataset.ready = "1";
+}
+
+start();

@@ -1,0 +1,40 @@
+// The views of the panel beside a conversation. A new one is a line here, its component, which is loaded when it is opened
+// first, and its test: docs/howto/add-a-panel.md.
+
+import type { ComponentType } from "preact";
+import type { MessageKey } from "../lib/i18n.ts";
+import type { Conversation } from "../store/conversation.ts";
+
+/** What each view gets: the conversation beside which it is shown. Another conversation is another view. */
+export interface PanelProps {
+  conversation: Conversation;
+}
+
+export interface PanelEntry {
+  /** Its address, `?panel=name`, and the key under which the browser remembers it. */
+  name: string;
+  label: MessageKey;
+  icon: string;
+  load: () => Promise<ComponentType<PanelProps>>;
+}
+
+export const PANELS: readonly PanelEntry[] = [
+  {
+    name: "context",
+    label: "panel.context",
+    icon: "panel",
+    load: async () => (await import("./context.tsx")).ContextPanel,
+  },
+  {
+    name: "memory",
+    label: "panel.memory",
+    icon: "memory",
+    load: async () => (await import("./memory.tsx")).MemoryPanel,
+  },
+  {
+    name: "overview",
+    label: "panel.overview",
+    icon: "fold",
+    load: async () => (await import("./overview.tsx")).OverviewPanel,
+  },
+];

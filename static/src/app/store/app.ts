@@ -1,0 +1,405 @@
+// The page as one: which conversation is shown, and the parts that show it and act on it. It has no document: views follow it
+// and its parts, and everything that a person does is a method of one of them.
+
+import { newId } from "../lib/ids.ts";
+import { recall, remember } from "../lib/storage.ts";
+import { Speaker } from "../lib/speech.ts";
+import { Store } from "../lib/store.ts";
+import { t } from "../lib/i18n.ts";
+import { Api } from "../net/api.ts";
+import { AgentSocket } from "../net/socket.ts";
+import { Approvals } from "./approvals.ts";
+import type { Boot } from "./boot.ts";
+import { Branching } from "./branching.ts";
+import { Composer } from "./composer.ts";
+import { Connection } from "./connection.ts";
+import { Conversation } from "./conversation.ts";
+import { Conversations } from "./conversations.ts";
+import { Deciding } from "./deciding.ts";
+import { Dialogs } from "./dialogs.ts";
+import { Histories } from "./histories.ts";
+import { fromInstance, pathOf, titleOf } from "./instances.ts";
+import { ConversationList } from "./list.ts";
+import { Models } from "./models.ts";
+import { Announcer, Notices } from "./notices.ts";
+import { Outbox } from "./outbox.ts";
+import { PanelState } from "./panel.ts";
+import { type MessagePlace, placeOf, type Route, Router } from "./router.ts";
+import { openQuestions } from "./runs.ts";
+import { Search } from "./search.ts";
+import { type Destination, Sending } from "./sending.ts";
+import { Summaries } from "./summaries.ts";
+import type { Agent, Instance, Message } from "./types.ts";
+import { keptInHistory, Unsent } from "./unsent.ts";
+
+const WIDE = matchMedia("(min-width: 760px)"); // beneath, one column at a time
+const HAS_DRAWER = matchMedia("(min-width: 760px) and (max-width: 899px)"); // the list lies over the conversation
+
+/** Where the reader is to be taken, for the timeline. `query`: words to mark in the message; `keepsFocus`: the focus stays. */
+export interface Reveal {
+  messageId: string;
+  query: string;
+  keepsFocus: boolean;
+}
+
+export class App extends Store {
+  readonly boot: Boot;
+  readonly api: Api;
+  readonly router: Router;
+  readonly notices = new Notices();
+  readonly announcer = new Announcer();
+  readonly dialogs = new Dialogs();
+  readonly connection = new Connection();
+  readonly list: ConversationList;
+  readonly search: Search;
+  readonly find: Search;
+  readonly composer: Composer;
+  readonly panel: PanelState;
+  readonly histories: Histories;
+  readonly models: Models;
+  readonly approvals: Approvals;
+  readonly sending = new Sending(this);
+  readonly branching = new Branching(this);
+  readonly conversations = new Conversations(this);
+  readonly deciding: Deciding;
+  readonly speaker: Speaker;
+  /** What the narrow page shows, and the wide one beside the list. */
+  view: "list" | "conversation" | "approvals" = "conversation";
+  /** The list is put away on a wide page. */
+  isSidebarHidden = HAS_DRAWER.matches || recall("sidebar-hidden") === true;
+  /** Grows with each wish that the search has the focus. */
+  searchWishes = 0;
+  /** The search within the conversation is open. */
+  isFinding = false;
+  conversation!: Conversation;
+  outbox!: Outbox;
+  summaries!: Summaries;
+  /** Where the timeline is to take the reader; a new object for each wish. */
+  reveal: Reveal | null = null;
+  /** Grows with each wish to see the end of the conversation. */
+  endWishes = 0;
+  #unsent: Unsent;
+  #saidRecovering = false;
+
+  /** `panels`: names of the views of the panel. */
+  constructor(boot: Boot, panels: readonly string[]) {
+    super();
+    this.boot = boot;
+    this.api = new Api(boot.urls.api);
+    this.router = new Router(boot.urls.home, (route) => this.show(route));
+    this.list = new ConversationList(this.api, () => this.#onListRead());
+    this.search = new Search(this.api);
+    this.find = new Search(this.api, () => ({ instance: this.conversation.instance.id }));
+    this.composer = new Composer(this.api, {
+      send: (written) => this.sending.send(written),
+      command: (command) => this.summaries.ask(command.rest),
+    });
+    this.panel = new PanelState(panels, WIDE.matches);
+    this.histories = new Histories(this.api, this.notices.fail);
+    this.models = new Models(this.api);
+    this.approvals = new Approvals(this.api);
+    this.deciding = new Deciding(this.api, (text) => this.notices.show(text));
+    this.speaker = new Speaker((text) => this.announcer.say(text));
+    this.#unsent = new Unsent({
+      deliver: (conversation, entry) => this.sending.deliver(conversation, entry),
+      refused: (instance, entry) => this.sending.toDraft(instance, entry),
+    });
+  }
+
+  /** First show: what the server has embedded, no request. */
+  start(): void {
+    const { boot } = this;
+    this.list.start(boot.instances);
+    const wantsList = boot.page === "list" && !WIDE.matches;
+    if (boot.instance) {
+      this.#showConversation(fromInstance(boot.instance), boot.messages, placeOf(location));
+      if (boot.page === "list" && !wantsList) this.router.replace(this.#routeOf(boot.instance.id));
+    } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
+    this.approvals.refresh();
+    this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
+  }
+
+  get agents(): readonly Agent[] {
+    return this.boot.agents;
+  }
+
+  /** The agent of a conversation; one that is served no more has its name only. */
+  agentOf = (instance: Pick<Instance, "agent">): Agent =>
+    this.agents.find((agent) => agent.name === instance.agent) ??
+      { name: instance.agent, title: instance.agent, description: "", icon: "", icon_url: "", suggestions: [] };
+
+  /** Name of the agent that a conversation was begun with last, here or in another tab; the first one before that. */
+  get lastAgent(): string {
+    const last = recall("agent");
+    return (this.agents.find((agent) => agent.name === last) ?? this.agents[0])?.name ?? "assistant";
+  }
+
+  // --- where one is -----------------------------------------------------------------------------------------------------
+
+  /** Show what an address names; the address itself is as it should be. */
+  show(route: Route): void {
+    if (route.page === "list") return this.#setView("list");
+    if (route.page === "approvals") return this.#showApprovals();
+    if (route.page === "new") return this.#showNew(route.agent);
+    this.open(route.id, { place: route.place, isPushed: false });
+  }
+
+  showList(): void {
+    this.router.push({ page: "list" });
+    this.#setView("list");
+    this.list.refresh();
+  }
+
+  showApprovals(): void {
+    this.router.push({ page: "approvals" });
+    this.#showApprovals();
+  }
+
+  newConversation(agent = ""): void {
+    this.router.push({ page: "new", agent });
+    this.#showNew(agent);
+  }
+
+  /** Open a conversation, at a message where `place` names one. `query`: words of a search to mark there. */
+  async open(id: string, { place = null, isPushed = true, keepsFocus = false, query = "" }: {
+    place?: MessagePlace | null;
+    isPushed?: boolean;
+    keepsFocus?: boolean;
+    query?: string;
+  } = {}): Promise<void> {
+    this.#setView("conversation");
+    if (isPushed) this.router.push({ page: "conversation", id, place });
+    if (this.conversation.instance.id === id) {
+      return place ? this.#goTo(place, query, keepsFocus) : this.conversation.backToNewest();
+    }
+    let instance = this.list.find(id);
+    if (!instance) {
+      try {
+        instance = fromInstance(await this.api.instance(id));
+      } catch (error) {
+        this.notices.show(isMissing(error) ? t("conversation.missing") : (error as Error).message);
+        this.router.replace({ page: "new", agent: "" });
+        return this.#showNew("");
+      }
+    }
+    this.#showConversation(instance, null, place, query);
+  }
+
+  /** Read around a message, bring it into sight and mark it. */
+  async #goTo({ messageId, sessionId }: MessagePlace, query = "", keepsFocus = false): Promise<void> {
+    const { conversation } = this;
+    try {
+      await conversation.openAt(messageId, sessionId);
+    } catch (error) {
+      this.notices.show(isMissing(error) ? t("message.missing") : (error as Error).message);
+      if (!conversation.isLoaded) conversation.refresh();
+      return;
+    }
+    if (conversation !== this.conversation) return;
+    this.reveal = { messageId, query, keepsFocus };
+    this.changed();
+    if (conversation.place) conversation.refreshSoon(); // whether something runs
+  }
+
+  /** Take the reader to the newest message. */
+  scrollToEnd(): void {
+    this.endWishes += 1;
+    this.changed();
+  }
+
+  /** Put the focus into the search of all conversations. */
+  focusSearch(): void {
+    if (!WIDE.matches) this.#setView("list");
+    this.isSidebarHidden = false;
+    this.searchWishes += 1;
+    this.changed();
+  }
+
+  /** Show or hide the list beside the conversation; the browser remembers it. */
+  toggleSidebar(): void {
+    this.isSidebarHidden = !this.isSidebarHidden;
+    if (!HAS_DRAWER.matches) remember("sidebar-hidden", this.isSidebarHidden || null);
+    this.changed();
+  }
+
+  /** The list of keys. */
+  showShortcuts(): void {
+    const load = async () => (await import("../dialogs/shortcuts.tsx")).Shortcuts;
+    this.dialogs.ask(load, {});
+  }
+
+  setFinding(isFinding: boolean): void {
+    this.isFinding = isFinding;
+    if (!isFinding) this.find.clear();
+    this.changed();
+  }
+
+  #setView(view: App["view"]): void {
+    this.view = view;
+    if (HAS_DRAWER.matches) this.isSidebarHidden = view !== "list";
+    this.changed();
+  }
+
+  #showApprovals(): void {
+    this.approvals.refresh();
+    this.#setView("approvals");
+  }
+
+  #routeOf = (id: string): Route => ({ page: "conversation", id, place: null });
+
+  // --- the shown conversation -------------------------------------------------------------------------------------------
+
+  /** A new conversation: each tab generates a name, unless a message that it began here was not sent yet. */
+  #showNew(agent: string): void {
+    const chosen = this.agents.find((item) => item.name === agent)?.name;
+    if (chosen) remember("agent", chosen);
+    const begun = keptInHistory() ?? { agent: chosen ?? this.lastAgent, name: newId("cnv") };
+    this.#showConversation({ ...fromInstance({ id: "", ...begun }), isNew: true }, null);
+    this.#setView("conversation");
+  }
+
+  #showConversation(
+    instance: Instance,
+    page: Record<string, unknown> | null,
+    place: MessagePlace | null = null,
+    query = "",
+  ): void {
+    this.conversation?.close();
+    this.outbox?.close();
+    this.connection.watch(null);
+    const conversation = new Conversation(this.api, instance, page);
+    this.conversation = conversation;
+    this.outbox = new Outbox(pathOf(instance), (entry) => this.sending.deliver(conversation, entry));
+    this.summaries = new Summaries(this.api, conversation, (text, { isNotice = false } = {}) => {
+      if (isNotice) this.notices.show(text);
+      else this.announcer.say(text);
+    });
+    this.#listen(conversation);
+    this.reveal = null;
+    this.setFinding(false);
+    this.#unsent.take(instance);
+    this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
+    this.list.setCurrent(instance.id);
+    this.histories.show(conversation);
+    if (!instance.isNew && !instance.isReadOnly) this.#attach(conversation); // one that cannot continue needs no socket
+    this.#markSeen();
+    this.changed();
+    this.scrollToEnd();
+    if (this.view === "conversation") this.composer.focus();
+    if (place) this.#goTo(place, query);
+    else if (!instance.isNew && !page) conversation.refresh();
+  }
+
+  #listen(conversation: Conversation): void {
+    const { events } = conversation;
+    events.on("status", () => this.#onStatus(conversation));
+    events.on("place", (detail) => this.#onPlace(conversation, detail?.isBack === true));
+    events.on("switched", () => {
+      this.histories.refresh();
+      this.summaries.read();
+    });
+    events.on("message", (id) => this.#speak(conversation, id));
+    events.on("listed", ({ id, ...change }) => {
+      this.conversations.patch(id, change);
+      if (change.waitingCount !== undefined) this.approvals.refreshSoon();
+    });
+    events.on("spoken-end", ({ outcome }) => this.#onEnd(conversation, outcome));
+  }
+
+  #attach(conversation: Conversation): void {
+    const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+    const path = `${this.boot.urls.agents}${pathOf(conversation.instance)}`;
+    const socket = new AgentSocket(`${scheme}//${location.host}${path}?_list=1&_pk=${newId("tab")}`);
+    socket.on("open", () => conversation === this.conversation && this.outbox.flush());
+    conversation.attach(socket);
+    if (conversation === this.conversation) this.connection.watch(socket);
+  }
+
+  /** A new conversation is on the server now. */
+  appeared(destination: Destination): void {
+    const { conversation } = this;
+    if (destination !== conversation) return;
+    const { instance } = conversation;
+    this.router.replace(this.#routeOf(instance.id));
+    this.composer.rename(instance.id);
+    this.list.put(instance);
+    this.list.setCurrent(instance.id);
+    this.histories.show(conversation);
+    this.#attach(conversation);
+    this.changed();
+  }
+
+  stop(): void {
+    this.conversation.stop().catch(this.notices.fail);
+  }
+
+  /** Show another version of a message. */
+  async selectSibling(id: string): Promise<void> {
+    try {
+      await this.conversation.selectSibling(id);
+    } catch (error) {
+      this.notices.fail(error);
+    }
+  }
+
+  /** The title of the window. */
+  get documentTitle(): string {
+    if (this.view === "approvals") return `${t("approvals.title")} · ${this.boot.product}`;
+    const { instance } = this.conversation;
+    const agent = this.agents.length > 1 ? ` · ${this.agentOf(instance).title}` : "";
+    return `${titleOf(instance)}${agent} · ${this.boot.product}`;
+  }
+
+  // --- what follows from the conversation's state -------------------------------------------------------------------------
+
+  #onPlace(conversation: Conversation, isBack: boolean): void {
+    const { id } = conversation.instance;
+    if (conversation === this.conversation && id && isBack && placeOf(location)) this.router.replace(this.#routeOf(id));
+  }
+
+  #onStatus(conversation: Conversation): void {
+    if (conversation.isRecovering && !this.#saidRecovering) this.announcer.say(t("status.recovering-short"));
+    this.#saidRecovering = conversation.isRecovering;
+    const { id } = conversation.instance;
+    if (id) this.list.patch(id, { isRunning: Boolean(conversation.running) });
+  }
+
+  #speak(conversation: Conversation, id: string): void {
+    const message = conversation.messages.find((item: Message) => item.id === id);
+    const at = message?.parts.findLastIndex((part) => part.type === "text") ?? -1;
+    const part = message?.parts[at];
+    if (message?.isLive && part?.type === "text") this.speaker.follow(`${id} ${at}`, part.text);
+  }
+
+  #onEnd(conversation: Conversation, outcome: string): void {
+    const asks = openQuestions(conversation).length > 0;
+    const said: Record<string, string> = {
+      completed: asks ? t("status.asks-approval") : t("status.answer-complete"),
+      aborted: t("status.stopped"),
+      error: t("status.answer-failed", { reason: conversation.failed?.error ?? "" }).trim(),
+    };
+    this.speaker.finish(said[outcome] ?? "");
+    this.list.refreshSoon(800);
+    this.#markSeen();
+  }
+
+  #markSeen(): void {
+    const { id } = this.conversation.instance;
+    if (id && document.visibilityState === "visible") this.api.changeInstance(id, { seen: true }).catch(() => {});
+  }
+
+  /** Titles and marks of the shown conversation are those of the list. */
+  #onListRead(): void {
+    const { conversation } = this;
+    const item = conversation?.instance.id && this.list.find(conversation.instance.id);
+    if (item) {
+      const { title, isPinned, isArchived } = item; // lists do not say which model answers
+      conversation.update({ title, isPinned, isArchived });
+    }
+    const { items, pinned } = this.list;
+    const isWaiting = this.approvals.count > 0 || [...items, ...pinned].some((item) => item.waitingCount > 0);
+    if (isWaiting || this.view === "approvals") this.approvals.refresh();
+  }
+}
+
+const isMissing = (error: unknown): boolean => (error as { status?: number }).status === 404;

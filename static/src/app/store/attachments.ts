@@ -1,0 +1,109 @@
+// Files that go with the next message: uploaded at once, with progress, kept in the draft as references.
+
+import type { Api } from "../net/api.ts";
+import { Store } from "../lib/store.ts";
+import { t } from "../lib/i18n.ts";
+import type { FilePart, StoredFile } from "./types.ts";
+
+const MOST = 10;
+
+export interface Attachment {
+  id: number;
+  name: string;
+  size: number;
+  state: "uploading" | "ready" | "failed";
+  /** Share of the upload, 0 to 1. */
+  progress: number;
+  error: string;
+  stored: StoredFile | null;
+  abort: AbortController;
+}
+
+export class Attachments extends Store {
+  items: readonly Attachment[] = [];
+  #made = 0;
+  #api: Api;
+
+  constructor(api: Api) {
+    super();
+    this.#api = api;
+  }
+
+  get isBusy(): boolean {
+    return this.items.some((item) => item.state === "uploading");
+  }
+
+  get isEmpty(): boolean {
+    return this.items.every((item) => item.state === "failed");
+  }
+
+  /** Parts for the message: what has arrived, in order. */
+  parts(): FilePart[] {
+    return this.saved().map((file) => ({
+      type: "file",
+      mediaType: file.media_type,
+      url: file.url,
+      filename: file.name,
+    }));
+  }
+
+  /** References for the draft. */
+  saved(): StoredFile[] {
+    return this.items.flatMap((item) => (item.stored ? [item.stored] : []));
+  }
+
+  restore(files: StoredFile[] = []): void {
+    this.#stop();
+    this.items = files.map((stored) => ({ ...this.#newItem(stored.name, stored.byte_size), state: "ready", stored }));
+    this.changed();
+  }
+
+  /** Upload files. Returns why some were left out, in words; empty when all are on their way. */
+  add(files: readonly File[]): string {
+    for (const file of files) {
+      if (this.items.length >= MOST) return t("composer.too-many-files", { count: MOST });
+      this.#upload(file);
+    }
+    return "";
+  }
+
+  remove(id: number): void {
+    this.items.find((item) => item.id === id)?.abort.abort();
+    this.items = this.items.filter((item) => item.id !== id);
+    this.changed();
+  }
+
+  clear(): void {
+    this.#stop();
+    this.items = [];
+    this.changed();
+  }
+
+  #stop(): void {
+    for (const item of this.items) item.abort.abort();
+  }
+
+  #newItem(name: string, size: number): Attachment {
+    const abort = new AbortController();
+    return { id: ++this.#made, name, size, state: "uploading", progress: 0, error: "", stored: null, abort };
+  }
+
+  async #upload(file: File): Promise<void> {
+    const item = this.#newItem(file.name || t("composer.pasted-image"), file.size);
+    this.items = [...this.items, item];
+    this.changed();
+    const change = (fields: Partial<Attachment>) => {
+      this.items = this.items.map((other) => (other.id === item.id ? { ...other, ...fields } : other));
+      this.changed();
+    };
+    try {
+      const stored = await this.#api.upload(file, {
+        signal: item.abort.signal,
+        onProgress: (progress: number) => change({ progress }),
+      }) as StoredFile;
+      change({ state: "ready", stored });
+    } catch (error) {
+      if ((error as Error).name !== "AbortError") change({ state: "failed", error: (error as Error).message });
+    }
+  }
+}

@@ -1,0 +1,31 @@
+// What the server embeds in the page: answers of the API's own operations, so that the first view needs no request.
+
+import type { InstancePage } from "../net/api.ts";
+import type { RawInstance } from "./instances.ts";
+import type { RawPage } from "./path.ts";
+import type { Agent } from "./types.ts";
+
+export interface SiteModel {
+  name: string;
+  kind: string;
+  is_small: boolean;
+  hint: string;
+}
+
+export interface Boot {
+  product: string;
+  user: string;
+  page: "list" | "new" | "conversation" | "approvals";
+  urls: { home: string; api: string; agents: string; files: string; logout: string };
+  agents: Agent[];
+  model: SiteModel | null;
+  instances: InstancePage & { pinned: RawInstance[] };
+  instance: RawInstance | null;
+  messages: RawPage | null;
+}
+
+/** Read what is embedded; null on a page without it. */
+export function readBoot(): Boot | null {
+  const element = document.getElementById("boot");
+  return element ? JSON.parse(element.textContent ?? "null") : null;
+}

@@ -1,0 +1,146 @@
+// Where one writes: the text, its files, the message that is being edited, and a draft for each conversation. What was typed is
+// never lost: it is in the browser's storage until it is sent.
+
+import type { Api } from "../net/api.ts";
+import { recall, remember } from "../lib/storage.ts";
+import { Store } from "../lib/store.ts";
+import { t } from "../lib/i18n.ts";
+import { Attachments } from "./attachments.ts";
+import { type Command, commandOf } from "./commands.ts";
+import type { FilePart, Message, StoredFile } from "./types.ts";
+
+const DRAFT_PAUSE_MS = 250;
+
+interface Draft {
+  text?: string;
+  files?: StoredFile[];
+}
+
+/** What is sent: `edited` is the message that it takes the place of, or null. */
+export interface Written {
+  text: string;
+  files: FilePart[];
+  edited: Message | null;
+}
+
+export class Composer extends Store {
+  text = "";
+  editing: Message | null = null;
+  /** Why something did not go in, in words. */
+  note = "";
+  /** Grows with each wish that the field has the focus. */
+  focusWishes = 0;
+  readonly attachments: Attachments;
+  #draftKey = "";
+  #timer = 0;
+  #on: { send: (written: Written) => void; command: (command: Command) => void };
+
+  constructor(api: Api, on: { send: (written: Written) => void; command: (command: Command) => void }) {
+    super();
+    this.attachments = new Attachments(api);
+    this.#on = on;
+    addEventListener("pagehide", () => this.#save());
+  }
+
+  get isEmpty(): boolean {
+    return this.text.trim() === "" && this.attachments.isEmpty;
+  }
+
+  /** Open the draft of another conversation. */
+  open(draftKey: string): void {
+    this.#save();
+    this.#draftKey = draftKey;
+    this.editing = null;
+    const draft = recall(`draft.${draftKey}`, {}) as Draft;
+    this.attachments.restore(draft.files);
+    this.#show(draft.text ?? "");
+  }
+
+  /** The draft moves with a conversation that has got its id. */
+  rename(draftKey: string): void {
+    this.#draftKey = draftKey;
+  }
+
+  type(text: string): void {
+    this.text = text;
+    this.note = "";
+    this.#saveSoon();
+    this.changed();
+  }
+
+  addFiles(files: readonly File[]): void {
+    this.note = this.attachments.add(files);
+    this.#saveSoon();
+    this.changed();
+  }
+
+  removeFile(id: number): void {
+    this.attachments.remove(id);
+    this.#saveSoon();
+    this.changed();
+  }
+
+  submit(): void {
+    if (this.isEmpty) return;
+    if (this.attachments.isBusy) {
+      this.note = t("composer.still-uploading");
+      return this.changed();
+    }
+    const command = !this.editing && this.attachments.items.length === 0 ? commandOf(this.text) : null;
+    const written = { text: this.text.trim(), files: this.attachments.parts(), edited: this.editing };
+    this.editing = null;
+    this.attachments.clear();
+    this.#show("");
+    remember(`draft.${this.#draftKey}`, null);
+    if (command) this.#on.command(command);
+    else this.#on.send(written);
+  }
+
+  /** Put a text into the field: a suggestion, or a message that was taken back. */
+  fill(text: string, files: StoredFile[] = []): void {
+    this.attachments.restore(files);
+    this.#show(text);
+    this.#saveSoon();
+    this.focus();
+  }
+
+  edit(message: Message, text: string, files: StoredFile[]): void {
+    this.#save();
+    this.editing = message;
+    this.attachments.restore(files);
+    this.#show(text);
+    this.focus();
+  }
+
+  /** Back to what was being written before the edit. Returns whether something was being edited. */
+  cancelEdit(): boolean {
+    if (!this.editing) return false;
+    this.open(this.#draftKey);
+    this.focus();
+    return true;
+  }
+
+  /** Give the field the focus, except on touch screens, where a keyboard would cover the page. */
+  focus(): void {
+    this.focusWishes += 1;
+    this.changed();
+  }
+
+  #show(text: string): void {
+    this.text = text;
+    this.note = "";
+    this.changed();
+  }
+
+  #saveSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#save(), DRAFT_PAUSE_MS);
+  }
+
+  #save(): void {
+    clearTimeout(this.#timer);
+    if (!this.#draftKey || this.editing) return;
+    const draft: Draft = { text: this.text, files: this.attachments.saved() };
+    remember(`draft.${this.#draftKey}`, draft.text || draft.files?.length ? draft : null);
+  }
+}

@@ -1,0 +1,61 @@
+// How the line of the shown conversation stands, for the bar that says so when it is not simply there.
+
+import type { AgentSocket } from "../net/socket.ts";
+import { Store } from "../lib/store.ts";
+
+const GRACE_MS = 1_200; // a blink of the line is not worth a word
+
+export class Connection extends Store {
+  /** The line is not there and that has lasted long enough to be said. */
+  isShown = false;
+  #socket: AgentSocket | null = null;
+  #timer = 0;
+
+  constructor() {
+    super();
+    addEventListener("offline", () => this.#look());
+    addEventListener("online", () => this.#look());
+  }
+
+  get state(): "open" | "connecting" | "waiting" | "refused" {
+    return (this.#socket?.state ?? "open") as "open" | "connecting" | "waiting" | "refused";
+  }
+
+  get isOffline(): boolean {
+    return !navigator.onLine;
+  }
+
+  /** When the next attempt begins, in milliseconds since the epoch. */
+  get retryAt(): number {
+    return this.#socket?.retryAt ?? 0;
+  }
+
+  /** Why the server has closed it for good: {code, reason}. */
+  get refusal(): { code: number; reason: string } {
+    return { code: this.#socket?.code ?? 0, reason: this.#socket?.reason ?? "" };
+  }
+
+  watch(socket: AgentSocket | null): void {
+    this.#socket = socket;
+    socket?.on("state", () => socket === this.#socket && this.#look());
+    this.#look();
+  }
+
+  retry(): void {
+    this.#socket?.retry();
+  }
+
+  #look(): void {
+    clearTimeout(this.#timer);
+    const isThere = this.state === "open" && !this.isOffline;
+    if (isThere) this.isShown = false;
+    else if (this.isOffline || this.state === "refused") this.isShown = true;
+    else if (!this.isShown) {
+      this.#timer = setTimeout(() => {
+        this.isShown = true;
+        this.changed();
+      }, GRACE_MS);
+    }
+    this.changed();
+  }
+}

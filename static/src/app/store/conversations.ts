@@ -1,0 +1,81 @@
+// Verbs on whole conversations, from their rows or their heads: rename, pin, archive, delete. A change shows in the list and in
+// the open conversation at once.
+
+import { t } from "../lib/i18n.ts";
+import type { App } from "./app.ts";
+import { fromInstance, titleOf } from "./instances.ts";
+import type { Instance } from "./types.ts";
+
+export class Conversations {
+  #app: App;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** Take over what is known of a conversation, wherever it is shown. */
+  patch(id: string, change: Partial<Instance>): void {
+    const { conversation, list } = this.#app;
+    list.patch(id, change);
+    if (conversation.instance.id === id) conversation.update(change);
+  }
+
+  async rename(item: Instance): Promise<void> {
+    const { api, dialogs, notices } = this.#app;
+    const load = async () => (await import("../dialogs/ask_name.tsx")).AskName;
+    const title = await dialogs.ask(load, {
+      title: t("conversation.rename-title"),
+      label: t("conversation.name"),
+      confirm: t("common.rename"),
+      value: item.title,
+    });
+    if (title === null) return;
+    try {
+      await api.changeInstance(item.id, { title });
+      this.patch(item.id, { title });
+    } catch (error) {
+      notices.fail(error);
+    }
+  }
+
+  setPinned(item: Instance, isPinned: boolean): Promise<void> {
+    return this.#change(item, { pinned: isPinned }, t(isPinned ? "list.pinned-done" : "list.unpinned-done"));
+  }
+
+  setArchived(item: Instance, isArchived: boolean): Promise<void> {
+    return this.#change(item, { archived: isArchived }, t(isArchived ? "list.archived-done" : "list.restored-done"));
+  }
+
+  async remove(item: Instance): Promise<void> {
+    const { api, conversation, dialogs, list, notices } = this.#app;
+    const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+    const isSure = await dialogs.ask(load, {
+      title: t("conversation.delete-title"),
+      text: t("conversation.delete-text", { title: titleOf(item) }),
+      confirm: t("common.delete"),
+      isDanger: true,
+    });
+    if (!isSure) return;
+    try {
+      await api.deleteInstance(item.id);
+      list.drop(item.id);
+      if (conversation.instance.id === item.id) this.#app.newConversation();
+    } catch (error) {
+      notices.fail(error);
+    }
+  }
+
+  async #change(item: Instance, change: Record<string, unknown>, done: string): Promise<void> {
+    const { api, announcer, list, notices } = this.#app;
+    try {
+      const changed = fromInstance(await api.changeInstance(item.id, change));
+      const { isPinned, isArchived } = changed;
+      if (this.#app.conversation.instance.id === item.id) this.#app.conversation.update({ isPinned, isArchived });
+      list.moved({ ...item, ...changed });
+      if (change.archived) notices.show(done, { label: t("common.undo"), run: () => this.setArchived(changed, false) });
+      else announcer.say(done);
+    } catch (error) {
+      notices.fail(error);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// Answers to calls that wait for a person: allow, decline, skip, and allow with other arguments.
+
+import type { Api } from "../net/api.ts";
+import { openQuestions } from "./runs.ts";
+import type { Conversation } from "./conversation.ts";
+import type { ToolPart } from "./types.ts";
+
+/** A decision: `editedInput` where the person has changed the arguments. */
+export interface Decision {
+  approved: boolean;
+  editedInput?: unknown;
+}
+
+export class Deciding {
+  #api: Api;
+  #show: (text: string) => void;
+
+  /** `show` tells the person. */
+  constructor(api: Api, show: (text: string) => void) {
+    this.#api = api;
+    this.#show = show;
+  }
+
+  /** Bound to the arguments that are shown. Resolves to whether the decision is stored. */
+  async decide(instanceId: string, callId: string, input: unknown, decision: Decision): Promise<boolean> {
+    const { approved, editedInput } = decision;
+    const body = { approved, input, ...(editedInput === undefined ? {} : { edited_input: editedInput }) };
+    return await this.#answered(this.#api.decideCall(instanceId, callId, body));
+  }
+
+  /** Decide a call of the shown conversation. */
+  async decideIn(conversation: Conversation, part: ToolPart, decision: Decision): Promise<boolean> {
+    const isStored = await this.decide(conversation.instance.id, part.toolCallId, part.input, decision);
+    conversation.refreshSoon();
+    return isStored;
+  }
+
+  /** Decide all that wait in the last answer, until one does not work. */
+  async decideAll(conversation: Conversation, approved: boolean): Promise<void> {
+    for (const part of openQuestions(conversation)) {
+      if (!(await this.decideIn(conversation, part, { approved }))) return;
+    }
+  }
+
+  /** Go on without the result of a call that another client was to give. */
+  async skip(conversation: Conversation, part: ToolPart): Promise<boolean> {
+    const request = this.#api.answerCall(conversation.instance.id, part.toolCallId, { error_text: "" });
+    const isStored = await this.#answered(request);
+    conversation.refreshSoon();
+    return isStored;
+  }
+
+  async #answered(request: Promise<unknown>): Promise<boolean> {
+    try {
+      const { not_continued: refusal } = await request as { not_continued?: string };
+      if (refusal) this.#show(refusal);
+      return true;
+    } catch (error) {
+      this.#show((error as Error).message); // another window may have decided
+      return false;
+    }
+  }
+}

@@ -1,0 +1,173 @@
+// The list of conversations: pinned ones first, then by day of the last activity. It is read by pages, looked at again now and
+// then, and changed at once where something is known before it is read.
+
+import type { Api, InstancePage } from "../net/api.ts";
+import { Store } from "../lib/store.ts";
+import { fromInstance, type RawInstance } from "./instances.ts";
+import type { Instance } from "./types.ts";
+
+const FIRST_PAGE = 60;
+const LONGEST_PAGE = 200; // of the API
+const LOOK_MS = 12_000; // while the page is seen: sockets report one's own conversations only while one is open
+
+export class ConversationList extends Store {
+  items: readonly Instance[] = [];
+  pinned: readonly Instance[] = [];
+  currentId = "";
+  /** What is searched for; empty shows the list itself. */
+  query = "";
+  isArchive = false;
+  /** The shown items are of the former query or list: the new ones are on their way. */
+  isLoading = false;
+  /** Why the newest page could not be read; what is shown stays. */
+  error: Error | null = null;
+  #cursor = "";
+  #shown = { query: "", isArchive: false };
+  #abort: AbortController | null = null;
+  #timer = 0;
+  #api: Api;
+  #onRead: () => void;
+
+  /** `onRead` is called after each page: titles and marks of open conversations may have changed. */
+  constructor(api: Api, onRead: () => void) {
+    super();
+    this.#api = api;
+    this.#onRead = onRead;
+  }
+
+  /** Begin with what the server has embedded, and look again from now on. */
+  start(page: InstancePage & { pinned: RawInstance[] }): void {
+    this.#take(page, [], page.pinned);
+    const look = () => document.visibilityState === "visible" && this.refresh();
+    setInterval(look, LOOK_MS);
+    document.addEventListener("visibilitychange", look);
+  }
+
+  find = (id: string): Instance | undefined =>
+    this.items.find((item) => item.id === id) ?? this.pinned.find((item) => item.id === id);
+
+  get hasMore(): boolean {
+    return this.#cursor !== "";
+  }
+
+  setCurrent(id: string): void {
+    if (this.currentId === id) return;
+    this.currentId = id;
+    this.changed();
+  }
+
+  /** Show the titles that match; an empty query shows the list. */
+  search(query: string): void {
+    this.query = query;
+    this.isLoading = true;
+    this.changed();
+    this.refreshSoon(180);
+  }
+
+  /** Show what is archived, or the list again. */
+  showArchive(isArchive: boolean): Promise<void> {
+    Object.assign(this, { isArchive, items: [], pinned: [], isLoading: true });
+    this.#cursor = "";
+    this.changed();
+    return this.refresh();
+  }
+
+  refreshSoon(pause = 300): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.refresh(), pause);
+  }
+
+  async refresh(): Promise<void> {
+    this.#abort?.abort();
+    const { signal } = this.#abort = new AbortController();
+    const isWhole = !this.query && !this.isArchive;
+    const limit = Math.min(LONGEST_PAGE, Math.max(FIRST_PAGE, this.items.length));
+    try {
+      const [page, pinned] = await Promise.all([
+        this.#api.instances({ ...this.#wanted, limit }, { signal }),
+        isWhole ? this.#api.instances({ pinned: true, limit: LONGEST_PAGE }, { signal }) : null,
+      ]);
+      if (signal.aborted) return;
+      this.error = null;
+      this.#take(page, this.#isSameList ? this.items : [], pinned?.items ?? []);
+      this.#onRead();
+    } catch (error) {
+      if (signal.aborted) return;
+      this.error = error as Error; // what is shown stays
+      this.isLoading = false;
+      this.changed();
+    }
+  }
+
+  /** Read the page after the last item. Errors: `ApiError`; nothing has changed then. */
+  async loadMore(): Promise<void> {
+    const { query, isArchive } = this;
+    const page = await this.#api.instances({ ...this.#wanted, cursor: this.#cursor });
+    if (query !== this.query || isArchive !== this.isArchive) return; // another list by now
+    const known = new Set(this.items.map((item) => item.id));
+    this.items = [...this.items, ...page.items.map(fromInstance).filter((item) => !known.has(item.id))];
+    this.#cursor = page.next_cursor ?? "";
+    this.changed();
+  }
+
+  /** Change one conversation at once; the next page settles it. */
+  patch(id: string, change: Partial<Instance>): void {
+    const known = this.find(id);
+    if (!known || Object.entries(change).every(([key, value]) => known[key as keyof Instance] === value)) return;
+    const patched = (item: Instance) => (item.id === id ? { ...item, ...change } : item);
+    this.items = this.items.map(patched);
+    this.pinned = this.pinned.map(patched);
+    this.changed();
+  }
+
+  /** Show a conversation that has just been made; the next page settles its place. */
+  put(item: Instance): void {
+    if (this.find(item.id) || this.isArchive) return;
+    this.items = [{ ...item }, ...this.items];
+    this.changed();
+  }
+
+  /** A conversation was pinned, archived or restored: at once here, settled by the next page. */
+  moved(item: Instance): Promise<void> {
+    if (item.isArchived !== this.isArchive && !this.query) this.drop(item.id);
+    else this.patch(item.id, item);
+    return this.refresh();
+  }
+
+  drop(id: string): void {
+    this.items = this.items.filter((item) => item.id !== id);
+    this.pinned = this.pinned.filter((item) => item.id !== id);
+    this.changed();
+  }
+
+  get #wanted(): { search: string; archived?: boolean } {
+    return { search: this.query, archived: this.isArchive || undefined };
+  }
+
+  get #isSameList(): boolean {
+    return this.query === this.#shown.query && this.isArchive === this.#shown.isArchive;
+  }
+
+  /** Show the newest page. Items of `before` that are older than all of it, loaded by "Show more", stay with their cursor. */
+  #take(page: InstancePage, before: readonly Instance[], pinned: RawInstance[]): void {
+    const fresh = page.items.map(fromInstance);
+    const ids = new Set(fresh.map((item) => item.id));
+    const end = new Date(fresh.at(-1)?.activeAt ?? 0);
+    const older = page.next_cursor ? before.filter((item) => !ids.has(item.id) && new Date(item.activeAt) < end) : [];
+    this.pinned = kept(this.pinned, pinned.map(fromInstance));
+    this.items = kept(this.items, [...fresh, ...older]);
+    if (!older.length) this.#cursor = page.next_cursor ?? "";
+    this.#shown = { query: this.query, isArchive: this.isArchive };
+    this.isLoading = false;
+    this.changed();
+  }
+}
+
+/** The new items, equal ones as the same objects: their rows are not drawn again. */
+function kept(old: readonly Instance[], fresh: Instance[]): Instance[] {
+  const known = new Map(old.map((item) => [item.id, item]));
+  return fresh.map((item) => {
+    const same = known.get(item.id);
+    return same && JSON.stringify(same) === JSON.stringify(item) ? same : item;
+  });
+}

@@ -1,0 +1,94 @@
+// The models that a site lets people choose from, by agent, and the choice that belongs to a conversation.
+
+import type { Api } from "../net/api.ts";
+import { Store } from "../lib/store.ts";
+import type { Conversation } from "./conversation.ts";
+import { fromInstance, type RawInstance } from "./instances.ts";
+import type { Instance, ModelChoice } from "./types.ts";
+
+/** A model as the API gives it. Prices: US dollars for a million tokens. */
+export interface ModelFacts {
+  name: string;
+  title: string;
+  provider: string;
+  context_tokens: number | null;
+  max_output_tokens: number | null;
+  prices: { input: string | number; output: string | number; cached_input?: string | number | null } | null;
+  reasoning_efforts: string[];
+  parameters: string[];
+  /** Kinds of files that it reads besides text; null where that is not known. */
+  inputs: string[] | null;
+  is_default: boolean;
+}
+
+export const NO_CHOICE: ModelChoice = {
+  model: null,
+  reasoning_effort: null,
+  temperature: null,
+  top_p: null,
+  max_output_tokens: null,
+};
+
+/** What a conversation of the API says about its model. */
+function chosen(raw: RawInstance): Pick<Instance, "modelChoice" | "model" | "modelNotice"> {
+  const { modelChoice, model, modelNotice } = fromInstance(raw);
+  return { modelChoice, model, modelNotice };
+}
+
+export class Models extends Store {
+  /** Why the models could not be read; empty when they could. */
+  error = "";
+  #lists = new Map<string, ModelFacts[]>();
+  #reading = new Set<string>();
+  #api: Api;
+
+  constructor(api: Api) {
+    super();
+    this.#api = api;
+  }
+
+  /** The models for an agent; read when they are asked for the first time. */
+  of(agent: string): readonly ModelFacts[] {
+    if (!this.#lists.has(agent)) this.#read(agent);
+    return this.#lists.get(agent) ?? [];
+  }
+
+  /** Read the models of an agent again, after an error. */
+  refresh = (agent: string): Promise<void> => this.#read(agent);
+
+  /** What is known of a model by its name. */
+  find = (agent: string, name: string): ModelFacts | undefined =>
+    this.of(agent).find((model) => (name ? model.name === name : model.is_default));
+
+  /** Choose for the turns from now on. Errors: `ApiError`; the former choice stands then. */
+  async choose(conversation: Conversation, choice: ModelChoice): Promise<void> {
+    const isDefault = Object.values(choice).every((value) => value === null);
+    const wanted = isDefault ? null : choice;
+    if (!conversation.instance.id) return conversation.update({ modelChoice: wanted }); // sent when it is created
+    conversation.update(chosen(await this.#api.changeInstance(conversation.instance.id, { model_choice: wanted })));
+  }
+
+  /** Read which model answers next in a conversation: lists do not say it. Nothing changes where it cannot be read. */
+  async learn(conversation: Conversation): Promise<void> {
+    try {
+      conversation.update(chosen(await this.#api.instance(conversation.instance.id)));
+    } catch {
+      // The picker shows what is known without it; a choice that is refused says why.
+    }
+  }
+
+  async #read(agent: string): Promise<void> {
+    if (this.#reading.has(agent)) return;
+    this.#reading.add(agent);
+    try {
+      this.#lists.set(agent, (await this.#api.models(agent) as { items: ModelFacts[] }).items);
+      this.error = "";
+    } catch (error) {
+      if (!this.#lists.has(agent)) this.#lists.set(agent, []); // not asked again with each drawing
+      this.error = (error as Error).message;
+    } finally {
+      this.changed();
+      this.#reading.delete(agent);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+// Addresses of the page: which conversation, at which message, or another page of the product.
+
+/** Where an address leads: a message to open a conversation at. */
+export interface MessagePlace {
+  messageId: string;
+  sessionId: string;
+}
+
+export type Route =
+  | { page: "list" }
+  | { page: "approvals" }
+  | { page: "new"; agent: string }
+  | { page: "conversation"; id: string; place: MessagePlace | null };
+
+export class Router {
+  readonly base: string;
+
+  /** `base`: the path of the page with the list. `go` shows a route when the person walks through the history. */
+  constructor(base: string, go: (route: Route) => void) {
+    this.base = base;
+    addEventListener("popstate", () => go(this.read(new URL(location.href))));
+  }
+
+  read(url: URL): Route {
+    const path = url.pathname.slice(this.base.length);
+    if (/^approvals\/?$/.test(path)) return { page: "approvals" };
+    const id = /^c\/([^/]+)\/?$/.exec(path)?.[1];
+    if (!id) return { page: "list" };
+    if (id === "new") return { page: "new", agent: url.searchParams.get("agent") ?? "" };
+    return { page: "conversation", id: decodeURIComponent(id), place: placeOf(url) };
+  }
+
+  address(route: Route): string {
+    if (route.page === "list") return this.base;
+    if (route.page === "approvals") return `${this.base}approvals`;
+    if (route.page === "new") {
+      return `${this.base}c/new${route.agent ? `?agent=${encodeURIComponent(route.agent)}` : ""}`;
+    }
+    return `${this.base}c/${encodeURIComponent(route.id)}${queryOf(route.place)}`;
+  }
+
+  push(route: Route): void {
+    history.pushState(null, "", this.address(route));
+  }
+
+  replace(route: Route): void {
+    history.replaceState(null, "", this.address(route));
+  }
+}
+
+/** The message that an address leads to: `?at=` and, in a history that is not the current one, `&in=`. */
+export function placeOf(url: URL | Location): MessagePlace | null {
+  const query = new URLSearchParams(url.search);
+  const messageId = query.get("at");
+  return messageId ? { messageId, sessionId: query.get("in") ?? "" } : null;
+}
+
+function queryOf(place: MessagePlace | null): string {
+  if (!place) return "";
+  return `?${new URLSearchParams({ at: place.messageId, ...(place.sessionId ? { in: place.sessionId } : {}) })}`;
+}

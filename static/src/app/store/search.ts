@@ -1,0 +1,93 @@
+// Messages that match a search, in all conversations or in one. The former hits stay until the new ones are there.
+
+import type { Api } from "../net/api.ts";
+import { Store } from "../lib/store.ts";
+import { fromSearch, type Hit } from "./hits.ts";
+
+const PAUSE_MS = 180;
+const PAGE = 20;
+
+export class Search extends Store {
+  query = "";
+  hits: readonly Hit[] = [];
+  /** There is no answer to the present query yet. */
+  isLoading = false;
+  /** So many messages match that only the newest ones were looked at. */
+  isPartial = false;
+  error = "";
+  /** Id of the message that was opened last. */
+  openedId = "";
+  #cursor = "";
+  #abort: AbortController | null = null;
+  #timer = 0;
+  #api: Api;
+  #within: () => { instance?: string };
+
+  constructor(api: Api, within: () => { instance?: string } = () => ({})) {
+    super();
+    this.#api = api;
+    this.#within = within;
+  }
+
+  get hasMore(): boolean {
+    return this.#cursor !== "";
+  }
+
+  /** Search as one types; an empty query shows nothing. */
+  type(query: string): void {
+    if (query === this.query) return;
+    this.query = query;
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+    if (!query) return this.#show([], "", false);
+    this.isLoading = true;
+    this.changed();
+    this.#timer = setTimeout(() => this.#search(), PAUSE_MS);
+  }
+
+  clear(): void {
+    this.type("");
+    this.openedId = "";
+  }
+
+  /** Read on. Resolves to the first of the new hits. */
+  async more(): Promise<Hit | undefined> {
+    const { query } = this;
+    try {
+      const page = fromSearch(await this.#api.search({ ...this.#wanted, cursor: this.#cursor }));
+      if (query !== this.query) return undefined; // another search by now
+      this.#show([...this.hits, ...page.hits], page.cursor, page.isPartial);
+      return page.hits[0];
+    } catch (error) {
+      this.error = (error as Error).message;
+      this.changed();
+      return undefined;
+    }
+  }
+
+  opened(hit: Hit): void {
+    this.openedId = hit.messageId;
+    this.changed();
+  }
+
+  get #wanted() {
+    return { q: this.query, limit: PAGE, ...this.#within() };
+  }
+
+  async #search(): Promise<void> {
+    const { signal } = this.#abort = new AbortController();
+    try {
+      const page = fromSearch(await this.#api.search(this.#wanted, { signal }));
+      if (!signal.aborted) this.#show(page.hits, page.cursor, page.isPartial);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#show([], "", false, (error as Error).message);
+    }
+  }
+
+  #show(hits: readonly Hit[], cursor: string, isPartial: boolean, error = ""): void {
+    Object.assign(this, { hits, isPartial, error, isLoading: false });
+    this.#cursor = cursor;
+    this.changed();
+  }
+}

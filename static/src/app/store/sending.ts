@@ -1,0 +1,191 @@
+// What is sent: a new message, another version of one, another answer; and what can be taken back on the way. All of it goes
+// through the outbox, so that nothing is lost and nothing is sent twice.
+
+import { newId } from "../lib/ids.ts";
+import { recall, remember } from "../lib/storage.ts";
+import { t } from "../lib/i18n.ts";
+import type { App } from "./app.ts";
+import type { Written } from "./composer.ts";
+import type { Conversation } from "./conversation.ts";
+import { fromInstance } from "./instances.ts";
+import { textOf } from "./text_of.ts";
+import { titleFor } from "./titles.ts";
+import type { FilePart, Instance, Json, Message, OutboxEntry, Part, StoredFile } from "./types.ts";
+import { arrived, keep } from "./unsent.ts";
+
+/** File parts as the composer keeps them. */
+const storedFiles = (parts: Part[]): StoredFile[] =>
+  parts.filter((part): part is FilePart => part.type === "file").map((part) => ({
+    url: part.url,
+    media_type: part.mediaType ?? "",
+    name: part.filename ?? "file",
+    byte_size: part.byteSize ?? 0,
+  }));
+
+/** A conversation as far as delivering needs it: one that is shown, or one whose tab is gone. */
+export type Destination = Pick<Conversation, "instance" | "accepted" | "update">;
+
+export class Sending {
+  #app: App;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  async send(written: Written): Promise<void> {
+    const { conversation, composer, notices } = this.#app;
+    const { edited } = written;
+    try {
+      // What is written is written to what one reads: that branch goes on. An edit names its place by itself.
+      if (edited && !conversation.place?.isForeign) conversation.leavePlace();
+      else await conversation.goOnHere();
+    } catch (error) {
+      notices.fail(error);
+      return composer.fill(written.text, storedFiles(written.files));
+    }
+    this.#send(written);
+  }
+
+  #send({ text, files, edited }: Written): void {
+    const { conversation, outbox } = this.#app;
+    const parts: Part[] = [...files, ...(text ? [{ type: "text" as const, text }] : [])];
+    const message: Message = { ...blankMessage(newId("msg")), parts };
+    const requestId = newId("req");
+    const body = {
+      trigger: "submit-message",
+      message: { id: message.id, parts: parts as unknown as Json },
+      request_id: requestId,
+    };
+    if (edited) {
+      Object.assign(body, { trigger: "edit-message", message_id: edited.id }); // its place is for the server to know
+      this.#takeOutOfSight(edited);
+    }
+    if (conversation.instance.isNew) keep(conversation.instance);
+    outbox.add({ requestId, body, shown: message });
+    this.#app.scrollToEnd();
+  }
+
+  /** A message that gets another version, and what follows it. It may be known by its answer alone. */
+  #takeOutOfSight(message: Message): void {
+    const { conversation, outbox } = this.#app;
+    const entry = this.#entryOf(message);
+    if (entry) outbox.remove(entry.requestId);
+    const first = entry ? conversation.streams.get(entry.requestId)?.message?.id : message.id;
+    if (first) conversation.cutBefore(first);
+  }
+
+  /** For the outbox: bring one entry to the server. Errors: `ApiError`. */
+  async deliver(conversation: Destination, entry: OutboxEntry): Promise<void> {
+    if (!conversation.instance.id) await this.#create(conversation, entry);
+    const answer = await this.#app.api.submitTurn(conversation.instance.id, entry.body) as { id: string };
+    arrived(conversation.instance);
+    conversation.accepted(entry.requestId, answer.id);
+    this.#app.list.refreshSoon();
+  }
+
+  /** A conversation appears on the server with its first message. Its name was given here, so a repeat finds the same. */
+  async #create(conversation: Destination, entry: OutboxEntry): Promise<void> {
+    const { agent, name, modelChoice } = conversation.instance;
+    const title = entry.shown ? titleFor(entry.shown) : "";
+    const created = fromInstance(await this.#app.api.createInstance(agent, name, title, modelChoice));
+    conversation.update({ ...created, isNew: false });
+    remember(`draft.new.${agent}`, null);
+    this.#app.appeared(conversation);
+  }
+
+  regenerate(message: Message): void {
+    const { conversation, outbox, composer } = this.#app;
+    const { messages } = conversation;
+    const answer = message.role === "user" ? messages[messages.indexOf(message) + 1] : message;
+    conversation.leavePlace();
+    if (answer) conversation.cutBefore(answer.id);
+    const requestId = newId("req");
+    const body = { trigger: "regenerate-message", message_id: message.id, request_id: requestId };
+    outbox.add({ requestId, body, shown: null });
+    this.#app.scrollToEnd();
+    composer.focus(); // the button that was pressed is gone
+  }
+
+  retryFailed(): void {
+    const message = this.#app.conversation.messages.at(-1);
+    if (message) this.regenerate(message);
+  }
+
+  edit(message: Message): void {
+    this.#app.composer.edit(message, textOf(message), storedFiles(message.parts));
+  }
+
+  /** Edit what was asked last. Returns whether there is something to edit. */
+  editLast(): boolean {
+    const { conversation: { messages, running }, outbox } = this.#app;
+    // What has its place already may be known by its answer alone: nothing else can run.
+    const isPlaced = ({ shown, state, requestId }: OutboxEntry) =>
+      shown && state === "accepted" && requestId === (running?.requestId ?? requestId);
+    const message = outbox.entries.findLast(isPlaced)?.shown ?? messages.findLast((item) => item.role === "user");
+    if (message) this.edit(message);
+    return Boolean(message);
+  }
+
+  // --- on the way -----------------------------------------------------------------------------------------------------
+
+  #entryOf(message: Message): OutboxEntry | undefined {
+    return this.#app.outbox.entries.find((entry) => entry.shown?.id === message.id);
+  }
+
+  resend(message: Message): void {
+    const entry = this.#entryOf(message);
+    if (entry) this.#app.outbox.retry(entry.requestId);
+  }
+
+  /** It never arrived: back into the field. */
+  takeBack(message: Message): void {
+    const entry = this.#entryOf(message);
+    if (entry) this.#app.outbox.remove(entry.requestId);
+    this.#app.composer.fill(textOf(message), storedFiles(message.parts));
+    this.#app.conversation.refresh();
+  }
+
+  /** It was refused, and no tab shows it: into the draft of a new conversation. Returns whether there was room for it. */
+  toDraft({ agent }: Pick<Instance, "agent">, { shown, error }: OutboxEntry): boolean {
+    const key = `draft.new.${agent}`;
+    if (recall(key) || !shown) return false;
+    remember(key, { text: textOf(shown), files: storedFiles(shown.parts) });
+    this.#app.notices.show(t("composer.draft-again", { reason: error }));
+    return true;
+  }
+
+  /** It waits on the server: its turn is not to begin. */
+  async unqueue(message: Message): Promise<void> {
+    const { conversation, composer, api, notices } = this.#app;
+    composer.focus();
+    try {
+      const turnId = message.turn?.id ?? (await this.#turnOf(conversation, message));
+      if (turnId) await api.cancelTurn(turnId);
+    } catch (error) {
+      notices.fail(error);
+    }
+    conversation.refresh();
+  }
+
+  /** Frames give a waiting message without its turn. */
+  async #turnOf(conversation: Conversation, message: Message): Promise<string | undefined> {
+    const page = await this.#app.api.messages(conversation.instance.id, { limit: 1 }) as unknown as {
+      queued: { id: string; turn?: { id: string } }[];
+    };
+    return page.queued.find((item) => item.id === message.id)?.turn?.id;
+  }
+}
+
+/** A message of the person's without anything in it yet. */
+export const blankMessage = (id: string): Message => ({
+  id,
+  role: "user",
+  parts: [],
+  metadata: {},
+  siblings: [],
+  createdAt: null,
+  turn: null,
+  toolMs: {},
+  isLive: false,
+  isStopped: false,
+});

@@ -1,0 +1,44 @@
+// The frame of the page: the list, what is read, the panel, and what lies over all of them.
+
+import { useEffect } from "preact/hooks";
+import { DialogHost } from "../dialogs/dialog.tsx";
+import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
+import { Panel } from "../panels/panel.tsx";
+import { ApprovalsPage } from "./approvals_page.tsx";
+import { useApp } from "./context.ts";
+import { ConversationView } from "./conversation_view.tsx";
+import { bindKeys } from "./keys.ts";
+import { LiveRegion, NoticeRegion } from "./notices.tsx";
+import { Sidebar } from "./sidebar.tsx";
+
+export function AppView() {
+  const app = follow(useApp());
+  const { panel, conversation } = app;
+  follow(conversation); // its title
+  useEffect(() => bindKeys(app), []);
+  useEffect(() => {
+    document.title = app.documentTitle;
+    document.body.dataset.view = app.view;
+    document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
+  });
+  const isCovered = follow(panel).isOpen && matchMedia("(max-width: 759px)").matches;
+  const isReadOnly = conversation.instance.isReadOnly;
+  return (
+    <>
+      <a class="skip" href={isReadOnly ? "#scroller" : "#composer-input"}>
+        {t(isReadOnly ? "common.skip-to-messages" : "common.skip-to-field")}
+      </a>
+      <main class="columns">
+        <Sidebar isCovered={isCovered} />
+        {app.view === "approvals"
+          ? <ApprovalsPage isCovered={isCovered} />
+          : <ConversationView isCovered={isCovered} />}
+        <Panel />
+        <NoticeRegion />
+      </main>
+      <DialogHost />
+      <LiveRegion />
+    </>
+  );
+}

@@ -1,0 +1,205 @@
+// Where one writes. The field grows, takes files, offers commands, and has a button to send and one to stop.
+
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { fileSize } from "../lib/format.ts";
+import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
+import type { Attachment } from "../store/attachments.ts";
+import { type CommandInfo, commandOf, offered } from "../store/commands.ts";
+import { useApp } from "./context.ts";
+import { Icon, IconButton } from "./icon.tsx";
+import { ModelPicker } from "./model_picker.tsx";
+
+const isTouch = () => matchMedia("(pointer: coarse)").matches;
+
+export function ComposerView() {
+  const app = follow(useApp());
+  const composer = follow(app.composer);
+  const isRunning = Boolean(follow(app.conversation).running);
+  const { isEmpty } = composer;
+  follow(composer.attachments);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    composer.submit();
+  };
+  const sendLabel = t(composer.editing ? "composer.send-edit" : isRunning ? "composer.send-after" : "composer.send");
+  return (
+    <form id="composer" class="composer" aria-label={t("composer.message")} onSubmit={submit}>
+      <div class="composer-box">
+        {composer.editing && <EditBar />}
+        <Commands />
+        <Files />
+        <Field />
+        <div class="composer-row">
+          <Attach />
+          <ModelPicker />
+          <p id="composer-keys" class="keys">{t("composer.keys")}</p>
+          {isRunning && (
+            <button
+              id="stop"
+              type="button"
+              class="round is-stop"
+              aria-label={t("composer.stop")}
+              title={t("composer.stop-title")}
+              onClick={() => app.stop()}
+            >
+              <Icon name="stop" />
+            </button>
+          )}
+          {!(isRunning && isEmpty) && (
+            <button
+              id="send"
+              type="submit"
+              class="round"
+              aria-label={sendLabel}
+              title={sendLabel}
+              aria-disabled={isEmpty}
+            >
+              <Icon name="send" />
+            </button>
+          )}
+        </div>
+      </div>
+      <p id="composer-note" class="composer-note" role="alert" hidden={!composer.note}>{composer.note}</p>
+    </form>
+  );
+}
+
+function EditBar() {
+  const { composer } = useApp();
+  return (
+    <div id="edit-bar" class="edit-bar">
+      <span>{t("composer.editing")}</span>
+      <button type="button" id="edit-cancel" class="quiet" onClick={() => composer.cancelEdit()}>
+        {t("common.cancel")}
+      </button>
+    </div>
+  );
+}
+
+/** Above the field, while a slash is typed: the commands there are. */
+function Commands() {
+  const { composer } = useApp();
+  const commands = offered(follow(composer).text);
+  return (
+    <div id="commands" class="commands" aria-live="polite">
+      {commands.map((command) => (
+        <button
+          key={command.name}
+          type="button"
+          class="command"
+          onClick={() => composer.fill(`${command.usage} `)}
+        >
+          <code>{command.usage}</code>
+          <span>{t(command.hint)}</span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** Take the only command that what is typed begins; null when it is whole already, or there is none. */
+function completionOf(text: string): CommandInfo | null {
+  const [first] = offered(text);
+  return first && !commandOf(text) ? first : null;
+}
+
+function Field() {
+  const app = useApp();
+  const composer = follow(app.composer);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => {
+    const { style } = field.current!;
+    style.setProperty("height", "auto");
+    style.setProperty("height", `${field.current!.scrollHeight}px`);
+  }, [composer.text]);
+  useEffect(() => {
+    const element = field.current!;
+    if (!composer.focusWishes || (isTouch() && !composer.editing)) return;
+    element.focus();
+    element.setSelectionRange(element.value.length, element.value.length);
+  }, [composer.focusWishes]);
+  const onPaste = (event: ClipboardEvent) => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    if (!files.length) return;
+    event.preventDefault();
+    composer.addFiles(files);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing || event.keyCode === 229) return; // an input method is at work
+    const isPlain = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey;
+    if (event.key === "Enter" && (isPlain || event.ctrlKey || event.metaKey)) {
+      if (isPlain && isTouch()) return; // the phone's key breaks the line; the button sends
+      event.preventDefault();
+      const command = completionOf(composer.text);
+      if (command) composer.fill(`${command.usage} `);
+      else composer.submit();
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      if (!composer.cancelEdit() && app.conversation.running) app.stop();
+    } else if (event.key === "ArrowUp" && isPlain && composer.isEmpty && composer.text === "") {
+      if (app.sending.editLast()) event.preventDefault();
+    }
+  };
+  return (
+    <textarea
+      id="composer-input"
+      ref={field}
+      rows={1}
+      placeholder={t("composer.placeholder")}
+      aria-label={t("composer.message")}
+      aria-describedby="composer-keys"
+      dir="auto"
+      autocomplete="off"
+      value={composer.text}
+      onInput={(event) => composer.type(event.currentTarget.value)}
+      onKeyDown={onKeyDown}
+      onPaste={onPaste}
+    />
+  );
+}
+
+function Attach() {
+  const { composer } = useApp();
+  const input = useRef<HTMLInputElement>(null);
+  const take = () => {
+    composer.addFiles([...(input.current!.files ?? [])]);
+    input.current!.value = "";
+  };
+  return (
+    <>
+      <IconButton id="attach" icon="clip" label={t("composer.attach")} onClick={() => input.current!.click()} />
+      <input id="file-input" type="file" multiple hidden aria-label={t("composer.files")} ref={input} onChange={take} />
+    </>
+  );
+}
+
+function Files() {
+  const { composer } = useApp();
+  const { items } = follow(composer.attachments);
+  return (
+    <ul id="composer-files" class="composer-files" aria-label={t("composer.files-to-send")} hidden={!items.length}>
+      {items.map((item) => <FileChip key={item.id} item={item} remove={() => composer.removeFile(item.id)} />)}
+    </ul>
+  );
+}
+
+const isPicture = (mediaType = ""): boolean => /^image\/(png|jpeg|gif|webp|avif)$/.test(mediaType);
+
+function FileChip({ item, remove }: { item: Attachment; remove: () => void }) {
+  const { stored, state, name } = item;
+  return (
+    <li class={`file-chip is-${state}`}>
+      {stored && isPicture(stored.media_type)
+        ? <img class="file-thumbnail" src={stored.url} alt="" />
+        : <Icon name="file" />}
+      <span class="file-name">{name}</span>
+      {state === "uploading" && (
+        <progress max={1} value={item.progress} aria-label={t("composer.uploading", { name })} />
+      )}
+      {state === "failed" && <span class="is-error">{item.error}</span>}
+      {state === "ready" && <span class="muted">{fileSize(item.size)}</span>}
+      <IconButton icon="close" label={t("composer.remove-file", { name })} onClick={remove} />
+    </li>
+  );
+}

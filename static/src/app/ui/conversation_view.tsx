@@ -1,0 +1,69 @@
+// The conversation that is shown: its head, what is said about the line and the place, the messages, and the field.
+
+import { useState } from "preact/hooks";
+import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
+import { ComposerView } from "./composer.tsx";
+import { ConnectionBar } from "./connection_bar.tsx";
+import { useApp } from "./context.ts";
+import { FindBar } from "./find_bar.tsx";
+import { Head } from "./head.tsx";
+import { ModelBanner } from "./model_banner.tsx";
+import { PlaceBar } from "./place_bar.tsx";
+import { Timeline } from "./timeline.tsx";
+
+export function ConversationView({ isCovered }: { isCovered: boolean }) {
+  const app = follow(useApp());
+  const { conversation, composer } = app;
+  const { instance } = follow(conversation);
+  const { isDropping, handlers } = useDrop((files) => composer.addFiles(files), instance.isReadOnly);
+  return (
+    <section
+      id="main"
+      class="main"
+      aria-labelledby="title"
+      inert={isCovered}
+      {...handlers}
+    >
+      {isDropping && <p class="drop-here">{t("composer.drop-here")}</p>}
+      <Head />
+      <FindBar />
+      <PlaceBar />
+      <ConnectionBar />
+      <ModelBanner />
+      <Timeline key={`${instance.agent}/${instance.name}`} />
+      {instance.isReadOnly
+        ? (
+          <p id="read-only" class="read-only" role="note">
+            {t("conversation.read-only", { agent: instance.agent })}
+          </p>
+        )
+        : <ComposerView />}
+    </section>
+  );
+}
+
+/** Files can be dropped anywhere on the conversation. */
+function useDrop(take: (files: File[]) => void, isReadOnly: boolean) {
+  const [isDropping, setDropping] = useState(false);
+  const hasFiles = (event: DragEvent) => !isReadOnly && event.dataTransfer?.types.includes("Files");
+  const handlers = {
+    onDragOver: (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setDropping(true);
+    },
+    onDragLeave: (event: DragEvent) => {
+      const isOutside = !(event.currentTarget as HTMLElement).contains(event.relatedTarget as Node);
+      if (isOutside) setDropping(false);
+    },
+    onDrop: (event: DragEvent) => {
+      setDropping(false);
+      const files = [...(event.dataTransfer?.files ?? [])];
+      if (!hasFiles(event) || !files.length) return;
+      event.preventDefault();
+      take(files);
+    },
+  };
+  return { isDropping, handlers };
+}

@@ -1,0 +1,38 @@
+// A line that opens. Its body is made when it is opened first, and stays.
+
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Icon } from "./icon.tsx";
+
+type Props = Omit<JSX.HTMLAttributes<HTMLDetailsElement>, "children" | "icon" | "label"> & {
+  icon: string;
+  label: ComponentChildren;
+  /** A short value beside the label. */
+  hint?: ComponentChildren;
+  /** How it stands, at the end of the line. */
+  note?: ComponentChildren;
+  bodyClass?: string;
+  isOpen?: boolean;
+  children: () => ComponentChildren;
+};
+
+export function Fold(
+  { icon, label, hint, note, bodyClass, isOpen = false, class: className, children, ...props }: Props,
+) {
+  const [wasOpened, setOpened] = useState(isOpen);
+  const onToggle = (event: Event) => {
+    if ((event.currentTarget as HTMLDetailsElement).open) setOpened(true);
+  };
+  return (
+    <details class={`fold ${className ?? ""}`.trim()} open={isOpen} onToggle={onToggle} {...props}>
+      <summary>
+        <Icon name={icon} />
+        <span class="fold-label">{label}</span>
+        {hint ? <span class="fold-hint">{hint}</span> : null}
+        <span class="fold-note">{note}</span>
+        <Icon name="chevron" />
+      </summary>
+      <div class={`fold-body ${bodyClass ?? ""}`.trim()}>{wasOpened && children()}</div>
+    </details>
+  );
+}

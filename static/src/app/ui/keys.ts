@@ -1,0 +1,56 @@
+// Keys that work everywhere on the page. `SHORTCUTS` is also the list that "?" shows.
+
+import type { MessageKey } from "../lib/i18n.ts";
+import type { App } from "../store/app.ts";
+
+export interface Shortcut {
+  keys: string;
+  does: MessageKey;
+}
+
+export const SHORTCUTS: readonly Shortcut[] = [
+  { keys: "Enter", does: "common.key-send" },
+  { keys: "Shift+Enter", does: "common.key-break" },
+  { keys: "↑", does: "common.key-edit" },
+  { keys: "Esc", does: "common.key-stop" },
+  { keys: "Ctrl+K", does: "common.key-search" },
+  { keys: "Ctrl+F", does: "common.key-find" },
+  { keys: "Ctrl+Shift+O", does: "common.key-new" },
+  { keys: "Ctrl+B", does: "common.key-sidebar" },
+  { keys: "?", does: "common.key-help" },
+];
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+const hasOverlay = (): boolean => document.querySelector("dialog[open], [popover]:popover-open") !== null;
+
+/** Listen to the keys of the page; returns how to stop. */
+export function bindKeys(app: App): () => void {
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.defaultPrevented || hasOverlay()) return;
+    const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey;
+    const action = isCommand ? commandOf(app, event) : plainOf(app, event);
+    if (!action) return;
+    event.preventDefault();
+    action();
+  };
+  document.addEventListener("keydown", onKeyDown);
+  return () => document.removeEventListener("keydown", onKeyDown);
+}
+
+function commandOf(app: App, event: KeyboardEvent): (() => void) | null {
+  const key = event.key.toLowerCase();
+  if (key === "k" && !event.shiftKey) return () => app.focusSearch();
+  if (key === "o" && event.shiftKey) return () => app.newConversation();
+  if (key === "b" && !event.shiftKey) return () => app.toggleSidebar();
+  const canFind = app.view === "conversation" && app.conversation.instance.id !== "";
+  if (key === "f" && !event.shiftKey && canFind && !app.isFinding) return () => app.setFinding(true); // again: the browser's
+  return null;
+}
+
+function plainOf(app: App, event: KeyboardEvent): (() => void) | null {
+  if (event.key === "Escape") return app.conversation.running ? () => app.stop() : null;
+  if (event.key === "?" && !isTyping(event.target)) return () => app.showShortcuts();
+  return null;
+}
