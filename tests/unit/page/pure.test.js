@@ -1,8 +1,8 @@
 // Checks of the page's modules that touch no document. Run by test_pure_modules.py with the Deno of the wheel.
 
 import { withoutMarkup } from "../../../static/src/app/lib/markup.ts";
-import { dayGroup, duration, fileSize, money, turnFacts, usageFacts } from "../../../static/src/js/format.js";
-import { isLongText } from "../../../static/src/js/long_text.js";
+import { dayGroup, duration, fileSize, money, turnFacts, usageFacts } from "../../../static/src/app/lib/format.ts";
+import { isLongText } from "../../../static/src/app/lib/long_text.ts";
 
 function same(found, wanted) {
   const [a, b] = [JSON.stringify(found), JSON.stringify(wanted)];

@@ -1,0 +1,124 @@
+// Times, durations, sizes and counts as people read them. Words and units come from the catalogue, numbers and dates from the
+// browser. Pure.
+
+import type { TurnFacts } from "../store/types.ts";
+import { formatLocale, t } from "./i18n.ts";
+
+const DAY = 86_400_000;
+
+type Format = Intl.DateTimeFormatOptions;
+const CLOCK: Format = { hour: "numeric", minute: "2-digit" };
+const DAY_AND_MONTH: Format = { day: "numeric", month: "long" };
+const FULL: Format = { dateStyle: "long", timeStyle: "short" };
+const MONTH_AND_YEAR: Format = { month: "long", year: "numeric" };
+
+const dates = new Map<string, Intl.DateTimeFormat>();
+
+/** Making a format costs more than using it: a list of conversations needs one per row. */
+function dateText(date: Date, format: Format): string {
+  const key = `${formatLocale()} ${Object.keys(format)}`;
+  let made = dates.get(key);
+  if (!made) dates.set(key, made = new Intl.DateTimeFormat(formatLocale(), format));
+  return made.format(date);
+}
+
+const number = (value: number, options?: Intl.NumberFormatOptions): string =>
+  new Intl.NumberFormat(formatLocale(), options).format(value);
+const oneDigit = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
+
+const startOfDay = (date: Date): number => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
+
+/** The heading under which an instant (ISO 8601) is listed: Today, Yesterday, Previous 7 days, a month. */
+export function dayGroup(iso: string, now = new Date()): string {
+  const date = new Date(iso);
+  const days = Math.round((startOfDay(now) - startOfDay(date)) / DAY);
+  if (days <= 0) return t("common.today");
+  if (days === 1) return t("common.yesterday");
+  if (days <= 7) return t("common.previous-7-days");
+  if (days <= 30) return t("common.previous-30-days");
+  return dateText(date, MONTH_AND_YEAR);
+}
+
+/** The time of an instant of today, else its day and time. */
+export function timeLabel(iso: string | number, now = new Date()): string {
+  const date = new Date(iso);
+  const time = dateText(date, CLOCK);
+  return startOfDay(date) === startOfDay(now)
+    ? time
+    : t("common.day-and-time", { day: dateText(date, DAY_AND_MONTH), time });
+}
+
+/** Day, year and time of an instant. */
+export const fullTime = (iso: string | number): string => dateText(new Date(iso), FULL);
+
+/** Milliseconds as 850 ms, 3.2 s, 48 s, 2 min 5 s. */
+export function duration(ms: number): string {
+  if (ms < 1000) return t("common.milliseconds", { count: Math.max(1, Math.round(ms)) });
+  if (ms < 10_000) return t("common.seconds", { amount: number(ms / 1000, oneDigit) });
+  if (ms < 60_000) return t("common.seconds", { amount: Math.round(ms / 1000) });
+  const seconds = Math.round(ms / 1000);
+  return t("common.minutes-seconds", { minutes: Math.floor(seconds / 60), seconds: seconds % 60 });
+}
+
+const SECONDS = { second: 1, minute: 60, hour: 3_600, day: 86_400 } as const;
+
+/** How far away an instant is, in the largest unit that fits: "in 2 days", "5 minutes ago". */
+export function relativeTime(iso: string, now = Date.now()): string {
+  const seconds = (Date.parse(iso) - now) / 1_000;
+  const unit = (["day", "hour", "minute"] as const).find((name) => Math.abs(seconds) >= SECONDS[name]) ?? "second";
+  return new Intl.RelativeTimeFormat(formatLocale()).format(Math.trunc(seconds / SECONDS[unit]), unit);
+}
+
+/** Bytes as 12 B, 340 kB, 1.2 MB. */
+export function fileSize(bytes: number): string {
+  if (bytes < 1000) return t("common.bytes", { count: bytes });
+  if (bytes < 1_000_000) return t("common.kilobytes", { count: Math.round(bytes / 1000) });
+  return t("common.megabytes", { amount: number(bytes / 1_000_000, oneDigit) });
+}
+
+/** A cost as people read it: cents and whole amounts with two digits, less with what it takes to see it. US dollars. */
+export function money(amount: string | number): string {
+  const value = Number(amount);
+  const digits = value >= 0.1 || value === 0 ? 2 : value >= 0.001 ? 4 : 6;
+  const options = { minimumFractionDigits: 2, maximumFractionDigits: digits };
+  return number(value, { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol", ...options });
+}
+
+/** What a conversation took so far. */
+export function usageFacts(
+  { total }: { total: { input_tokens: number; output_tokens: number; cost?: string | null } },
+): string {
+  const read = t("message.tokens-read", { count: total.input_tokens });
+  const usage = t("message.usage", { read, written: t("message.tokens-written", { count: total.output_tokens }) });
+  return Number(total.cost) > 0 ? t("message.usage-cost", { usage, cost: money(total.cost!) }) : usage;
+}
+
+/** What a turn took: `short` for the line under an answer, `long` for its details. */
+export function turnFacts(turn: TurnFacts): { short: string; long: string } {
+  const read = turn.input_tokens ?? 0;
+  const written = turn.output_tokens ?? 0;
+  const short = [
+    ["cancelled", "aborted"].includes(turn.status) && t("message.stopped"),
+    turn.model,
+    read + written > 0 && t("message.tokens", { count: read + written }),
+    (turn.duration_ms ?? 0) > 0 && duration(turn.duration_ms!),
+    Number(turn.cost) > 0 && money(turn.cost!),
+  ];
+  const long = [
+    tokensRead(read, turn.cached_tokens ?? 0),
+    tokensWritten(written, turn.reasoning_tokens ?? 0),
+    (turn.step_count ?? 0) > 1 && t("message.steps", { count: turn.step_count! }),
+    turn.finished_at && fullTime(turn.finished_at),
+  ];
+  return { short: short.filter(Boolean).join(" · "), long: long.filter(Boolean).join("; ") };
+}
+
+function tokensRead(count: number, cached: number): string {
+  const read = t("message.tokens-read", { count });
+  return cached ? t("message.tokens-read-cached", { read, cached }) : read;
+}
+
+function tokensWritten(count: number, thought: number): string {
+  const written = t("message.tokens-written", { count });
+  return thought ? t("message.tokens-written-thought", { written, thought }) : written;
+}

@@ -1,0 +1,65 @@
+// The sanitiser has the last word on everything that becomes nodes: markup of the renderer and of the highlighter, and the
+// formulas. Each kind may be exactly what its renderer makes, and nothing else.
+
+import DOMPurify from "dompurify";
+
+const TEXT = {
+  // deno-fmt-ignore
+  ALLOWED_TAGS: [
+    "a", "aside", "blockquote", "br", "button", "code", "del", "div", "em", "figcaption", "figure", "h1", "h2", "h3", "h4",
+    "h5", "h6", "hr", "li", "ol", "p", "pre", "s", "span", "strong", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+  ],
+  // deno-fmt-ignore
+  ALLOWED_ATTR: [
+    "href", "title", "class", "start", "target", "rel", "data-action", "data-note", "type", "aria-label", "role", "tabindex",
+    "dir",
+  ],
+  ADD_URI_SAFE_ATTR: ["target", "rel", "data-action", "data-note", "type", "aria-label", "tabindex", "start", "dir"],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
+  SANITIZE_NAMED_PROPS: true,
+};
+
+// What the formula renderer makes of TeX that is not trusted: presentation only. No link, no picture, no `annotation-xml`, no
+// `maction`, no `href` (which MathML allows on any element).
+const FORMULA = {
+  // deno-fmt-ignore
+  ALLOWED_TAGS: [
+    "math", "menclose", "merror", "mfrac", "mi", "mmultiscripts", "mn", "mo", "mover", "mpadded", "mphantom", "mprescripts",
+    "mroot", "mrow", "ms", "mspace", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder",
+    "munderover", "none", "#text",
+  ],
+  // deno-fmt-ignore
+  ALLOWED_ATTR: [
+    "accent", "accentunder", "class", "columnspan", "depth", "display", "displaystyle", "fence", "form", "height",
+    "largeop", "linethickness", "lspace", "mathbackground", "mathcolor", "mathvariant", "maxsize", "minsize",
+    "movablelimits", "notation", "rowspan", "rspace", "scriptlevel", "separator", "stretchy", "style", "symmetric",
+    "voffset", "width",
+  ],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  SANITIZE_NAMED_PROPS: true,
+};
+
+// Lengths, colours and keywords of a few properties; no brackets, so that nothing can be fetched.
+const STYLE =
+  /^\s*(?:(?:padding|padding-(?:left|right|top|bottom)|border|border-(?:left|right|top|bottom)|margin-(?:left|right)|color|background-color|width|display|math-depth|math-style|font-(?:style|weight|size)|text-align|vertical-align)\s*:[\w\s.#%-]*;\s*)+$/;
+
+/** Markup of the renderers as nodes. */
+export function markupToNodes(markup: string): DocumentFragment {
+  return DOMPurify.sanitize(markup, { ...TEXT, RETURN_DOM_FRAGMENT: true });
+}
+
+/** A rendered formula, made anew of what a formula may be. */
+export function formulaToNodes(formula: Element): DocumentFragment {
+  dropForeignStyles(formula);
+  return DOMPurify.sanitize(formula, { ...FORMULA, RETURN_DOM_FRAGMENT: true });
+}
+
+/** The renderer sets styles by property, which the page's policy allows; only those that a formula needs are kept. */
+function dropForeignStyles(formula: Element): void {
+  for (const element of formula.querySelectorAll("[style]")) {
+    if (!STYLE.test(`${element.getAttribute("style")};`.replace(/;\s*;/g, ";"))) element.removeAttribute("style");
+  }
+}
