@@ -2,9 +2,8 @@
 
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
-import type { RawInstance } from "./boot.ts";
 import type { Conversation } from "./conversation.ts";
-import { fromInstance } from "./instances.ts";
+import { fromInstance, type RawInstance } from "./instances.ts";
 import type { Instance, ModelChoice } from "./types.ts";
 
 /** A model as the API gives it. Prices: US dollars for a million tokens. */
