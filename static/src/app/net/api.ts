@@ -232,7 +232,7 @@ export class Api {
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/result`, result);
 
   /** Calls that wait for this person, in all conversations: {items, next_cursor}. */
-  approvals = (wanted: { cursor?: string } = {}): Promise<unknown> =>
+  approvals = (wanted: { cursor?: string; limit?: number } = {}): Promise<unknown> =>
     this.request("GET", `/approvals?${queryOf(wanted)}`);
   /** Models that may be chosen for an agent: {items}. */
   models = (agent: string): Promise<unknown> => this.request("GET", `/models?${queryOf({ agent })}`);
