@@ -13,7 +13,7 @@ export type RawInstance =
     has_failed?: boolean;
     model_choice?: ModelChoice | null;
     model?: string | null;
-    model_notice?: string;
+    model_notice?: string | null;
   };
 
 export function fromInstance(raw: RawInstance): Instance {

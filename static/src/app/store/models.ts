@@ -30,8 +30,8 @@ export const NO_CHOICE: ModelChoice = {
 };
 
 /** What a conversation of the API says about its model. */
-function chosen(raw: unknown): Pick<Instance, "modelChoice" | "model" | "modelNotice"> {
-  const { modelChoice, model, modelNotice } = fromInstance(raw as RawInstance);
+function chosen(raw: RawInstance): Pick<Instance, "modelChoice" | "model" | "modelNotice"> {
+  const { modelChoice, model, modelNotice } = fromInstance(raw);
   return { modelChoice, model, modelNotice };
 }
 
