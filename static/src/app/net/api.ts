@@ -99,7 +99,7 @@ export interface UploadOptions extends RequestOptions {
   onProgress?: (fraction: number) => void;
 }
 
-type InstancesQuery = Partial<Schemas["InstancesQuery"]>;
+type InstancesQuery = Partial<Schemas["InstancesQuery"]> & { cursor?: string; limit?: number };
 
 /** A page of conversations. */
 export interface InstancePage extends Omit<Schemas["InstancePageOut"], "items"> {
@@ -225,7 +225,7 @@ export class Api {
   decideCall = (
     id: string,
     callId: string,
-    decision: Schemas["ApprovalIn"] & { edited_input?: unknown },
+    decision: Omit<Schemas["ApprovalIn"], "input"> & { input?: unknown; edited_input?: unknown },
   ): Promise<Schemas["AnsweredOut"]> =>
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/approval`, decision);
   /** Calls that wait in a conversation, with what may be changed before they are approved. */

@@ -60,6 +60,7 @@ export interface ModelChoiceFrame {
   instanceId: string;
   model_choice?: unknown;
   model?: string | null;
+  model_notice?: string | null;
 }
 
 export type ServerFrame =

@@ -88,11 +88,12 @@ export class Conversation extends Transcript {
     this.update(change);
   }
 
-  #onModelChoice({ instanceId, model, model_choice: choice }: ModelChoiceFrame): void {
+  #onModelChoice({ instanceId, model, model_choice: choice, model_notice: notice }: ModelChoiceFrame): void {
     if (instanceId !== this.instance.id) return;
     const change: Partial<Instance> = {};
     if (choice !== undefined) change.modelChoice = choice as ModelChoice | null;
     if (model !== undefined) change.model = model ?? "";
+    if (notice !== undefined) change.modelNotice = notice ?? "";
     this.update(change);
   }
 

@@ -8,7 +8,13 @@ import type { Instance, ModelChoice } from "./types.ts";
 export type RawInstance =
   & Pick<components["schemas"]["InstanceOut"], "id" | "agent" | "name">
   & Partial<components["schemas"]["InstanceOut"]>
-  & { waiting_count?: number; has_failed?: boolean; model_choice?: ModelChoice | null; model?: string | null };
+  & {
+    waiting_count?: number;
+    has_failed?: boolean;
+    model_choice?: ModelChoice | null;
+    model?: string | null;
+    model_notice?: string | null;
+  };
 
 export function fromInstance(raw: RawInstance): Instance {
   const origin = raw.forked_from;
@@ -32,6 +38,7 @@ export function fromInstance(raw: RawInstance): Instance {
     origin: origin ? { id: origin.instance_id, messageId: origin.message_id, title: origin.title } : null,
     modelChoice: raw.model_choice ?? null,
     model: raw.model ?? "",
+    modelNotice: raw.model_notice ?? "",
   };
 }
 

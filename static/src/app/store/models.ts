@@ -2,9 +2,8 @@
 
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
-import type { RawInstance } from "./boot.ts";
 import type { Conversation } from "./conversation.ts";
-import { fromInstance } from "./instances.ts";
+import { fromInstance, type RawInstance } from "./instances.ts";
 import type { Instance, ModelChoice } from "./types.ts";
 
 /** A model as the API gives it. Prices: US dollars for a million tokens. */
@@ -31,8 +30,8 @@ export const NO_CHOICE: ModelChoice = {
 };
 
 /** What a conversation of the API says about its model. */
-function chosen(raw: unknown): Pick<Instance, "modelChoice" | "model" | "modelNotice"> {
-  const { modelChoice, model, modelNotice } = fromInstance(raw as RawInstance);
+function chosen(raw: RawInstance): Pick<Instance, "modelChoice" | "model" | "modelNotice"> {
+  const { modelChoice, model, modelNotice } = fromInstance(raw);
   return { modelChoice, model, modelNotice };
 }
 
