@@ -1,5 +1,6 @@
 // Entry of the chat page: reads what the server has embedded, and draws the app.
 
+import "@preact/signals"; // views that read a signal are drawn again when it changes
 import { render } from "preact";
 import { readBoot } from "./store/boot.ts";
 import { App } from "./store/app.ts";
