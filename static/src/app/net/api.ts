@@ -225,14 +225,16 @@ export class Api {
   decideCall = (
     id: string,
     callId: string,
-    decision: Omit<Schemas["ApprovalIn"], "input"> & { input?: unknown; edited_input?: unknown },
+    decision: Omit<Schemas["ApprovalIn"], "input" | "edited_input"> & { input?: unknown; edited_input?: unknown },
   ): Promise<Schemas["AnsweredOut"]> =>
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/approval`, decision);
   answerCall = (id: string, callId: string, result: Schemas["ResultIn"]): Promise<Schemas["AnsweredOut"]> =>
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/result`, result);
 
-  /** Calls that wait for this person, in all conversations: {items, next_cursor}. */
-  approvals = (wanted: { cursor?: string } = {}): Promise<unknown> =>
+  /** Calls of a conversation that wait for a decision or a result. */
+  openCalls = (id: string): Promise<Schemas["OpenCallOut"][]> => this.request("GET", `/instances/${seg(id)}/calls`);
+  /** Calls that wait for this person, in all conversations. */
+  approvals = (wanted: { cursor?: string; limit?: number } = {}): Promise<Schemas["PendingApprovalsOut"]> =>
     this.request("GET", `/approvals?${queryOf(wanted)}`);
   /** Models that may be chosen for an agent: {items}. */
   models = (agent: string): Promise<unknown> => this.request("GET", `/models?${queryOf({ agent })}`);

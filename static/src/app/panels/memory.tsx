@@ -17,7 +17,7 @@ export function MemoryPanel({ conversation }: PanelProps) {
       api.memory(signal) as Promise<MemoryItem[]>,
     ]);
     const sessionId = session?.session_id ?? "";
-    const blocks = sessionId ? ((await api.sessionContext(sessionId, signal)) as { blocks: Block[] }).blocks : [];
+    const blocks = sessionId ? (await api.sessionContext(sessionId, signal)).blocks : [];
     return { groups: grouped(blocks, memory), sessionId };
   });
   if (!reading.value) {
