@@ -20,6 +20,7 @@ from chat.core.durable_names import (
 from chat.core.loop.hooks import ChatErrorContext, ChatResponse, ResponseStatus
 from chat.core.loop.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
 from chat.core.loop.turn_state import TurnState
+from chat.core.model.chosen_model import stored_choice
 from chat.errors import AgentNotFound
 from chat.instances.notifications import group_of, notify_waiters, send_conversation, send_notification
 from chat.instances.rows import key_of
@@ -108,6 +109,8 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
     stored = selectors.get_message(turn.session_id, turn.assistant_id)
     empty: Message = {"id": turn.assistant_id, "role": "assistant", "parts": []}
     agent = make_agent(key_of(turn.instance))
+    if isinstance(agent, Think):
+        agent.model_choice = stored_choice(turn.options.get("model_choice"))
     response = ChatResponse(
         message=empty if stored is None else stored.to_ui(),
         request_id=turn.request_id,

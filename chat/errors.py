@@ -6,7 +6,7 @@ ThinkError
                   │  LinkUnknown · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped · CallChanged
                   │  CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
-                  │  ConfigChanged · ConfigPrivate
+                  │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -215,6 +215,12 @@ class ConfigPrivate(ChatError, Denied):
     """The configuration of this agent is not for clients."""
 
     code = "config_private"
+
+
+class ModelChoiceInvalid(ChatError, Invalid):
+    """This choice of a model is not possible here. Data: `field`, and `allowed` where there is a list or a range."""
+
+    code = "model_choice_invalid"
 
 
 class ModelError(ChatError):

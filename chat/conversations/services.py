@@ -18,6 +18,7 @@ from django.utils.dateparse import parse_datetime
 from chat.access.auth import OpenedAgent
 from chat.agent.registry import is_served
 from chat.conversations.flags import has_failed, is_running, waiting_count, with_flags
+from chat.core.model.chosen_model import NOTHING, ChosenModel, stored_choice
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.files import attachments
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
@@ -29,7 +30,7 @@ from chat.turns.state.deletion import BATCH, delete_turns
 from sessions_app.messages.services import delete_session, select_leaf
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONValue, dump, load
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 from tools_app.services import forget_calls
 
 MAX_TITLE = 100
@@ -65,6 +66,7 @@ class InstanceSummary:
     is_unread: bool  # an answer ended after the owner last looked
     is_read_only: bool  # its agent is not served any more
     forked_from: Origin | None  # of the current history
+    model_choice: JSONObject | None  # as it is stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +82,25 @@ class InstancePage:
         return self.next_cursor is not None
 
 
-def create_instance(opened: OpenedAgent, *, title: str = "", title_is_provisional: bool = False) -> AgentInstance:
+def create_instance(
+    opened: OpenedAgent, *, title: str = "", title_is_provisional: bool = False, model_choice: ChosenModel = NOTHING
+) -> AgentInstance:
     """Make the instance of this address with its session, or return the present one unchanged.
 
-    A provisional title is only the first words that came to hand: a better one may take its place.
+    A provisional title is only the first words that came to hand: a better one may take its place. The choice of a
+    model was checked (`ModelChoices.check`).
     Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`.
     """
     if opened.instance is not None:
         return opened.instance
     if opened.is_read_only:
         raise AgentNotFound
-    return ensure_instance(opened.key, title=_clean_title(title), title_is_provisional=title_is_provisional)
+    return ensure_instance(
+        opened.key,
+        title=_clean_title(title),
+        title_is_provisional=title_is_provisional,
+        model_choice=model_choice.to_json(),
+    )
 
 
 def new_instance_name() -> str:
@@ -244,6 +254,7 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         is_unread=is_unread,
         is_read_only=not is_served(row.agent),
         forked_from=_origin(row),
+        model_choice=stored_choice(row.model_choice).to_json(),
     )
 
 

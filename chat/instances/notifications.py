@@ -106,6 +106,13 @@ class StateChanged(TypedDict):
     origin: str
 
 
+class ModelChosen(TypedDict):
+    """Another model was chosen for the conversation. `origin`: the connection that chose it."""
+
+    type: Literal["model.chosen"]
+    origin: str
+
+
 class ConversationChanged(TypedDict):
     """The line of a conversation in its owner's list has changed: its title, or whether it runs, waits or failed."""
 
@@ -131,6 +138,7 @@ Notification = (
     | SessionFailed
     | MessageChanged
     | StateChanged
+    | ModelChosen
     | ConversationChanged
     | AuthorityChanged
 )

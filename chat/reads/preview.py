@@ -104,11 +104,16 @@ class NextPlace:
     session_id: str
     leaf_id: str | None
     client_tools: tuple[JSONObject, ...] = ()
+    model_choice: JSONObject | None = None
     history: list[Message] | None = field(default=None)
 
 
 async def preview(
-    key: InstanceKey, session_id: str, make_agent: MakeAgent, client_tools: Sequence[JSONObject] = ()
+    key: InstanceKey,
+    session_id: str,
+    make_agent: MakeAgent,
+    client_tools: Sequence[JSONObject] = (),
+    model_choice: JSONObject | None = None,
 ) -> Preview:
     """Look at the next call of an instance's session.
 
@@ -118,8 +123,10 @@ async def preview(
     if not issubclass(get_agent_class(key.agent), Think):
         raise AgentNotFound(f"Agent {key.agent!r} does not chat, so there is no next call.")
     leaf_id = await db(selectors.leaf_id, session_id)
-    agent = await make_think(key, make_agent)
-    place = NextPlace(session_id=session_id, leaf_id=leaf_id, client_tools=tuple(client_tools))
+    agent = await make_think(key, make_agent, model_choice)
+    place = NextPlace(
+        session_id=session_id, leaf_id=leaf_id, client_tools=tuple(client_tools), model_choice=model_choice
+    )
     gathered = await build_model_input(agent, place, keeps_prompt=False)
     with user_code_boundary("configure_session"):
         blocks = await gathered.context.blocks(gathered.state)

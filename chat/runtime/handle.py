@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
+from chat.agent.model_methods import ModelMethods
 from chat.agent.operations import ChatOperations
 from chat.agent.registry import is_served
 from chat.agent.session_methods import SessionMethods
@@ -58,7 +59,7 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods):
+class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:

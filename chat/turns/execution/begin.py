@@ -120,6 +120,8 @@ def _begin(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts
         return facts_of(turn, None, is_skipped=True)
     placed = _place(turn, has_open_calls)
     turn.options = {**turn.options, "leaf": placed.leaf_id}
+    if turn.instance.model_choice is not None:
+        turn.options["model_choice"] = turn.instance.model_choice  # what changes later is for later turns
     history = None if placed.leaf_id is None else _repaired(turn, placed)
     _BEGIN.run(instant(timezone.now()), dump(turn.options), turn.pk)
     return facts_of(turn, placed.leaf_id, history)

@@ -196,7 +196,7 @@ BY_NAME = {
     "^agents/.+/chat$": "the same; tests in test_use_chat_refusals.py",
     "^agents/.+/chat/.+/stream$": "the same",
 }
-PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
+PAGES = {"", "approvals", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
 
 
 @pytest.fixture(autouse=True)

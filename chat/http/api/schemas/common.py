@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from ninja import Field, Schema
 from pydantic import ConfigDict, PlainSerializer, StringConstraints
 
+from chat.core.model.chosen_model import MAX_EFFORT, MAX_NAME, MAX_OUTPUT_TOKENS, MAX_TEMPERATURE
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
@@ -17,6 +18,10 @@ Amount = Annotated[Decimal, PlainSerializer(lambda value: f"{value.normalize():f
 
 Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 Title = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
+
+
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f]+$")]
+Effort = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EFFORT, pattern=r"^[^\x00-\x1f]+$")]
 
 
 class Input(Schema):
@@ -36,21 +41,14 @@ class Problem(Schema):
     data: JSONObject
 
 
-class AgentOut(Schema):
-    """An agent class that is served."""
+class ModelChoice(Input):
+    """A conversation's choice; null leaves a value to the agent. A choice replaces the former one as a whole."""
 
-    name: str
-    title: str
-    description: str
-
-
-class ModelOut(Schema):
-    """The model that answers by default. `hint`: how to connect a better one."""
-
-    name: str
-    kind: str
-    is_small: bool
-    hint: str
+    model: ModelName | None = None
+    reasoning_effort: Effort | None = None
+    temperature: Annotated[float, Field(ge=0, le=MAX_TEMPERATURE)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=MAX_OUTPUT_TOKENS)] | None = None
 
 
 class InstanceIn(Input):
@@ -63,15 +61,17 @@ class InstanceIn(Input):
     name: Name | None = None
     title: Title = ""
     title_is_provisional: bool = False
+    model_choice: ModelChoice | None = None
 
 
 class InstancePatch(Input):
-    """Changes of a conversation. `seen`: the owner is looking at it now."""
+    """Changes of a conversation. `seen`: the owner is looking at it now. `model_choice` null: the agent's own model."""
 
     title: Title | None = None
     pinned: bool | None = None
     archived: bool | None = None
     seen: Literal[True] | None = None
+    model_choice: ModelChoice | None = None
 
 
 class InstancesQuery(Schema):
@@ -100,6 +100,8 @@ class InstanceOut(Schema):
 
     `session_id`: its current history; `keeps_sessions`: its agent keeps several.
 
+    `model_choice`: what was chosen for it, null for nothing.
+
     `path` is what stands behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents.
     """
 
@@ -120,6 +122,7 @@ class InstanceOut(Schema):
     is_unread: bool
     is_read_only: bool
     forked_from: OriginOut | None
+    model_choice: ModelChoice | None
 
 
 class InstancePageOut(Schema):

@@ -56,3 +56,6 @@ function shown(value: string | number | undefined, name: string): string {
   if (typeof value === "number") return new Intl.NumberFormat(formatLocale()).format(value);
   return value ?? name;
 }
+
+/** A number as people of the language write it. */
+export const formatCount = (count: number): string => new Intl.NumberFormat(formatLocale()).format(count);

@@ -2,6 +2,7 @@
 // and its parts, and everything that a person does is a method of one of them.
 
 import { newId } from "../lib/ids.ts";
+import { copyText } from "../lib/clipboard.ts";
 import { recall, remember } from "../lib/storage.ts";
 import { Speaker } from "../lib/speech.ts";
 import { Store } from "../lib/store.ts";
@@ -115,7 +116,7 @@ export class App extends Store {
       this.#showConversation(fromInstance(boot.instance), boot.messages, placeOf(location));
       if (boot.page === "list" && !wantsList) this.router.replace(this.#routeOf(boot.instance.id));
     } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
-    this.approvals.refresh();
+    this.approvals.start(boot.approvals, boot.page === "approvals");
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
   }
 
@@ -333,12 +334,22 @@ export class App extends Store {
     this.conversation.stop().catch(this.notices.fail);
   }
 
-  /** Show another version of a message. */
-  async selectSibling(id: string): Promise<void> {
+  /** Put a text into the clipboard. Resolves to whether it is there; a refusal is shown. */
+  async copy(text: string): Promise<boolean> {
+    const isCopied = await copyText(text);
+    if (isCopied) this.announcer.say(t("common.copied"));
+    else this.notices.show(t("message.copy-refused"));
+    return isCopied;
+  }
+
+  /** Show another version of a message. Resolves to whether that worked; why not is shown. */
+  async selectSibling(id: string): Promise<boolean> {
     try {
       await this.conversation.selectSibling(id);
+      return true;
     } catch (error) {
       this.notices.fail(error);
+      return false;
     }
   }
 

@@ -3,6 +3,7 @@
 import type { InstancePage } from "../net/api.ts";
 import type { RawInstance } from "./instances.ts";
 import type { RawPage } from "./path.ts";
+import type { ApprovalsPage } from "./approvals.ts";
 import type { Agent } from "./types.ts";
 
 export interface SiteModel {
@@ -22,6 +23,7 @@ export interface Boot {
   instances: InstancePage & { pinned: RawInstance[] };
   instance: RawInstance | null;
   messages: RawPage | null;
+  approvals: ApprovalsPage;
 }
 
 /** Read what is embedded; null on a page without it. */

@@ -6,6 +6,7 @@ import { Store } from "../lib/store.ts";
 import type { Conversation } from "./conversation.ts";
 import type { JsonObject } from "./types.ts";
 
+/** A call as the API gives it. */
 export interface OpenCall {
   call_id: string;
   expires_at: string | null;

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { timeLabel } from "../lib/format.ts";
-import { t } from "../lib/i18n.ts";
+import { formatCount, t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
 import type { Approval } from "../store/approvals.ts";
@@ -30,7 +30,7 @@ export function ApprovalsPage({ isCovered = false }: { isCovered?: boolean }) {
         <ListButtons />
         <div class="head-title">
           <h1 id="title" tabIndex={-1} ref={title}>{t("approvals.title")}</h1>
-          {approvals.count > 0 && <span class="count">{approvals.countText}</span>}
+          {approvals.count > 0 && <span class="count">{formatCount(approvals.count)}</span>}
         </div>
       </header>
       <div id="scroller" class="scroller" tabIndex={0} role="region" aria-label={t("approvals.waiting")}>
@@ -159,25 +159,22 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
  * button that was pressed is gone.
  */
 function useNextFocus(body: { current: HTMLElement | null }, heading: { current: HTMLElement | null }) {
-  const wanted = useRef<number | null>(null);
+  const place = useRef<number | null>(null);
+  const cards = () => [...body.current!.querySelectorAll<HTMLElement>("[data-call]")];
   useLayoutEffect(() => {
-    if (wanted.current === null) return;
-    const cards = [...body.current!.querySelectorAll<HTMLElement>("[data-call]")];
-    const next = cards[Math.min(wanted.current, cards.length - 1)];
-    wanted.current = null;
+    if (place.current === null || document.activeElement !== document.body) return;
+    const shown = cards();
+    const next = shown[Math.min(place.current, shown.length - 1)];
+    place.current = null;
     (next?.querySelector<HTMLElement>("button") ?? heading.current)?.focus();
   });
   return async (app: App, item: Approval, decision: Decision): Promise<boolean> => {
-    const cards = [...body.current!.querySelectorAll<HTMLElement>("[data-call]")];
-    const at = cards.findIndex((card) => card.dataset.call === item.call_id);
+    place.current = cards().findIndex((card) => card.dataset.call === item.call_id);
     const isStored = await app.deciding.decide(item.instance_id, item.call_id, item.input, decision);
-    if (!isStored) {
-      app.approvals.refresh(); // another window may have decided
-      return false;
-    }
-    wanted.current = at;
-    app.announcer.say(t(decision.approved ? "approvals.allowed" : "approvals.declined"));
-    app.approvals.drop(item.call_id);
-    return true;
+    if (isStored) {
+      app.announcer.say(t(decision.approved ? "approvals.allowed" : "approvals.declined"));
+      app.approvals.drop(item.call_id);
+    } else app.approvals.refresh(); // another window may have decided
+    return isStored;
   };
 }

@@ -1,6 +1,6 @@
 // The list of conversations: pinned ones first, then by day; with its states, and the focus where it was.
 
-import type { RefObject } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { dayGroup } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
@@ -29,7 +29,7 @@ function groupsOf({ items, pinned, query }: ConversationList): Map<string, Insta
 }
 
 /** `fallback` gets the focus when the row that had it is gone and no other is left. */
-export function Conversations({ fallback }: { fallback: RefObject<HTMLElement> }) {
+export function Conversations({ fallback }: { fallback: RefObject<HTMLElement | null> }) {
   const app = useApp();
   const list = follow(app.list);
   const element = useRef<HTMLDivElement>(null);
@@ -58,7 +58,7 @@ export function Conversations({ fallback }: { fallback: RefObject<HTMLElement> }
   );
 }
 
-function Group({ name, children }: { name: string; children: preact.ComponentChildren }) {
+function Group({ name, children }: { name: string; children: ComponentChildren }) {
   const id = useId();
   return (
     <section aria-labelledby={id}>
@@ -108,7 +108,7 @@ interface Kept {
   index: number;
 }
 
-function useKeptFocus(element: RefObject<HTMLElement>, fallback: RefObject<HTMLElement>): void {
+function useKeptFocus(element: RefObject<HTMLElement | null>, fallback: RefObject<HTMLElement | null>): void {
   const kept = useRef<Kept | null>(null);
   const [, listen] = useState(0);
   useLayoutEffect(() => {

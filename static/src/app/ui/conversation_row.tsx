@@ -1,7 +1,7 @@
 // One conversation in the list: its title, who answers, how it stands, and its menu.
 
 import { Component, type ComponentChildren } from "preact";
-import { t } from "../lib/i18n.ts";
+import { formatCount, t } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
 import { titleOf } from "../store/instances.ts";
 import type { Instance } from "../store/types.ts";
@@ -67,7 +67,7 @@ function Marks({ item, isCurrent }: { item: Instance; isCurrent: boolean }) {
       {waitingCount > 0 && (
         <Mark kind="waiting" text={t("list.is-waiting", { count: waitingCount })}>
           <Icon name="ask" />
-          {waitingCount > 1 && <span aria-hidden="true">{waitingCount}</span>}
+          {waitingCount > 1 && <span aria-hidden="true">{formatCount(waitingCount)}</span>}
         </Mark>
       )}
       {hasFailed && !isRunning && (

@@ -17,7 +17,7 @@ interface Props {
   isInside?: boolean;
   label?: string;
   labelledBy?: string;
-  listRef: RefObject<HTMLUListElement>;
+  listRef: RefObject<HTMLUListElement | null>;
 }
 
 export function Hits({ id, search, open, isInside = false, label, labelledBy, listRef }: Props) {

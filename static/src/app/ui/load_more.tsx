@@ -12,7 +12,7 @@ interface Props {
   /** Said instead when a page could not be loaded. */
   failed: MessageKey;
   isThere: boolean;
-  scroller: RefObject<HTMLElement>;
+  scroller: RefObject<HTMLElement | null>;
   load: () => Promise<void>;
 }
 

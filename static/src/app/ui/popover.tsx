@@ -1,6 +1,6 @@
 // Menus and other popovers beside the button that opens them: the browser's own popover element, with arrow keys.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
@@ -28,7 +28,7 @@ export function moveFocus(event: KeyboardEvent, elements: HTMLElement[]): void {
   elements[to].focus();
 }
 
-type ButtonProps = JSX.HTMLAttributes<HTMLButtonElement> & { "aria-label"?: string };
+type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { "aria-label"?: string };
 
 interface PopoverProps {
   /** What the popover is called. */
@@ -89,7 +89,7 @@ export function Popover({ label, role, button, children, class: className, onOpe
           role={role}
           aria-label={label}
           onKeyDown={onKeyDown}
-          onToggle={(event) => (event as ToggleEvent).newState === "closed" && setOpen(false)}
+          onToggle={(event) => event.newState === "closed" && setOpen(false)}
         >
           {children(close)}
         </div>

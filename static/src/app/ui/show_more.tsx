@@ -11,7 +11,7 @@ interface Props {
   isShown: boolean;
   load: () => Promise<unknown>;
   /** What holds the rows: their first link is where the focus goes. */
-  rows: RefObject<HTMLElement>;
+  rows: RefObject<HTMLElement | null>;
 }
 
 export function ShowMore({ id, label, isShown, load, rows }: Props) {

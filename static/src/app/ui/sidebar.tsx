@@ -1,7 +1,7 @@
 // Beside the conversation: where one begins and finds conversations, and what belongs to the person.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { t } from "../lib/i18n.ts";
+import { formatCount, t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { Hit } from "../store/hits.ts";
 import { NewButton } from "./agent_picker.tsx";
@@ -88,7 +88,7 @@ function SearchField({ field, down }: { field: { current: HTMLInputElement | nul
       <Icon name="search" />
       <input
         id="search"
-        ref={field as preact.RefObject<HTMLInputElement>}
+        ref={field}
         type="search"
         placeholder={t("list.search")}
         aria-label={t("list.search-label")}
@@ -122,7 +122,7 @@ function ApprovalsLink() {
       <span>{t("approvals.title")}</span>
       {count > 0 && (
         <span class="count">
-          <span aria-hidden="true">{app.approvals.countText}</span>
+          <span aria-hidden="true">{formatCount(count)}</span>
           <span class="visually-hidden">{t("list.is-waiting", { count })}</span>
         </span>
       )}

@@ -4,7 +4,7 @@
 import { computed } from "@preact/signals-core";
 import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { onContentClick } from "../lib/clipboard.ts";
+import { onContentClick, tellCopied } from "../lib/clipboard.ts";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
@@ -27,6 +27,9 @@ export function Timeline() {
   const scroller = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLOListElement>(null);
   const reader = useMemo(() => new Reader(conversation), [conversation]);
+  const copy = async (text: string, button: HTMLElement) => {
+    if (await app.copy(text)) tellCopied(button);
+  };
   useLayoutEffect(() => reader.attach(scroller.current!, list.current!), [reader]);
   return (
     <div class="stage">
@@ -37,7 +40,7 @@ export function Timeline() {
         role="region"
         aria-label={t("message.messages")}
         ref={scroller}
-        onClick={(event) => onContentClick(event, app)}
+        onClick={(event) => onContentClick(event, copy)}
       >
         <div class="column">
           <List app={app} conversation={conversation} reader={reader} scroller={scroller} list={list} />
@@ -53,8 +56,8 @@ interface ListProps {
   app: App;
   conversation: Conversation;
   reader: Reader;
-  scroller: RefObject<HTMLDivElement>;
-  list: RefObject<HTMLOListElement>;
+  scroller: RefObject<HTMLElement | null>;
+  list: RefObject<HTMLOListElement | null>;
 }
 
 function List({ app, conversation, reader, scroller, list }: ListProps) {
