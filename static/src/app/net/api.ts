@@ -175,7 +175,7 @@ export class Api {
   instance = (id: string): Promise<RawInstance> => this.request("GET", `/instances/${seg(id)}`);
   changeInstance = (
     id: string,
-    change: Schemas["InstancePatch"] & { model_choice?: ModelChoice | null },
+    change: Schemas["InstancePatch"],
   ): Promise<RawInstance> => this.request("PATCH", `/instances/${seg(id)}`, change);
   deleteInstance = (id: string): Promise<null> => this.request("DELETE", `/instances/${seg(id)}`);
   fork = (id: string, messageId: string, sessionId: string | null | undefined, title: string): Promise<RawInstance> =>
@@ -236,8 +236,9 @@ export class Api {
   /** Calls that wait for this person, in all conversations. */
   approvals = (wanted: { cursor?: string; limit?: number } = {}): Promise<Schemas["PendingApprovalsOut"]> =>
     this.request("GET", `/approvals?${queryOf(wanted)}`);
-  /** Models that may be chosen for an agent: {items}. */
-  models = (agent: string): Promise<unknown> => this.request("GET", `/models?${queryOf({ agent })}`);
+  /** Models that may be chosen for an agent. */
+  models = (agent: string): Promise<Schemas["OfferedModelsOut"]> =>
+    this.request("GET", `/models?${queryOf({ agent })}`);
 
   // --- what the model reads -----------------------------------------------------------------------------------------
 

@@ -12,10 +12,11 @@ import {
   type ServerFrame,
   type TranscriptFrame,
 } from "../net/frames.ts";
+import { choiceOf } from "./instances.ts";
 import { fromItem, mergeTranscript } from "./path.ts";
 import type { TurnStream } from "./stream.ts";
 import { type Line, Transcript } from "./transcript.ts";
-import type { Instance, Message, ModelChoice } from "./types.ts";
+import type { Instance, Message } from "./types.ts";
 
 export class Conversation extends Transcript {
   readonly #acked = new Set<string>();
@@ -91,7 +92,7 @@ export class Conversation extends Transcript {
   #onModelChoice({ instanceId, model, model_choice: choice, model_notice: notice }: ModelChoiceFrame): void {
     if (instanceId !== this.instance.id) return;
     const change: Partial<Instance> = {};
-    if (choice !== undefined) change.modelChoice = choice as ModelChoice | null;
+    if (choice !== undefined) change.modelChoice = choice && choiceOf(choice);
     if (model !== undefined) change.model = model ?? "";
     if (notice !== undefined) change.modelNotice = notice ?? "";
     this.update(change);
