@@ -228,6 +228,8 @@ export class Api {
     decision: Omit<Schemas["ApprovalIn"], "input" | "edited_input"> & { input?: unknown; edited_input?: unknown },
   ): Promise<Schemas["AnsweredOut"]> =>
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/approval`, decision);
+  /** Calls that wait in a conversation, with what may be changed before they are approved. */
+  openCalls = (id: string): Promise<Schemas["OpenCallOut"][]> => this.request("GET", `/instances/${seg(id)}/calls`);
   answerCall = (id: string, callId: string, result: Schemas["ResultIn"]): Promise<Schemas["AnsweredOut"]> =>
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/result`, result);
 

@@ -22,11 +22,12 @@ export function BlockCard({ block, store, changed }: Props) {
   const [isEditing, setEditing] = useState(false);
   const editButton = useReturnFocus<HTMLButtonElement>(isEditing);
   const isText = !(block.is_skill || block.is_searchable);
-  const hasEntries = !isText || block.entry_count > 0;
+  const entryCount = block.entry_count ?? 0;
+  const hasEntries = !isText || entryCount > 0;
   const isPlain = !hasEntries || Boolean(block.content && block.isElsewhere);
   const canEdit = block.writable && isPlain && isText;
   const isKept = block.of !== "agent" || block.writable;
-  const canDelete = isKept && Boolean(block.content || block.entry_count > 0);
+  const canDelete = isKept && Boolean(block.content || entryCount > 0);
   const { label } = block;
   const write = async (text: string): Promise<string> => {
     try {
@@ -105,6 +106,6 @@ function factsOf(block: Block, isPlain: boolean): string {
   return [
     block.isElsewhere ? t("memory.not-read") : kindOf({ ...block, of: "" }),
     isPlain && usageOf(block),
-    block.entry_count > 0 && t("memory.entries", { count: block.entry_count }),
+    Boolean(block.entry_count) && t("memory.entries", { count: block.entry_count ?? 0 }),
   ].filter(Boolean).join(" · ");
 }

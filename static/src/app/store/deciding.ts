@@ -4,12 +4,12 @@ import { t } from "../lib/i18n.ts";
 import type { Api } from "../net/api.ts";
 import { openQuestions } from "./runs.ts";
 import type { Conversation } from "./conversation.ts";
-import type { ToolPart } from "./types.ts";
+import type { JsonObject, ToolPart } from "./types.ts";
 
 /** A decision: `editedInput` where the person has changed the arguments. */
 export interface Decision {
   approved: boolean;
-  editedInput?: unknown;
+  editedInput?: JsonObject;
 }
 
 export class Deciding {

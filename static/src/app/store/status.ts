@@ -6,17 +6,18 @@ import { isSettled, isTool } from "./fold.ts";
 import { openQuestions } from "./runs.ts";
 import type { ConversationFields } from "./state.ts";
 import type { Activity, TurnStream } from "./stream.ts";
+import type { Summaries, SummaryOutcome } from "./summaries.ts";
 import type { Failure, OutboxEntry, Part, Retry, Wait } from "./types.ts";
 
 /** What a person can do about it; the names are those of the page's actions. */
 export interface StatusAction {
-  name: "reload" | "retryFailed" | "compactAgain" | "dismissCompaction" | "approveAll" | "denyAll";
+  name: "reload" | "retryFailed" | "compactAgain" | "dismissCompaction" | "showSummary" | "approveAll" | "denyAll";
   label: string;
 }
 
-/** `kind`: something goes on, something failed, or the person is asked. */
+/** `kind`: something goes on, something failed, the person is asked, or what a command did is told. */
 export interface Status {
-  kind: "wait" | "error" | "ask";
+  kind: "wait" | "error" | "ask" | "note";
   text: string;
   detail?: string;
   actions?: StatusAction[];
@@ -66,7 +67,7 @@ const TIMED_AFTER = 3_000; // what takes less needs no clock
 export function statusOf(
   conversation: Told,
   outbox: { readonly entries: readonly Pick<OutboxEntry, "state">[] },
-  summaries: { readonly error: string } | null = null,
+  summaries: Pick<Summaries, "error" | "outcome"> | null = null,
   now = Date.now(),
 ): Status | null {
   const { running, failed, instance: { id, isReadOnly } } = conversation;
@@ -78,8 +79,9 @@ export function statusOf(
   if (running) return runningStatus(running, conversation.isStopping, now);
   if (conversation.compacting) return wait(t("status.waiting-to-summarise"));
   if (outbox.entries.some((entry) => entry.state === "accepted")) return wait(t("status.waiting-for-model"));
-  if (failed) return failedStatus(failed, isReadOnly);
+  if (summaries?.outcome) return outcomeStatus(summaries.outcome);
   if (summaries?.error) return compactionStatus(summaries.error, isReadOnly);
+  if (failed) return failedStatus(failed, isReadOnly);
   return questionStatus(openQuestions(conversation).length, isReadOnly);
 }
 
@@ -96,12 +98,12 @@ function runningStatus(running: TurnStream, isStopping: boolean, now: number): S
   const silence = now - running.heardAt;
   const last = message?.parts.at(-1);
   if (last && isOpen(last)) {
-    if (isTool(last)) return activity?.kind === "tool" ? wait(activityText(activity, now)) : null;
+    if (isTool(last)) return null; // its own line says that it runs, and since when
     // An open text shows by itself that it goes on, as long as it does.
     return silence > QUIET_AFTER ? wait(t("status.quiet", { time: elapsed(silence) })) : null;
   }
-  const worksOnCall = message?.parts.some((part) => isTool(part) && !isSettled(part)) ?? false;
-  if (activity?.kind === "model" || (activity && worksOnCall)) return wait(activityText(activity, now));
+  if (message?.parts.some((part) => isTool(part) && !isSettled(part))) return null;
+  if (activity?.kind === "model") return wait(activityText(activity, now));
   return wait(
     silence > QUIET_AFTER
       ? t("status.waiting-for-model-long", { time: elapsed(silence) })
@@ -115,17 +117,11 @@ function isOpen(part: Part): boolean {
   return state !== "done" && !state?.startsWith("output-");
 }
 
-/** "gpt-5 is thinking, 12 s", "Running search_orders, 8 s". */
-function activityText({ kind, name, since }: Activity, now: number): string {
+/** "gpt-5 is thinking, 12 s". */
+function activityText({ name, since }: Activity, now: number): string {
   if (!name) return t("status.waiting-for-model");
   const duration = now - since;
-  const isShort = duration < TIMED_AFTER;
-  if (kind === "tool") {
-    return isShort
-      ? t("status.running-tool-now", { name })
-      : t("status.running-tool", { name, time: elapsed(duration) });
-  }
-  return isShort ? t("status.thinking-now", { name }) : t("status.thinking", { name, time: elapsed(duration) });
+  return duration < TIMED_AFTER ? t("status.thinking-now", { name }) : t("status.thinking", { name, time: elapsed(duration) });
 }
 
 /** "The model is overloaded. Trying again in 18 s (attempt 2 of 3).", or "" once its time has come. */
@@ -170,13 +166,20 @@ function failedStatus({ error, code = "" }: Failure, isReadOnly: boolean): Statu
   return { kind: "error", text, detail, actions: isReadOnly ? [] : [tryAgain("retryFailed")] };
 }
 
+const dismiss = (): StatusAction => ({ name: "dismissCompaction", label: t("status.dismiss") });
+
+function outcomeStatus({ kind, compactionId }: SummaryOutcome): Status {
+  if (kind === "nothing") return { kind: "note", text: t("status.nothing-to-summarise"), actions: [dismiss()] };
+  const show: StatusAction = { name: "showSummary", label: t("status.show-summary") };
+  return { kind: "note", text: t("status.summarised"), actions: compactionId ? [show, dismiss()] : [dismiss()] };
+}
+
 function compactionStatus(reason: string, isReadOnly: boolean): Status {
-  const dismiss: StatusAction = { name: "dismissCompaction", label: t("status.dismiss") };
   return {
     kind: "error",
     text: t("status.compaction-failed", { reason }),
     detail: t("status.compaction-failed-hint"),
-    actions: isReadOnly ? [] : [tryAgain("compactAgain"), dismiss],
+    actions: isReadOnly ? [] : [tryAgain("compactAgain"), dismiss()],
   };
 }
 

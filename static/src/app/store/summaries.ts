@@ -14,11 +14,20 @@ export type SummariesApi = Pick<Api, "compact" | "compactions" | "rewordCompacti
 /** Tell the person: for eyes too where `isNotice`. */
 export type Say = (text: string, how?: { isNotice?: boolean }) => void;
 
+/** What became of the summary that was asked for here: it was made, or there was nothing to summarise. */
+export interface SummaryOutcome {
+  kind: "done" | "nothing";
+  /** Id of the summary; "" where it is not known. */
+  compactionId: string;
+}
+
 export class Summaries extends Store {
   /** What stands for older messages. */
   readonly compactions: readonly Compaction[] = [];
   /** Why the last one failed; "" where it did not. How one stands that is being made: `compacting` of the conversation. */
   readonly error: string = "";
+  /** To be told where it was asked for, until something else goes on; null where nothing is to be told. */
+  readonly outcome: SummaryOutcome | null = null;
   readonly #api: SummariesApi;
   readonly #conversation: Transcript;
   readonly #say: Say;
@@ -34,7 +43,10 @@ export class Summaries extends Store {
     this.#off = [
       effect(() => {
         void conversation.version;
-        untracked(() => this.#onMessages(conversation.messages));
+        untracked(() => {
+          this.#onMessages(conversation.messages);
+          if (conversation.running && this.outcome) this.#put({ outcome: null });
+        });
       }),
       conversation.on("session", (frame) => this.#onPhase(frame)),
       conversation.on("session-failed", (text) => this.#onFailed(text)),
@@ -55,9 +67,9 @@ export class Summaries extends Store {
   /** Have older messages summarised. What it should keep may be said. Never rejects. */
   async ask(instructions: string): Promise<void> {
     const { id } = this.#conversation.instance;
-    if (!id) return this.#say(t("status.nothing-to-summarise"), { isNotice: true });
+    if (!id) return this.#tellNothing();
     this.#asked = { instructions };
-    this.#put({ error: "" });
+    this.#put({ error: "", outcome: null });
     this.#conversation.reportCompaction("waiting");
     try {
       await this.#api.compact(id, instructions);
@@ -71,7 +83,7 @@ export class Summaries extends Store {
   }
 
   dismiss(): void {
-    this.#put({ error: "" });
+    this.#put({ error: "", outcome: null });
   }
 
   /** Both resolve to whether it is stored; a refusal is shown. */
@@ -124,13 +136,24 @@ export class Summaries extends Store {
       this.#put({ error: "" });
       return this.#conversation.reportCompaction("running");
     }
-    if (this.#asked && compacting && !compacted && !this.error) {
-      this.#say(t("status.nothing-to-summarise"), { isNotice: true });
-    }
+    const wasAsked = this.#asked !== null && compacting !== "" && !this.error;
+    if (wasAsked && !compacted) this.#tellNothing();
     if (compacted) this.#say(t("status.summarised"));
     if (!this.error) this.#asked = null;
     this.#conversation.reportCompaction("");
-    this.read();
+    this.#readEnd(wasAsked && Boolean(compacted));
+  }
+
+  #tellNothing(): void {
+    this.#say(t("status.nothing-to-summarise"));
+    this.#put({ outcome: { kind: "nothing", compactionId: "" } });
+  }
+
+  async #readEnd(isOurs: boolean): Promise<void> {
+    await this.read();
+    if (!isOurs || this.#conversation.isClosed) return;
+    const newest = [...this.compactions].sort((one, other) => one.created_at.localeCompare(other.created_at)).at(-1);
+    this.#put({ outcome: { kind: "done", compactionId: newest?.id ?? "" } });
   }
 
   /** Context usage after a turn, a changed summary, or an end whose beginning was missed: read from the server. */
@@ -148,7 +171,7 @@ export class Summaries extends Store {
     this.#conversation.reportCompaction("");
   }
 
-  #put(change: Partial<Pick<Summaries, "compactions" | "error">>): void {
+  #put(change: Partial<Pick<Summaries, "compactions" | "error" | "outcome">>): void {
     Object.assign(this, change);
     this.changed();
     if (!this.#conversation.isClosed) this.#tellOldPage();

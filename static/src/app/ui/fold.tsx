@@ -1,10 +1,10 @@
 // A line that opens. Its body is made when it is opened first, and stays.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, DetailsHTMLAttributes } from "preact";
 import { useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
-type Props = Omit<JSX.HTMLAttributes<HTMLDetailsElement>, "children" | "icon" | "label"> & {
+type Props = Omit<DetailsHTMLAttributes<HTMLDetailsElement>, "children" | "icon" | "label"> & {
   icon: string;
   label: ComponentChildren;
   /** A short value beside the label. */

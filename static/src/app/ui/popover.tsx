@@ -28,7 +28,7 @@ export function moveFocus(event: KeyboardEvent, elements: HTMLElement[]): void {
   elements[to].focus();
 }
 
-type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { "aria-label"?: string };
+type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { "aria-label"?: string; "data-action"?: string };
 
 interface PopoverProps {
   /** What the popover is called. */

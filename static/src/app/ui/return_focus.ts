@@ -4,7 +4,7 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 /** Give the focus to an element when `isAway` ends: the button that opened an editor, once it is closed. */
-export function useReturnFocus<E extends HTMLElement>(isAway: boolean): RefObject<E> {
+export function useReturnFocus<E extends HTMLElement>(isAway: boolean): RefObject<E | null> {
   const element = useRef<E>(null);
   const wasAway = useRef(false);
   useEffect(() => {
