@@ -233,8 +233,6 @@ export class Api {
   answerCall = (id: string, callId: string, result: Schemas["ResultIn"]): Promise<Schemas["AnsweredOut"]> =>
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/result`, result);
 
-  /** Calls of a conversation that wait for a decision or a result. */
-  openCalls = (id: string): Promise<Schemas["OpenCallOut"][]> => this.request("GET", `/instances/${seg(id)}/calls`);
   /** Calls that wait for this person, in all conversations. */
   approvals = (wanted: { cursor?: string; limit?: number } = {}): Promise<Schemas["PendingApprovalsOut"]> =>
     this.request("GET", `/approvals?${queryOf(wanted)}`);
