@@ -57,7 +57,8 @@ def say(text: str) -> None:
 def source_stamp() -> str:
     """One hash of everything that a build depends on."""
     digest = hashlib.sha256()
-    for path in [HERE / "deno.json", HERE / "deno.lock", Path(__file__), *sorted(SOURCE.rglob("*.*"))]:
+    sources = [*sorted(SOURCE.rglob("*.*")), *sorted((HERE / "vendor").rglob("*.*"))]
+    for path in [HERE / "deno.json", HERE / "deno.lock", Path(__file__), *(path for path in sources if path.is_file())]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
@@ -86,7 +87,8 @@ def has_libraries(cache: Path | None) -> bool:
     """Whether Deno's cache holds the pinned libraries, so that nothing will be fetched."""
     packages = json.loads((HERE / "deno.lock").read_text()).get("npm", {}) if (HERE / "deno.lock").exists() else {}
     folder = Path(json.loads(run_deno(["info", "--json"], cache=cache).stdout)["npmCache"])
-    wanted = [name.rpartition("@") for name in packages if not name.startswith("@")]
+    fetched = [name for name, facts in packages.items() if facts.get("integrity")]  # others lie in `vendor/`
+    wanted = [name.rpartition("@") for name in fetched if not name.startswith("@")]
     return bool(wanted) and all(any(folder.glob(f"*/{name}/{version}")) for name, _, version in wanted)
 
 
