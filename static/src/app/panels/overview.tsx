@@ -34,7 +34,7 @@ export function OverviewPanel({ conversation }: PanelProps) {
     const sessionId = id ? (await api.instance(id) as { session_id?: string | null }).session_id ?? "" : "";
     return { sessionId, summary: sessionId ? await api.overview(sessionId, signal) as Overview : null };
   }, { isBranchDependent: true });
-  useEffect(() => conversation.events.on("titled", () => reading.soon()), []);
+  useEffect(() => conversation.events.on("listed", () => reading.soon()), []);
   const summary = reading.value?.summary ?? null;
   const state = summary ? stateOf(summary) : "";
   useEffect(() => {

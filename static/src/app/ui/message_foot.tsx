@@ -39,11 +39,19 @@ export function PendingFoot({ context: { app }, message, pending, error }: Pendi
       {(pending === "refused" || pending === "waiting") && (
         <>
           <button type="button" class="quiet" onClick={() => sending.resend(message)}>{t("common.try-again")}</button>
-          <button type="button" class="quiet" onClick={() => sending.takeBack(message)}>{t("message.take-back")}</button>
+          <button type="button" class="quiet" onClick={() => sending.takeBack(message)}>
+            {t("message.take-back")}
+          </button>
         </>
       )}
       {(pending === "behind" || pending === "queued") && (
-        <button type="button" class="quiet" onClick={() => sending.unqueue(message)}>{t("message.dont-send")}</button>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => sending.unqueue(message)}
+        >
+          {t("message.dont-send")}
+        </button>
       )}
     </div>
   );
