@@ -34,6 +34,8 @@ STYLES = (
     "pickers.css",
     "approvals.css",
     "conversation.css",
+    "message.css",
+    "tools.css",
     "content.css",
     "composer.css",
     "panel.css",

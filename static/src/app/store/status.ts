@@ -120,7 +120,9 @@ function isOpen(part: Part): boolean {
 function activityText({ name, since }: Activity, now: number): string {
   if (!name) return t("status.waiting-for-model");
   const duration = now - since;
-  return duration < TIMED_AFTER ? t("status.thinking-now", { name }) : t("status.thinking", { name, time: elapsed(duration) });
+  return duration < TIMED_AFTER
+    ? t("status.thinking-now", { name })
+    : t("status.thinking", { name, time: elapsed(duration) });
 }
 
 /** "The model is overloaded. Trying again in 18 s (attempt 2 of 3).", or "" once its time has come. */

@@ -68,7 +68,13 @@ export function ApprovalCard(props: ApprovalCardProps) {
                   {t("approvals.allow")}
                 </button>
                 {canEdit && (
-                  <button type="button" class="button" disabled={isBusy} ref={edit} onClick={() => setEditing(true)}>
+                  <button
+                    type="button"
+                    class="button"
+                    disabled={isBusy}
+                    ref={edit}
+                    onClick={() => setEditing(true)}
+                  >
                     {t("common.edit")}
                   </button>
                 )}

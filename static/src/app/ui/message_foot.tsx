@@ -39,11 +39,19 @@ export function PendingFoot({ context: { app }, message, pending, error }: Pendi
       {(pending === "refused" || pending === "waiting") && (
         <>
           <button type="button" class="quiet" onClick={() => sending.resend(message)}>{t("common.try-again")}</button>
-          <button type="button" class="quiet" onClick={() => sending.takeBack(message)}>{t("message.take-back")}</button>
+          <button type="button" class="quiet" onClick={() => sending.takeBack(message)}>
+            {t("message.take-back")}
+          </button>
         </>
       )}
       {(pending === "behind" || pending === "queued") && (
-        <button type="button" class="quiet" onClick={() => sending.unqueue(message)}>{t("message.dont-send")}</button>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => sending.unqueue(message)}
+        >
+          {t("message.dont-send")}
+        </button>
       )}
     </div>
   );
@@ -57,6 +65,7 @@ interface FootProps {
 }
 
 export function MessageFoot({ context, message, earlier, isContinued }: FootProps) {
+  for (const item of [...earlier, message]) context.conversation.revision(item.id); // they are told of by themselves
   if (isContinued) return null; // the end of the answer has it
   if (message.isLive) return <div class="message-foot" />;
   const whole = [...earlier, message];
