@@ -96,6 +96,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
         "OPENAI_BASE_URL": f"http://127.0.0.1:{provider_port}/v1",
         "OPENAI_API_KEY": "scripted",
         "THINK_MODEL": "openai/scripted",
+        "THINK_MODELS": "openai/scripted,openai/gpt-5,openai/gpt-5-mini,openai/gpt-4o",
         "THINK_APPS": "tests.acceptance.desk",
         "THINK_TITLE_MODEL": "none",
         "DJANGO_SETTINGS_MODULE": "thinkproject.settings",
