@@ -61,7 +61,7 @@ class ResponsesModel(HttpModel):
     def _gives_in(self, body: JSONObject, refusal: str) -> bool:
         """A model that does not reason refuses to be asked for its reasoning; that is no failure.
 
-        One that reasons and does not know an effort is not taken for such a model: whoever chose it has to know.
+        One that reasons and does not know an effort is not taken for such a model: people chose it, and have to know.
         """
         is_about_effort = "effort" in body.get("reasoning", {}) and _VALUE_REFUSED.search(refusal) is not None
         gives_in = "include" in body and _REASONING_REFUSED.search(refusal) is not None and not is_about_effort
