@@ -12,11 +12,12 @@ from django.db import DatabaseError
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
-from chat.errors import StateRefused, TurnDropped
+from chat.errors import ModelChoiceInvalid, StateRefused, TurnDropped
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.rpc import CallDispatcher
-from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_state
+from chat.runtime.agent_factory import model_choices
+from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_state, is_read_only
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.intake import ClientArray
@@ -62,8 +63,8 @@ class ClientCommands:
                 await self._acknowledge(request_id)
             case frames.ToolResult() | frames.ToolApproval():
                 await self._answer_call(frame)
-            case frames.StateUpdate(state=value):
-                await self._change_state(value)
+            case frames.StateUpdate() | frames.ChooseModel():
+                await self._set(frame)
             case frames.Rpc():
                 await self._calls.start(frame)
             case frames.Foreign(text=text):
@@ -187,6 +188,13 @@ class ClientCommands:
         elif replied.refusal:
             await connection.send(frames.error(new_id("req"), replied.refusal, continuation=True))
 
+    async def _set(self, frame: frames.StateUpdate | frames.ChooseModel) -> None:
+        """Set what belongs to the instance."""
+        if isinstance(frame, frames.ChooseModel):
+            await self._choose_model(frame)
+        else:
+            await self._change_state(frame.state)
+
     async def _change_state(self, value: JSONValue) -> None:
         connection = self._connection
         try:
@@ -197,6 +205,26 @@ class ClientCommands:
         except ThinkError as error:
             text = error.message if isinstance(error, StateRefused) else REJECTED
             await connection.send(frames.state_error(text))
+
+    async def _choose_model(self, frame: frames.ChooseModel) -> None:
+        """Set the conversation's choice of a model; this client gets the outcome, the others are notified."""
+        connection = self._connection
+        choices = model_choices(connection.key)
+        try:
+            if connection.agent is not None:
+                with acting_for_client(connection.key, connection.client):
+                    if await is_read_only(connection.agent):
+                        raise ModelChoiceInvalid(READ_ONLY, field="model_choice")
+            instance_id, view = await choices.choose(frame.model_choice, origin=connection.client.id)
+        except ThinkError as error:
+            await connection.send(frames.error(frame.id, error.message))
+            return
+        except DatabaseError:  # nothing is stored
+            logger.exception("choice not stored", extra={"action": "choice_not_stored", "agent": connection.key.agent})
+            await connection.send(frames.error(frame.id, BUSY))
+            return
+        connection.reads_own_frames = True  # it has sent one
+        await connection.send_model_choice(instance_id, view)
 
     async def _foreign(self, text: str) -> None:
         """Give the agent a frame that is none of the protocol's."""

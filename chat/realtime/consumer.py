@@ -24,7 +24,7 @@ from chat.realtime.commands import ClientCommands
 from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Connection
 from chat.realtime.events import InstanceEvents
 from chat.realtime.inbound import Inbound, Refusal
-from chat.realtime.resume_memory import client_label, client_query, shows_list
+from chat.realtime.resume_memory import client_label, client_query, reads_own_frames, shows_list
 from chat.runtime.resolve import resolve, resolve_now
 from chat.user_code.call_hook import user_facing_error
 from thinkproject.kernel.aio import db
@@ -94,6 +94,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         connection = Connection(
             credential, key, client, label=client_label(self.scope), shows_list=shows_list(self.scope)
         )
+        connection.reads_own_frames = reads_own_frames(self.scope)
         self._inbound = Inbound(credential.user_id)
         self._commands = ClientCommands(connection)
         self._events = InstanceEvents(connection)
