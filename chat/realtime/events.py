@@ -23,11 +23,8 @@ from chat.instances.notifications import (
 )
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
-<<<<<<< HEAD
 from chat.realtime.list_lines import ListLines
-=======
 from chat.runtime.agent_factory import model_choices
->>>>>>> models
 from thinkproject.kernel.aio import db
 
 

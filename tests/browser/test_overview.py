@@ -12,7 +12,7 @@ from tests.browser.looks import look
 from tests.browser.test_panel import LONG, check_both, panel, remember, toggle
 
 OpenTab = Callable[..., ChatPage]
-NOTHING = "There is no summary of this conversation yet."
+NOTHING = "There’s no summary of this conversation yet."
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def changed(tab: ChatPage, name: str) -> Locator:
 
 def test_what_a_conversation_has_changed(keeper: ChatPage) -> None:
     shown = overview(keeper)
-    expect(shown).to_contain_text("a conversation begins with its first message")
+    expect(shown).to_contain_text("A conversation starts with your first message")
     look(keeper, "overview-new")
     keeper.ask("say: Hello.")
     expect(shown).to_contain_text(NOTHING)
@@ -57,7 +57,7 @@ def test_what_a_conversation_has_changed(keeper: ChatPage) -> None:
 def test_what_it_is_about_is_asked_for_written_and_deleted(keeper: ChatPage, open_tab: OpenTab) -> None:
     keeper.ask("say: Green tea.")
     shown = overview(keeper)
-    text, ask = shown.locator(".overview-text"), shown.get_by_role("button", name="Have a model write it")
+    text, ask = shown.locator(".overview-text"), shown.get_by_role("button", name="Summarise with a model")
     ask.click()
     expect(text).not_to_be_empty()
     expect(shown).to_contain_text(re.compile(r"By \S+, "))
@@ -133,9 +133,9 @@ def test_the_reason_for_a_missing_browser_is_reported(keeper: ChatPage) -> None:
     keeper.page.route(
         "**/summary", lambda route: route.abort() if route.request.method == "POST" else route.continue_()
     )
-    shown.get_by_role("button", name="Have a model write it").click()
+    shown.get_by_role("button", name="Summarise with a model").click()
     expect(shown.locator(".is-error")).to_have_text("The server can’t be reached.")
-    expect(shown.get_by_role("button", name="Have a model write it")).to_be_focused()
+    expect(shown.get_by_role("button", name="Summarise with a model")).to_be_focused()
     look(keeper, "overview-offline")
     keeper.page.unroute("**/summary")
     keeper.page.route("**/summary", lambda route: route.abort())

@@ -197,7 +197,12 @@ BY_NAME = {
     "^agents/.+/chat$": "the same; tests in test_use_chat_refusals.py",
     "^agents/.+/chat/.+/stream$": "the same",
 }
-PAGES = {"", "approvals", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
+PAGES = {
+    "",
+    "approvals",
+    "c/new",
+    "c/<str:instance_id>",
+}  # of the web UI: the API's own answers, embedded; tested below
 
 
 @pytest.fixture(autouse=True)
