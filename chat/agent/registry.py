@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from chat.agent import declared
 from chat.agent.base import Agent
 from chat.errors import AgentNotFound
+from thinkproject.kernel.phrases import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ def get_agent_class(name: str) -> type[Agent]:
     try:
         return declared.classes[name]
     except KeyError:
-        raise AgentNotFound(f"There is no agent {name!r}.") from None
+        raise AgentNotFound(Phrase("There is no agent {name!r}.", name=name)) from None
 
 
 def is_served(name: str) -> bool:

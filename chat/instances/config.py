@@ -22,6 +22,7 @@ from chat.errors import AgentNotFound, ConfigChanged, ConfigInvalid
 from chat.instances.rows import ensure_instance, lookup_of
 from chat.models import AgentInstance
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from thinkproject.kernel.phrases import Phrase
 
 MAX_CACHED: Final = 1_000
 _MAX_PROBLEMS: Final = 10
@@ -112,10 +113,14 @@ def checked(agent: str, value: Any) -> JSONValue:
         text = dump(plain)
         load(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigInvalid(f"{what} must be JSON: {error}.") from error
+        raise ConfigInvalid(Phrase("{what} must be JSON: {error}.", what=what, error=error)) from error
     size, limit = len(text.encode()), chat_settings.config_bytes
     if size > limit:
-        raise ConfigInvalid(f"{what} is too large: {size} bytes, at most {limit}.", size=size, limit=limit)
+        raise ConfigInvalid(
+            Phrase("{what} is too large: {size} bytes, at most {limit}.", what=what, size=size, limit=limit),
+            size=size,
+            limit=limit,
+        )
     return plain
 
 
@@ -128,16 +133,21 @@ def _typed(value: JSONValue, kind: type[BaseModel] | None, what: str) -> Any:
     except ValidationError as error:
         problems = _problems(error)
         listed = "; ".join(f"{each['at'] or 'the whole'}: {each['expected']}" for each in problems)
-        raise ConfigInvalid(f"{what} does not fit {kind.__name__}: {listed}.", problems=problems) from error
+        raise ConfigInvalid(
+            Phrase("{what} does not fit {form}: {listed}.", what=what, form=kind.__name__, listed=listed),
+            problems=problems,
+        ) from error
     except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigInvalid(f"{what} must be JSON that fits {kind.__name__}: {error}.") from error
+        raise ConfigInvalid(
+            Phrase("{what} must be JSON that fits {form}: {error}.", what=what, form=kind.__name__, error=error)
+        ) from error
 
 
 def _dumped(value: BaseModel, what: str) -> JSONValue:
     try:
         return value.model_dump(mode="json")
     except (TypeError, ValueError) as error:
-        raise ConfigInvalid(f"{what} cannot be written as JSON: {error}.") from error
+        raise ConfigInvalid(Phrase("{what} cannot be written as JSON: {error}.", what=what, error=error)) from error
 
 
 def _problems(error: ValidationError) -> list[JSONObject]:

@@ -24,11 +24,12 @@ from chat.user_code.call_hook import call_hook, notify_hook
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, byte_size
+from thinkproject.kernel.phrases import Phrase
 
 logger = logging.getLogger(__name__)
 
-REJECTED = "State update rejected"
-READ_ONLY = "Connection is readonly"
+REJECTED = Phrase("State update rejected")
+READ_ONLY = Phrase("Connection is readonly")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -41,6 +41,7 @@ from sessions_app.core.context.loaded_skills import loaded_name
 from sessions_app.errors import BlockExists, BlockNotWritable
 from sessions_app.messages.services import freeze_prompt
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.phrases import Phrase
 
 
 async def _nothing() -> str:
@@ -165,7 +166,7 @@ class SessionContext:
         """
         made = declare(label, description=description, max_tokens=max_tokens, provider=provider)
         if label in (await self.state()).blocks:
-            raise BlockExists(f"There is a context block {label!r} already.")
+            raise BlockExists(Phrase("There is a context block {label!r} already.", label=label))
         shape = Shape(description=description, max_tokens=max_tokens)
         if provider is None:
             await db(store.add_block, self.session_id, label, shape)
@@ -276,7 +277,7 @@ def _note(session_id: str, subject: str, action: str, before: str, after: str, b
 def _block_of(state: ContextState, label: str, ability: str, lack: str) -> Declaration:
     declaration = BlockPolicy(state.blocks).find(label)
     if not getattr(declaration.kind, ability):
-        raise BlockNotWritable(f"Block {label!r} {lack}.")
+        raise BlockNotWritable(Phrase("Block {label!r} {lack}.", label=label, lack=lack))
     return declaration
 
 
