@@ -104,27 +104,33 @@ def config_model_of(agent: str) -> type[BaseModel] | None:
 def checked(agent: str, value: Any) -> JSONValue:
     """A configuration as it is stored: plain JSON that fits the agent's class. Errors: `ConfigInvalid`."""
     kind = config_model_of(agent)
-    what = f"The configuration of {agent!r}"
     if isinstance(value, BaseModel):
-        value = _dumped(value, what)
-    typed = _typed(value, kind, what)
-    plain = _dumped(typed, what) if isinstance(typed, BaseModel) else typed
+        value = _dumped(value, agent)
+    typed = _typed(value, kind, agent)
+    plain = _dumped(typed, agent) if isinstance(typed, BaseModel) else typed
     try:
         text = dump(plain)
         load(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigInvalid(Phrase("{what} must be JSON: {error}.", what=what, error=error)) from error
+        raise ConfigInvalid(
+            Phrase("The configuration of {agent!r} must be JSON: {error}.", agent=agent, error=error)
+        ) from error
     size, limit = len(text.encode()), chat_settings.config_bytes
     if size > limit:
         raise ConfigInvalid(
-            Phrase("{what} is too large: {size} bytes, at most {limit}.", what=what, size=size, limit=limit),
+            Phrase(
+                "The configuration of {agent!r} is too large: {size} bytes, at most {limit}.",
+                agent=agent,
+                size=size,
+                limit=limit,
+            ),
             size=size,
             limit=limit,
         )
     return plain
 
 
-def _typed(value: JSONValue, kind: type[BaseModel] | None, what: str) -> Any:
+def _typed(value: JSONValue, kind: type[BaseModel] | None, agent: str) -> Any:
     if kind is None:
         return value
     try:
@@ -134,20 +140,32 @@ def _typed(value: JSONValue, kind: type[BaseModel] | None, what: str) -> Any:
         problems = _problems(error)
         listed = "; ".join(f"{each['at'] or 'the whole'}: {each['expected']}" for each in problems)
         raise ConfigInvalid(
-            Phrase("{what} does not fit {form}: {listed}.", what=what, form=kind.__name__, listed=listed),
+            Phrase(
+                "The configuration of {agent!r} does not fit {form}: {listed}.",
+                agent=agent,
+                form=kind.__name__,
+                listed=listed,
+            ),
             problems=problems,
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigInvalid(
-            Phrase("{what} must be JSON that fits {form}: {error}.", what=what, form=kind.__name__, error=error)
+            Phrase(
+                "The configuration of {agent!r} must be JSON that fits {form}: {error}.",
+                agent=agent,
+                form=kind.__name__,
+                error=error,
+            )
         ) from error
 
 
-def _dumped(value: BaseModel, what: str) -> JSONValue:
+def _dumped(value: BaseModel, agent: str) -> JSONValue:
     try:
         return value.model_dump(mode="json")
     except (TypeError, ValueError) as error:
-        raise ConfigInvalid(Phrase("{what} cannot be written as JSON: {error}.", what=what, error=error)) from error
+        raise ConfigInvalid(
+            Phrase("The configuration of {agent!r} cannot be written as JSON: {error}.", agent=agent, error=error)
+        ) from error
 
 
 def _problems(error: ValidationError) -> list[JSONObject]:

@@ -89,10 +89,11 @@ def _check_size(value: JSONValue) -> None:
     try:
         size = byte_size(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StateRefused(f"State is not JSON: {error}") from error
+        raise StateRefused(Phrase("State is not JSON: {error}", error=error)) from error
     limit = chat_settings.state_bytes
     if size > limit:
-        raise StateRefused(f"State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
+        text = Phrase("State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
+        raise StateRefused(text, size=size, limit=limit)
 
 
 @transaction.atomic

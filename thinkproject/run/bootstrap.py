@@ -168,7 +168,8 @@ def fix(_rest: list[str]) -> int:
     ruff = str(VENV / "bin" / "ruff")
     scripts = [str(VENV / "bin" / "deno"), "fmt", "-q", *DENO_CONFIG, *SCRIPTS]
     reference = [str(PYTHON), "-m", "thinkproject.reference", "--write"]
-    commands = ([ruff, "check", "--fix", "."], [ruff, "format", "."], scripts, reference)
+    catalogues = [str(PYTHON), "-m", "thinkproject.catalogues", "--write"]
+    commands = ([ruff, "check", "--fix", "."], [ruff, "format", "."], scripts, reference, catalogues)
     return max(_call(command) for command in commands)
 
 

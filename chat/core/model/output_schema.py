@@ -34,13 +34,15 @@ class Output:
         try:
             value = load(_unfenced(text))
         except ValueError as error:
-            given = "nothing" if not text.strip() else "no JSON"
-            raise OutputInvalid(
-                Phrase("The model was asked for a structured answer and gave {given}.", given=given)
-            ) from error
+            if not text.strip():
+                raise OutputInvalid("The model was asked for a structured answer and gave nothing.") from error
+            raise OutputInvalid("The model was asked for a structured answer and gave no JSON.") from error
         found = self._problems(value)
         if found:
-            raise OutputInvalid("The model's answer does not have the form that was asked for: " + "; ".join(found))
+            listed = "; ".join(found)
+            raise OutputInvalid(
+                Phrase("The model's answer does not have the form that was asked for: {problems}", problems=listed)
+            )
         return value
 
     def _problems(self, value: JSONValue) -> list[str]:
