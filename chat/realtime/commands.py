@@ -29,11 +29,13 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.languages import translate
+from thinkproject.kernel.phrases import Phrase
 from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
 
-BUSY = "The server is very busy at the moment. Please try again."
+BUSY = Phrase("The server is very busy at the moment. Please try again.")
 
 
 class ClientCommands:
@@ -98,7 +100,7 @@ class ClientCommands:
             return
         except DatabaseError:  # one refused request is no reason to lose the socket
             logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": connection.key.agent})
-            await connection.send(frames.error(frame.id, BUSY))
+            await connection.send(frames.error(frame.id, translate(BUSY)))
             return
         turn = snapshots.turn_ref(admission.turn)
         if not admission.is_new:
@@ -186,7 +188,7 @@ class ClientCommands:
                 await connection.catch_up_to(turn.position)
                 connection.feed.enqueue(turn)  # not a request of the client's own: it asks for this turn by a probe
         elif replied.refusal:
-            await connection.send(frames.error(new_id("req"), replied.refusal, continuation=True))
+            await connection.send(frames.error(new_id("req"), translate(replied.refusal), continuation=True))
 
     async def _set(self, frame: frames.StateUpdate | frames.ChooseModel) -> None:
         """Set what belongs to the instance."""
@@ -203,8 +205,8 @@ class ClientCommands:
             with acting_for_client(connection.key, connection.client):
                 await change_state(connection.agent, value, "client", origin=connection.client.id)
         except ThinkError as error:
-            text = error.message if isinstance(error, StateRefused) else REJECTED
-            await connection.send(frames.state_error(text))
+            text = error.phrase if isinstance(error, StateRefused) else REJECTED
+            await connection.send(frames.state_error(translate(text)))
 
     async def _choose_model(self, frame: frames.ChooseModel) -> None:
         """Set the conversation's choice of a model; this client gets the outcome, the others are notified."""

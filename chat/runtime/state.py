@@ -24,11 +24,12 @@ from chat.user_code.call_hook import call_hook, notify_hook
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, byte_size
+from thinkproject.kernel.phrases import Phrase
 
 logger = logging.getLogger(__name__)
 
-REJECTED = "State update rejected"
-READ_ONLY = "Connection is readonly"
+REJECTED = Phrase("State update rejected")
+READ_ONLY = Phrase("Connection is readonly")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,10 +90,11 @@ def _check_size(value: JSONValue) -> None:
     try:
         size = byte_size(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StateRefused(f"State is not JSON: {error}") from error
+        raise StateRefused(Phrase("State is not JSON: {error}", error=error)) from error
     limit = chat_settings.state_bytes
     if size > limit:
-        raise StateRefused(f"State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
+        text = Phrase("State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
+        raise StateRefused(text, size=size, limit=limit)
 
 
 @transaction.atomic
