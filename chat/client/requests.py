@@ -183,7 +183,7 @@ class ModelRequests:
 
     @property
     def model_notice(self) -> str:
-        """What of the choice does not count, and why, as last received; empty when all of it does."""
+        """The part of the choice that does not count, and why, as last received; empty when all of it does."""
         return self._conversation.model_notice
 
     async def choose_model(
