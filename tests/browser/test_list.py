@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
+from tests.browser.looks import look
+from tests.browser.test_accessibility import check
 
 OpenTab = Callable[..., ChatPage]
 
@@ -20,10 +22,9 @@ def rows(tab: ChatPage) -> list[str]:
 
 def test_empty_product_invites(tab: ChatPage) -> None:
     tab.open("/")
-    expect(tab.page.locator("#no-conversations")).to_have_text("No conversations yet.")
-    expect(tab.page.get_by_role("heading", name="What is on your mind?")).to_be_visible()
-    tab.page.get_by_role("button", name="Make a plan for my week").click()
-    expect(tab.input).to_have_value("Make a plan for my week")
+    expect(tab.page.locator("#no-conversations")).to_have_text("No conversations yet. Write a message to start one.")
+    check(tab.page)
+    look(tab, "empty-product")
 
 
 def test_newest_activity_comes_first_under_its_day(tab: ChatPage) -> None:

@@ -43,7 +43,9 @@ const list = (more: Partial<Shown>): Row[] =>
     ...more,
   });
 const toldOf = (rows: Row[]) =>
-  rows.map((row) => row.kind === "summary" ? `summary ${row.compaction.id}` : `${row.message.id} ${row.pending}`.trim());
+  rows.map((row) =>
+    row.kind === "summary" ? `summary ${row.compaction.id}` : `${row.message.id} ${row.pending}`.trim()
+  );
 const messagesOf = (rows: Row[]) => rows.filter((row): row is MessageRow => row.kind === "message");
 
 Deno.test("messages, what waits on the server, and what is on its way, in that order and each once", () => {
@@ -75,7 +77,12 @@ Deno.test("who reads elsewhere sees nothing of what is on its way", () => {
 
 Deno.test("the line of a summary stands below what it covers", () => {
   const compactions = [{ id: "s", first_id: "a", last_id: "b", undone_at: null } as Compaction];
-  same(toldOf(list({ messages: [user("a"), answer("b", text), user("c")], compactions })), ["a", "b", "summary s", "c"]);
+  same(toldOf(list({ messages: [user("a"), answer("b", text), user("c")], compactions })), [
+    "a",
+    "b",
+    "summary s",
+    "c",
+  ]);
 });
 
 Deno.test("an answer that was taken up after a question is one answer", () => {

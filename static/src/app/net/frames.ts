@@ -9,6 +9,7 @@ import type {
   ToolApproval,
   Wait,
 } from "../store/types.ts";
+import type { components } from "./openapi.d.ts";
 
 // --- what the server sends --------------------------------------------------------------------------------------------
 
@@ -66,7 +67,7 @@ export interface ConversationFrame {
 export interface ModelChoiceFrame {
   type: "think_model_choice";
   instanceId: string;
-  model_choice?: unknown;
+  model_choice?: components["schemas"]["ModelChoice"] | null;
   model?: string | null;
   model_notice?: string | null;
 }

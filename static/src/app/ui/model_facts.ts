@@ -22,9 +22,9 @@ const EFFORTS: Record<string, MessageKey> = {
 const compact = (count: number): string =>
   new Intl.NumberFormat(formatLocale(), { notation: "compact", maximumFractionDigits: 1 }).format(count);
 
-/** A list of words: "a, b, and c". */
+/** A list of words: "a, b, c". */
 const listed = (words: string[]): string =>
-  new Intl.ListFormat(formatLocale(), { style: "narrow", type: "unit" }).format(words);
+  new Intl.ListFormat(formatLocale(), { style: "short", type: "unit" }).format(words);
 
 /** The lines under a model's name: what it costs, how much it holds, what it reads. */
 export function modelFacts({ prices, context_tokens: context, inputs }: ModelFacts): string[] {
