@@ -127,8 +127,9 @@ def test_screen_readers_get_sentences_not_tokens(tab: ChatPage) -> None:
 
 def choose_theme(tab: ChatPage, name: str) -> None:
     """Choose from the menu with the person's name."""
-    tab.page.locator("#user-menu").click()
+    tab.page.locator(".sidebar-foot").get_by_role("button").click()
     tab.page.get_by_role("menuitemradio", name=name).click()
+    tab.page.keyboard.press("Escape")
 
 
 @pytest.mark.smoke
