@@ -22,9 +22,7 @@ def rows(tab: ChatPage) -> list[str]:
 
 def test_empty_product_invites(tab: ChatPage) -> None:
     tab.open("/")
-    expect(tab.page.locator("#no-conversations")).to_have_text(
-        "No conversations yet. Write a message to start one."
-    )
+    expect(tab.page.locator("#no-conversations")).to_have_text("No conversations yet. Write a message to start one.")
     check(tab.page)
     look(tab, "empty-product")
 
