@@ -60,13 +60,13 @@ class OriginDenied(ChatError, Denied):
 
 
 class SignInDenied(ChatError, Denied):
-    """This sign-in link does not work, or no longer."""
+    """This sign-in link is no longer valid."""
 
     code = "sign_in_denied"
 
 
 class LinkUnknown(SignInDenied):
-    """This sign-in link does not work, or no longer."""
+    """This sign-in link is no longer valid."""
 
     code = "link_unknown"
 

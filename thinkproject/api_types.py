@@ -1,8 +1,8 @@
 """The API's schemas as TypeScript types of the page: `static/src/app/net/openapi.d.ts`.
 
-`python -m thinkproject.api_types --write` (part of `make fix`) has openapi-typescript write them when the API's document has
-changed; only then is it fetched. The first line of the file holds hashes of the document and of the types, so that a
-house test sees without it, and without Deno, that both are in step.
+`python -m thinkproject.api_types --write` (part of `make fix`) has openapi-typescript write them when the document
+of the API has changed; only then is it fetched. The first line of the file holds hashes of the document and of the
+types, so that a house test sees without it, and without Deno, that both are in step.
 """
 
 import hashlib

@@ -162,7 +162,10 @@ class Agent:
         """
 
     def is_read_only(self, connection: ClientConnection) -> Any:
-        """Decide whether this client may see the state and not set it. Asked for each change, calls included."""
+        """Decide whether this client may see the state and not set it, nor choose the model.
+
+        Asked for each change, calls included.
+        """
         del connection
         return False
 

@@ -4,6 +4,7 @@ from chat.agent import declared
 from chat.agent.appearance import Appearance, appearance_of
 from chat.agent.base import Agent
 from chat.errors import AgentNotFound
+from thinkproject.kernel.phrases import Phrase
 
 
 def get_agent_class(name: str) -> type[Agent]:
@@ -11,7 +12,7 @@ def get_agent_class(name: str) -> type[Agent]:
     try:
         return declared.classes[name]
     except KeyError:
-        raise AgentNotFound(f"There is no agent {name!r}.") from None
+        raise AgentNotFound(Phrase("There is no agent {name!r}.", name=name)) from None
 
 
 def is_served(name: str) -> bool:

@@ -31,6 +31,7 @@ from sessions_app.messages.services import delete_session, select_leaf
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from thinkproject.kernel.phrases import Phrase
 from tools_app.services import forget_calls
 
 MAX_TITLE = 100
@@ -272,7 +273,7 @@ def _origin(row: AgentInstance) -> Origin | None:
 def _clean_title(title: str) -> str:
     cleaned = " ".join(title.split())
     if len(cleaned) > MAX_TITLE:
-        raise InputInvalid(f"A title has at most {MAX_TITLE} characters.", max_length=MAX_TITLE)
+        raise InputInvalid(Phrase("A title has at most {limit} characters.", limit=MAX_TITLE), max_length=MAX_TITLE)
     return cleaned
 
 

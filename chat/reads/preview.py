@@ -26,6 +26,7 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 PREVIEW_CHARS = 300
 
@@ -121,7 +122,7 @@ async def preview(
     `AgentCodeFailed`.
     """
     if not issubclass(get_agent_class(key.agent), Think):
-        raise AgentNotFound(f"Agent {key.agent!r} does not chat, so there is no next call.")
+        raise AgentNotFound(Phrase("Agent {agent!r} does not chat, so there is no next call.", agent=key.agent))
     leaf_id = await db(selectors.leaf_id, session_id)
     agent = await make_think(key, make_agent, model_choice)
     place = NextPlace(

@@ -10,6 +10,7 @@ from chat.instances.notifications import (
     ChatCleared,
     ConversationChanged,
     MessageChanged,
+    ModelChosen,
     Notification,
     SessionFailed,
     SessionPhaseChanged,
@@ -23,6 +24,7 @@ from chat.instances.notifications import (
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.list_lines import ListLines
+from chat.runtime.agent_factory import model_choices
 from thinkproject.kernel.aio import db
 
 
@@ -77,6 +79,13 @@ class InstanceEvents:
             connection.state_version = event["version"]
         else:
             await connection.send_state()
+
+    async def model_chosen(self, event: ModelChosen) -> None:
+        """Another model was chosen: clients that read the product's own frames are sent it."""
+        connection = self._connection
+        if connection.reads_own_frames and event["origin"] != connection.client.id:
+            instance_id, view = await model_choices(connection.key).view_current()
+            await connection.send_model_choice(instance_id, view)
 
     async def conversation_changed(self, event: ConversationChanged) -> None:
         """The line of one of the user's conversations has changed; only clients that show the list are notified."""

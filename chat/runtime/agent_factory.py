@@ -29,6 +29,7 @@ from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.phrases import Phrase
 
 
 class ChatDatabaseHost(DatabaseHost):
@@ -39,7 +40,7 @@ class ChatDatabaseHost(DatabaseHost):
     async def open_context(self, agent: Agent, session_id: str | None = None) -> SessionContext:
         """Open the context of a turn's session and keep it. `None`: the object's session, else the current one."""
         if not isinstance(agent, Think):
-            raise TurnConflict(f"Agent {self.key.agent!r} does not chat.")
+            raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=self.key.agent))
         if session_id is not None and (self._context is None or self._context.session_id != session_id):
             self._context = await open_context(agent, session_id)
         return self._context or await open_context(agent, await db(_current_session, self.key))

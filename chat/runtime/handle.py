@@ -36,6 +36,7 @@ from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -81,7 +82,9 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods):
         """
         route = agent if isinstance(agent, str) else agent.route_name()
         if not is_served(route) or not is_name(name) or len(self.key.ancestors) >= MAX_HOPS:
-            raise AgentNotFound(f"There can be no sub-agent {route!r} of the name {name!r} here.")
+            raise AgentNotFound(
+                Phrase("There can be no sub-agent {route!r} of the name {name!r} here.", route=route, name=name)
+            )
         return AgentHandle(self.key.below(route, name))
 
     async def chat(

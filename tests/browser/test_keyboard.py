@@ -96,8 +96,9 @@ def test_edit_branch_and_back(tab: ChatPage) -> None:
 
 
 @pytest.mark.smoke
-def test_an_approval_is_given(tab: ChatPage) -> None:
-    type_message(tab.page, 'call tool send_mail {"to": "ada@example.com", "text": "Hello"}\nsay: Sent.')
+def test_an_approval_is_given(open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?agent=desk")
+    type_message(tab.page, 'call tool pay {"amount": 5}\nsay: Sent.')
     expect(tab.page.locator(".question")).to_be_visible(timeout=20_000)
     assert "approval" in tab.spoken(), "that the answer waits is said"
     tab_to(tab.page, "button Allow", key="Shift+Tab")

@@ -172,7 +172,8 @@ def fix(_rest: list[str]) -> int:
     install(["dev"])
     ruff = str(VENV / "bin" / "ruff")
     scripts = [str(VENV / "bin" / "deno"), "fmt", "-q", *DENO_CONFIG, *SCRIPTS]
-    written = [[str(PYTHON), "-m", f"thinkproject.{name}", "--write"] for name in ("reference", "api_types")]
+    generated = ("reference", "api_types", "catalogues")
+    written = [[str(PYTHON), "-m", f"thinkproject.{name}", "--write"] for name in generated]
     commands = ([ruff, "check", "--fix", "."], [ruff, "format", "."], scripts, *written)
     return max(_call(command) for command in commands)
 

@@ -59,6 +59,7 @@ from sessions_app.messages.services import clear_session, queue_messages
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.statements import Insert
 from tools_app.core.tool_calls import OPEN
@@ -106,9 +107,9 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     nothing is changed.
     """
     if len(request.request_id) > MAX_REQUEST_ID:
-        raise InputInvalid(f"A request id has at most {MAX_REQUEST_ID} characters.")
+        raise InputInvalid(Phrase("A request id has at most {limit} characters.", limit=MAX_REQUEST_ID))
     if not issubclass(get_agent_class(key.agent), Think):
-        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+        raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
     intake, file_ids = adopt_files_of(key.owner_id, request.intake)  # objects first, rows second
     intake, original_ids = fit_intake(key.owner_id, intake)
     request, file_ids = replace(request, intake=intake), [*file_ids, *original_ids]

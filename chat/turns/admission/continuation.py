@@ -20,6 +20,7 @@ from chat.turns.admission.intake import Continue, Placement
 from chat.turns.admission.tool_answers import Reply, answer, is_ready, show_answers
 from chat.turns.state.client_tools import remember_client_tools
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.phrases import Phrase
 from tools_app.models import ApprovalEventKind
 from tools_app.selectors import expired_call, find_call
 from tools_app.services import Actor, abandon_call
@@ -39,7 +40,7 @@ class Replied:
     is_new: bool
     late_for: Turn | None = None
     turn: Turn | None = None
-    refusal: str = ""
+    refusal: Phrase | None = None
 
 
 def reply_to_call(
@@ -107,13 +108,13 @@ def expire_question(row_id: int, instance_id: str) -> bool:
     return True
 
 
-def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | None, str]:
+def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | None, Phrase | None]:
     """Admit the continuation. The answer stays when it is refused."""
     placement = Placement(trigger=TurnTrigger.CONTINUE, base_id=parent.assistant_id, base_is_explicit=True)
     request = TurnRequest(intake=Continue(), body=instance.last_body, origin=origin)
     try:
         with transaction.atomic():
-            return accept_turn(instance, request, placement, parent=parent), ""
+            return accept_turn(instance, request, placement, parent=parent), None
     except QuotaExceeded as error:
         logger.warning("not continued", extra={"action": "turn_not_continued", "reason": error.message})
-        return None, error.message
+        return None, error.phrase

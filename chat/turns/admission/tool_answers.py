@@ -31,6 +31,7 @@ from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
 from sessions_app.messages.services import update_message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from thinkproject.kernel.phrases import Phrase
 from tools_app.core.questions import checked_edit, question_of
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolResult
 from tools_app.models import ApprovalEventKind, ToolCallRecord
@@ -118,7 +119,7 @@ def _keep_early(instance: AgentInstance, reply: Reply) -> bool:
 
 def _take(row: ToolCallRecord, reply: Reply, actor: Actor) -> bool:
     if reply.input_hash not in (None, fingerprint(row.input)):
-        raise CallChanged(f"The arguments of the call {row.call_id!r} are not those that were answered.")
+        raise CallChanged(Phrase("The arguments of the call {id!r} are not those that were answered.", id=row.call_id))
     waits = row.status == CallStatus.WAITING
     edited = _edited(row, reply)
     if reply.is_approved is None and reply.error_text is None:

@@ -14,8 +14,9 @@ ROOT = HERE.parents[2]
 def test_pure_modules() -> None:
     config = str(ROOT / "static" / "deno.json")
     command = [find_deno_bin(), "test", "--config", config, "--cached-only", "--frozen", "--no-check", "--quiet"]
+    allowed = ["--allow-net=127.0.0.1", f"--allow-read={ROOT / 'static' / 'src'}"]
     done = subprocess.run(
-        [*command, "--allow-net=127.0.0.1", *map(str, sorted(HERE.glob("*.test.[jt]s")))],
+        [*command, *allowed, *map(str, sorted(HERE.glob("*.test.[jt]s")))],
         env={**os.environ, "NO_COLOR": "1", "DENO_NO_UPDATE_CHECK": "1"},
         capture_output=True,
         text=True,

@@ -25,6 +25,7 @@ from chat.reads.approvals import PendingApproval, pending_approvals
 from chat.turns.admission.continuation import Replied, reply_to_call, require_call
 from chat.turns.admission.tool_answers import Reply, pending_calls
 from thinkproject.kernel.jsonvalue import fingerprint
+from thinkproject.kernel.languages import translate
 from tools_app.core.questions import Question, question_of, title_of
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
@@ -113,7 +114,7 @@ def _answer(request: HttpRequest, instance: AgentInstance, reply: Reply) -> Answ
     return AnsweredOut(
         accepted=replied.is_new,
         turn_id=None if replied.turn is None else replied.turn.pk,
-        not_continued=replied.refusal or None,
+        not_continued=translate(replied.refusal) if replied.refusal else None,
     )
 
 

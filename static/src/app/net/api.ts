@@ -175,7 +175,7 @@ export class Api {
   instance = (id: string): Promise<RawInstance> => this.request("GET", `/instances/${seg(id)}`);
   changeInstance = (
     id: string,
-    change: Schemas["InstancePatch"] & { model_choice?: ModelChoice | null },
+    change: Schemas["InstancePatch"],
   ): Promise<RawInstance> => this.request("PATCH", `/instances/${seg(id)}`, change);
   deleteInstance = (id: string): Promise<null> => this.request("DELETE", `/instances/${seg(id)}`);
   fork = (id: string, messageId: string, sessionId: string | null | undefined, title: string): Promise<RawInstance> =>
@@ -225,7 +225,7 @@ export class Api {
   decideCall = (
     id: string,
     callId: string,
-    decision: Omit<Schemas["ApprovalIn"], "input"> & { input?: unknown; edited_input?: unknown },
+    decision: Omit<Schemas["ApprovalIn"], "input" | "edited_input"> & { input?: unknown; edited_input?: unknown },
   ): Promise<Schemas["AnsweredOut"]> =>
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/approval`, decision);
   /** Calls that wait in a conversation, with what may be changed before they are approved. */
@@ -233,11 +233,12 @@ export class Api {
   answerCall = (id: string, callId: string, result: Schemas["ResultIn"]): Promise<Schemas["AnsweredOut"]> =>
     this.request("POST", `/instances/${seg(id)}/calls/${seg(callId)}/result`, result);
 
-  /** Calls that wait for this person, in all conversations: {items, next_cursor}. */
-  approvals = (wanted: { cursor?: string; limit?: number } = {}): Promise<unknown> =>
+  /** Calls that wait for this person, in all conversations. */
+  approvals = (wanted: { cursor?: string; limit?: number } = {}): Promise<Schemas["PendingApprovalsOut"]> =>
     this.request("GET", `/approvals?${queryOf(wanted)}`);
-  /** Models that may be chosen for an agent: {items}. */
-  models = (agent: string): Promise<unknown> => this.request("GET", `/models?${queryOf({ agent })}`);
+  /** Models that may be chosen for an agent. */
+  models = (agent: string): Promise<Schemas["OfferedModelsOut"]> =>
+    this.request("GET", `/models?${queryOf({ agent })}`);
 
   // --- what the model reads -----------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // The frames of the socket that the page reads and sends, and the chunks inside of them: docs/reference/protocol.md.
 
 import type { DataPart, FilePart, Json, SourceDocumentPart, SourceUrlPart, Wait } from "../store/types.ts";
+import type { components } from "./openapi.d.ts";
 
 // --- what the server sends --------------------------------------------------------------------------------------------
 
@@ -58,7 +59,7 @@ export interface ConversationFrame {
 export interface ModelChoiceFrame {
   type: "think_model_choice";
   instanceId: string;
-  model_choice?: unknown;
+  model_choice?: components["schemas"]["ModelChoice"] | null;
   model?: string | null;
   model_notice?: string | null;
 }

@@ -1,7 +1,7 @@
 // What is remembered: of the person, of the conversation, of the agent. Everything can be seen; what is kept here can be changed.
 
 import { t } from "../lib/i18n.ts";
-import { type Block, grouped, type MemoryItem, Remembered } from "../store/remembered.ts";
+import { grouped, Remembered } from "../store/remembered.ts";
 import { useApp } from "../ui/context.ts";
 import { BlockCard } from "./block_card.tsx";
 import { Failure } from "./panel.tsx";
@@ -14,10 +14,10 @@ export function MemoryPanel({ conversation }: PanelProps) {
   const reading = useReading(conversation, async (signal) => {
     const [session, memory] = await Promise.all([
       id ? api.instance(id) as Promise<{ session_id?: string | null }> : null,
-      api.memory(signal) as Promise<MemoryItem[]>,
+      api.memory(signal),
     ]);
     const sessionId = session?.session_id ?? "";
-    const blocks = sessionId ? ((await api.sessionContext(sessionId, signal)) as { blocks: Block[] }).blocks : [];
+    const blocks = sessionId ? (await api.sessionContext(sessionId, signal)).blocks : [];
     return { groups: grouped(blocks, memory), sessionId };
   });
   if (!reading.value) {

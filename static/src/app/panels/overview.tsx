@@ -1,6 +1,6 @@
 // What a conversation is about, in a few sentences, and what it has changed of what is remembered.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import {
@@ -15,7 +15,7 @@ import {
 import { useApp } from "../ui/context.ts";
 import { DiffView } from "../ui/diff.tsx";
 import { Editor } from "../ui/editor.tsx";
-import { keepFocusIn, useReturnFocus } from "../ui/return_focus.ts";
+import { useReturnFocus } from "../ui/return_focus.ts";
 import { Failure } from "./panel.tsx";
 import { type Reading, useReading } from "./reading.ts";
 import type { PanelProps } from "./registry.ts";
@@ -34,7 +34,7 @@ export function OverviewPanel({ conversation }: PanelProps) {
     const sessionId = id ? (await api.instance(id) as { session_id?: string | null }).session_id ?? "" : "";
     return { sessionId, summary: sessionId ? await api.overview(sessionId, signal) as Overview : null };
   }, { isBranchDependent: true });
-  useEffect(() => conversation.events.on("titled", () => reading.soon()), []);
+  useEffect(() => conversation.events.on("listed", () => reading.soon()), []);
   const summary = reading.value?.summary ?? null;
   const state = summary ? stateOf(summary) : "";
   useEffect(() => {
@@ -72,6 +72,7 @@ function About({ reading, sessionId, summary }: AboutProps) {
   const [isEditing, setEditing] = useState(false);
   const [problem, setProblem] = useState("");
   const editButton = useReturnFocus<HTMLButtonElement>(isEditing);
+  const askButton = useRef<HTMLButtonElement>(null);
   const isBusy = stateOf(summary) !== "";
   const attempt = async (verb: () => Promise<unknown>) => {
     try {
@@ -100,7 +101,7 @@ function About({ reading, sessionId, summary }: AboutProps) {
     });
     if (!isSure) return;
     await attempt(() => api.deleteOverview(sessionId));
-    keepFocusIn(document.getElementById("panel-overview"));
+    askButton.current?.focus(); // the button that was pressed is gone
   };
   if (isEditing) {
     return (
@@ -123,6 +124,7 @@ function About({ reading, sessionId, summary }: AboutProps) {
         <button
           type="button"
           class="button"
+          ref={askButton}
           aria-disabled={isBusy}
           onClick={() => !isBusy && attempt(() => api.askOverview(sessionId))}
         >

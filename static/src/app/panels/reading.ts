@@ -1,8 +1,10 @@
 // What a view of the panel shows is read from the server, and read again when the conversation has changed.
 
+import { effect, untracked } from "@preact/signals-core";
 import { useEffect, useState } from "preact/hooks";
 import { Store } from "../lib/store.ts";
 import type { Conversation } from "../store/conversation.ts";
+import { useApp } from "../ui/context.ts";
 
 const PAUSE_MS = 250; // what else changes meanwhile is read with it
 
@@ -52,12 +54,21 @@ export class Reading<Value> extends Store {
   }
 }
 
+/** Hear of each change of a store after now. */
+function changesOf(store: Store, listener: () => void): () => void {
+  const { currentVersion } = store;
+  return effect(() => {
+    if (store.version !== currentVersion) untracked(listener);
+  });
+}
+
 /** Read while the view is shown: at once, after each answer, and after the line was lost; `isBranchDependent`: for each branch. */
 export function useReading<Value>(
   conversation: Conversation,
   read: (signal: AbortSignal) => Promise<Value>,
   { isBranchDependent = false } = {},
 ): Reading<Value> {
+  const { summaries } = useApp();
   const [reading] = useState(() => new Reading(read));
   useEffect(() => {
     const { events } = conversation;
@@ -66,8 +77,8 @@ export function useReading<Value>(
     const off = [
       events.on("spoken-end", soon),
       events.on("reconnected", soon),
-      events.on("summaries", soon),
-      events.on("messages", () => {
+      changesOf(summaries, soon),
+      changesOf(conversation, () => {
         if (!isBranchDependent || conversation.leafId === leafId) return;
         leafId = conversation.leafId;
         soon();

@@ -1,6 +1,7 @@
 // The page as one: which conversation is shown, and the parts that show it and act on it. It has no document: views follow it
 // and its parts, and everything that a person does is a method of one of them.
 
+import { effect, untracked } from "@preact/signals-core";
 import { newId } from "../lib/ids.ts";
 import { copyText } from "../lib/clipboard.ts";
 import { recall, remember } from "../lib/storage.ts";
@@ -30,7 +31,8 @@ import { openQuestions } from "./runs.ts";
 import { Search } from "./search.ts";
 import { type Destination, Sending } from "./sending.ts";
 import { Summaries } from "./summaries.ts";
-import type { Agent, Instance, Message } from "./types.ts";
+import type { RawPage } from "./path.ts";
+import type { Agent, Instance } from "./types.ts";
 import { keptInHistory, Unsent } from "./unsent.ts";
 
 const WIDE = matchMedia("(min-width: 760px)"); // beneath, one column at a time
@@ -81,6 +83,7 @@ export class App extends Store {
   endWishes = 0;
   #unsent: Unsent;
   #saidRecovering = false;
+  #unfollow = () => {};
 
   /** `panels`: names of the views of the panel. */
   constructor(boot: Boot, panels: readonly string[]) {
@@ -262,11 +265,13 @@ export class App extends Store {
 
   #showConversation(
     instance: Instance,
-    page: Record<string, unknown> | null,
+    page: RawPage | null,
     place: MessagePlace | null = null,
     query = "",
   ): void {
+    this.#unfollow();
     this.conversation?.close();
+    this.summaries?.close();
     this.outbox?.close();
     this.connection.watch(null);
     const conversation = new Conversation(this.api, instance, page);
@@ -294,13 +299,16 @@ export class App extends Store {
 
   #listen(conversation: Conversation): void {
     const { events } = conversation;
-    events.on("status", () => this.#onStatus(conversation));
-    events.on("place", (detail) => this.#onPlace(conversation, detail?.isBack === true));
-    events.on("switched", () => {
-      this.histories.refresh();
-      this.summaries.read();
-    });
-    events.on("message", (id) => this.#speak(conversation, id));
+    const stops = [
+      effect(() => {
+        void conversation.version;
+        untracked(() => this.#onStatus(conversation));
+      }),
+      effect(() => this.#speak(conversation)),
+    ];
+    this.#unfollow = () => stops.forEach((stop) => stop());
+    events.on("moved", ({ how }) => how === "back" && this.#onBack(conversation));
+    events.on("switched", () => this.histories.refresh());
     events.on("listed", ({ id, ...change }) => {
       this.conversations.patch(id, change);
       if (change.waitingCount !== undefined) this.approvals.refreshSoon();
@@ -364,9 +372,9 @@ export class App extends Store {
 
   // --- what follows from the conversation's state -------------------------------------------------------------------------
 
-  #onPlace(conversation: Conversation, isBack: boolean): void {
+  #onBack(conversation: Conversation): void {
     const { id } = conversation.instance;
-    if (conversation === this.conversation && id && isBack && placeOf(location)) this.router.replace(this.#routeOf(id));
+    if (conversation === this.conversation && id && placeOf(location)) this.router.replace(this.#routeOf(id));
   }
 
   #onStatus(conversation: Conversation): void {
@@ -376,11 +384,15 @@ export class App extends Store {
     if (id) this.list.patch(id, { isRunning: Boolean(conversation.running) });
   }
 
-  #speak(conversation: Conversation, id: string): void {
-    const message = conversation.messages.find((item: Message) => item.id === id);
-    const at = message?.parts.findLastIndex((part) => part.type === "text") ?? -1;
-    const part = message?.parts[at];
-    if (message?.isLive && part?.type === "text") this.speaker.follow(`${id} ${at}`, part.text);
+  /** Follows the answer that is being written, as far as it has come. */
+  #speak(conversation: Conversation): void {
+    void conversation.version;
+    const message = conversation.running?.message;
+    if (!message) return;
+    void conversation.revision(message.id);
+    const at = message.parts.findLastIndex((part) => part.type === "text");
+    const part = message.parts[at];
+    if (message.isLive && part?.type === "text") untracked(() => this.speaker.follow(`${message.id} ${at}`, part.text));
   }
 
   #onEnd(conversation: Conversation, outcome: string): void {

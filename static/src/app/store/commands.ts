@@ -1,13 +1,13 @@
 // Commands of the message field: a first line that begins with a slash. Pure.
 
-import { t } from "../lib/i18n.ts";
+import type { MessageKey } from "../lib/i18n.ts";
 
 /** A command that can be given. */
 export interface CommandInfo {
   name: string;
   aliases: readonly string[];
   usage: string;
-  hint: string;
+  hint: MessageKey;
 }
 
 /** A command that was given, with what stands behind it. */
@@ -16,13 +16,12 @@ export interface Command {
   rest: string;
 }
 
-/** All commands, in the language of the page. */
-export const commands = (): CommandInfo[] => [
+export const COMMANDS: readonly CommandInfo[] = [
   {
     name: "compact",
     aliases: ["summarize", "summarise"],
     usage: "/compact",
-    hint: t("composer.compact-hint"),
+    hint: "composer.compact-hint",
   },
 ];
 
@@ -31,7 +30,7 @@ const namesOf = (command: CommandInfo) => [command.name, ...command.aliases];
 /** The command that a text is, or null: an unknown word after a slash is a message like any other. */
 export function commandOf(text: string): Command | null {
   const [, word = "", rest = ""] = /^\/([a-z]+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
-  const command = commands().find((item) => namesOf(item).includes(word));
+  const command = COMMANDS.find((item) => namesOf(item).includes(word));
   return command ? { name: command.name, rest: rest.trim() } : null;
 }
 
@@ -39,5 +38,5 @@ export function commandOf(text: string): Command | null {
 export function offered(text: string): CommandInfo[] {
   const [whole, typed = ""] = /^\/([a-z]*)$/.exec(text) ?? [];
   if (whole === undefined) return [];
-  return commands().filter((command) => namesOf(command).some((name) => name.startsWith(typed)));
+  return COMMANDS.filter((command) => namesOf(command).some((name) => name.startsWith(typed)));
 }

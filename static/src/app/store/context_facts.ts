@@ -2,7 +2,8 @@
 
 import { formatLocale, type MessageKey, t } from "../lib/i18n.ts";
 import type { Schemas } from "../net/api.ts";
-import type { Block } from "./remembered.ts";
+
+type Block = Schemas["BlockOut"];
 
 export type ContextPreview = Schemas["PreviewOut"];
 export type Usage = Schemas["SpendingOut"];

@@ -12,10 +12,11 @@ import {
   type ServerFrame,
   type TranscriptFrame,
 } from "../net/frames.ts";
+import { choiceOf } from "./instances.ts";
 import { fromItem, mergeTranscript } from "./path.ts";
 import type { TurnStream } from "./stream.ts";
 import { type Line, Transcript } from "./transcript.ts";
-import type { Instance, Message, ModelChoice } from "./types.ts";
+import type { Instance, Message } from "./types.ts";
 
 export class Conversation extends Transcript {
   readonly #acked = new Set<string>();
@@ -29,7 +30,6 @@ export class Conversation extends Transcript {
     this.line = line;
     line.on("open", () => this.#onOpen());
     line.on("frame", (frame) => this.#onFrame(frame));
-    line.on("state", () => this.tellOldPage("status"));
     line.connect();
   }
 
@@ -82,7 +82,6 @@ export class Conversation extends Transcript {
 
   #onListed({ type: _, ...news }: ConversationFrame): void {
     this.emit("listed", news);
-    if (news.title !== undefined) this.emit("titled", { id: news.id, title: news.title }); // for the old page
     if (news.id !== this.instance.id) return;
     const { id: _id, ...change } = news;
     this.update(change);
@@ -91,7 +90,7 @@ export class Conversation extends Transcript {
   #onModelChoice({ instanceId, model, model_choice: choice, model_notice: notice }: ModelChoiceFrame): void {
     if (instanceId !== this.instance.id) return;
     const change: Partial<Instance> = {};
-    if (choice !== undefined) change.modelChoice = choice as ModelChoice | null;
+    if (choice !== undefined) change.modelChoice = choice && choiceOf(choice);
     if (model !== undefined) change.model = model ?? "";
     if (notice !== undefined) change.modelNotice = notice ?? "";
     this.update(change);
@@ -99,7 +98,6 @@ export class Conversation extends Transcript {
 
   #setRecovering(isRecovering: boolean): void {
     this.put({ isRecovering });
-    this.tellOldPage("status");
   }
 
   #onResuming(id = ""): void {
@@ -144,7 +142,6 @@ export class Conversation extends Transcript {
     }
     if (isPaused || stream.isPaused || stream.activity !== activity) {
       this.changed();
-      this.tellOldPage("status");
     }
     if (verdict === "applied" && message && stream.message === message) this.touchSoon(message.id);
     if (this.isRecovering && !frame.replay && verdict === "applied") this.#setRecovering(false);
@@ -163,13 +160,13 @@ export class Conversation extends Transcript {
       this.touch(id);
     });
     if (this.queued.length) this.refreshSoon(); // what it answers waits no more: it has its place
-    this.tellOldPage("messages");
     return message;
   }
 
   #onDone(stream: TurnStream, frame: ResponseFrame): void {
     const { outcome = "completed" } = frame;
     if (outcome === "recovering") return this.#setRecovering(true);
+    this.flushTouched(); // who follows the answer hears its last words before its end
     stream.isDone = true;
     stream.activity = null;
     this.fresh.moved();
@@ -187,7 +184,6 @@ export class Conversation extends Transcript {
       });
     });
     this.emit("spoken-end", { outcome: hasFailed ? "error" : outcome });
-    this.tellOldPage("status");
     this.refresh();
   }
 
@@ -201,7 +197,6 @@ export class Conversation extends Transcript {
     if (this.place || (!isOther && this.fresh.isOlder(version))) return this.refreshSoon();
     if (!isOther) this.fresh.note(version);
     this.show(mergeTranscript(this, messages, this.running?.message ?? null));
-    this.tellOldPage("messages");
     if (this.isLoaded) this.refreshSoon(); // the page adds siblings, turns and what failed
   }
 
@@ -210,7 +205,6 @@ export class Conversation extends Transcript {
     if (!told || !message) return;
     const { parts, metadata } = fromItem(told);
     this.apply([{ message, change: told.metadata ? { parts, metadata } : { parts } }]);
-    this.emit("message", message.id); // for the old page
   }
 
   #onClear(): void {
@@ -226,7 +220,6 @@ export class Conversation extends Transcript {
       running: null,
       leafId: null,
     });
-    this.tellOldPage("messages", "place", "status");
   }
 
   // --- verbs --------------------------------------------------------------------------------------------------------
@@ -244,7 +237,6 @@ export class Conversation extends Transcript {
     const stream = this.running;
     if (!stream) return;
     this.put({ isStopping: true });
-    this.tellOldPage("status");
     try {
       if (stream.turnId) await this.api.cancelTurn(stream.turnId);
       else this.line?.send({ type: "cf_agent_chat_request_cancel", id: stream.requestId });

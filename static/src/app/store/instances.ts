@@ -4,17 +4,10 @@ import { t } from "../lib/i18n.ts";
 import type { components } from "../net/openapi.d.ts";
 import type { Instance, ModelChoice } from "./types.ts";
 
-/** An instance as the API gives it; what a server does not tell yet may be missing. */
-export type RawInstance =
-  & Pick<components["schemas"]["InstanceOut"], "id" | "agent" | "name">
-  & Partial<components["schemas"]["InstanceOut"]>
-  & {
-    waiting_count?: number;
-    has_failed?: boolean;
-    model_choice?: ModelChoice | null;
-    model?: string | null;
-    model_notice?: string | null;
-  };
+type Schemas = components["schemas"];
+
+/** An instance as the API gives it, in a list or alone; what only the one of the two tells may be missing. */
+export type RawInstance = Pick<Schemas["InstanceOut"], "id" | "agent" | "name"> & Partial<Schemas["InstanceDetailOut"]>;
 
 export function fromInstance(raw: RawInstance): Instance {
   const origin = raw.forked_from;
@@ -36,11 +29,20 @@ export function fromInstance(raw: RawInstance): Instance {
     sessionId: raw.session_id ?? null,
     keepsSessions: Boolean(raw.keeps_sessions),
     origin: origin ? { id: origin.instance_id, messageId: origin.message_id, title: origin.title } : null,
-    modelChoice: raw.model_choice ?? null,
+    modelChoice: raw.model_choice ? choiceOf(raw.model_choice) : null,
     model: raw.model ?? "",
     modelNotice: raw.model_notice ?? "",
   };
 }
+
+/** A choice with all of its settings; null where none is chosen. */
+export const choiceOf = (raw: Schemas["ModelChoice"]): ModelChoice => ({
+  model: raw.model ?? null,
+  reasoning_effort: raw.reasoning_effort ?? null,
+  temperature: raw.temperature ?? null,
+  top_p: raw.top_p ?? null,
+  max_output_tokens: raw.max_output_tokens ?? null,
+});
 
 /** A conversation that is begun here: the server knows it with its first message. */
 export function newInstance(agent: string, name: string): Instance {

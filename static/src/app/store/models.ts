@@ -1,33 +1,15 @@
 // The models that a site lets people choose from, by agent, and the choice that belongs to a conversation.
 
-import type { Api } from "../net/api.ts";
+import type { Api, Schemas } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
 import type { Conversation } from "./conversation.ts";
-import { fromInstance, type RawInstance } from "./instances.ts";
+import { choiceOf, fromInstance, type RawInstance } from "./instances.ts";
 import type { Instance, ModelChoice } from "./types.ts";
 
-/** A model as the API gives it. Prices: US dollars for a million tokens. */
-export interface ModelFacts {
-  name: string;
-  title: string;
-  provider: string;
-  context_tokens: number | null;
-  max_output_tokens: number | null;
-  prices: { input: string | number; output: string | number; cached_input?: string | number | null } | null;
-  reasoning_efforts: string[];
-  parameters: string[];
-  /** Kinds of files that it reads besides text; null where that is not known. */
-  inputs: string[] | null;
-  is_default: boolean;
-}
+/** A model as the API gives it. Prices: US dollars for a million tokens; `inputs`: files that it reads besides text. */
+export type ModelFacts = Schemas["OfferedModelOut"];
 
-export const NO_CHOICE: ModelChoice = {
-  model: null,
-  reasoning_effort: null,
-  temperature: null,
-  top_p: null,
-  max_output_tokens: null,
-};
+export const NO_CHOICE: ModelChoice = choiceOf({});
 
 /** What a conversation of the API says about its model. */
 function chosen(raw: RawInstance): Pick<Instance, "modelChoice" | "model" | "modelNotice"> {
@@ -81,7 +63,7 @@ export class Models extends Store {
     if (this.#reading.has(agent)) return;
     this.#reading.add(agent);
     try {
-      this.#lists.set(agent, (await this.#api.models(agent) as { items: ModelFacts[] }).items);
+      this.#lists.set(agent, (await this.#api.models(agent)).items);
       this.error = "";
     } catch (error) {
       if (!this.#lists.has(agent)) this.#lists.set(agent, []); // not asked again with each drawing

@@ -20,6 +20,7 @@ const keyOf = (path: string) => `outbox.${path}`;
 /** What of a conversation waits to be sent. */
 export const keptEntries = (path: string): KeptEntry[] => recall<KeptEntry[]>(keyOf(path), []);
 
+/** "change" is told to those that are no views: at once, for each change. */
 export class Outbox extends EventStore<{ change: undefined }> {
   readonly #key: string;
   readonly #deliver: Deliver;
@@ -130,6 +131,6 @@ export class Outbox extends EventStore<{ change: undefined }> {
     }));
     remember(this.#key, kept.length ? kept : null);
     this.changed();
-    this.emit("change"); // for the old page
+    this.emit("change");
   }
 }

@@ -8,9 +8,9 @@ export type MemoryItem = Schemas["MemoryOut"];
 export type Entry = Schemas["EntryOut"];
 export type Change = Schemas["ChangeOut"];
 
-/** A block as it is shown. `isElsewhere`: this agent does not read it. */
+/** A block as it is shown. `isElsewhere`: this agent does not read it; `entry_count`: 0 where there are none or it is not known. */
 export type Block = Schemas["BlockOut"] & {
-  entry_count?: number;
+  entry_count: number;
   isElsewhere?: boolean;
 };
 
@@ -83,15 +83,16 @@ export interface BlockGroup {
 }
 
 /** The blocks in the order in which people look for them: their own, the conversation's, the agent's. Pure. */
-export function grouped(blocks: readonly Block[], memory: readonly MemoryItem[]): BlockGroup[] {
-  const of = (owner: BlockGroup["key"]) => blocks.filter((block) => block.of === owner);
+export function grouped(blocks: readonly Schemas["BlockOut"][], memory: readonly MemoryItem[]): BlockGroup[] {
+  const stored = new Map(memory.map((item) => [item.label, item]));
+  const countOf = ({ of, label }: Schemas["BlockOut"]) => (of === "user" && stored.get(label)?.entry_count) || 0;
+  const of = (owner: BlockGroup["key"]): Block[] =>
+    blocks.filter((block) => block.of === owner).map((block) => ({ ...block, entry_count: countOf(block) }));
   const own = of("user");
   const declared = new Set(own.map((block) => block.label));
-  const stored = new Map(memory.map((item) => [item.label, item]));
-  const withCount = own.map((block) => ({ ...block, entry_count: stored.get(block.label)?.entry_count ?? 0 }));
   const other = memory.filter((item) => !declared.has(item.label)).map(asBlock);
   return [
-    { key: "user", title: t("memory.of-you"), hint: t("memory.of-you-hint"), blocks: [...withCount, ...other] },
+    { key: "user", title: t("memory.of-you"), hint: t("memory.of-you-hint"), blocks: [...own, ...other] },
     {
       key: "session",
       title: t("memory.of-conversation"),

@@ -32,14 +32,6 @@ export interface ConversationEvents {
   session: SessionFrame;
   /** A summary failed: why. */
   "session-failed": string;
-
-  // Of the old page, which does not follow stores; they go with it.
-  summaries: undefined;
-  titled: { id: string; title: string };
-  messages: { isPrepend?: boolean; isAppend?: boolean; isElsewhere?: boolean } | undefined;
-  message: string;
-  status: undefined;
-  place: { isBack?: boolean } | undefined;
 }
 
 /** The fields that views read. */
@@ -111,11 +103,6 @@ export class ConversationState extends EventStore<ConversationEvents> implements
     this.put({ instance: { ...this.instance, ...change } });
   }
 
-  /** Tell the old page, which does not follow stores. It goes with it. */
-  protected tellOldPage(...names: ("messages" | "status" | "place")[]): void {
-    for (const name of names) this.emit(name, undefined);
-  }
-
   // --- messages -----------------------------------------------------------------------------------------------------
 
   /** Number of changes of one message. Reading it while drawing subscribes the view to this message alone. */
@@ -127,14 +114,12 @@ export class ConversationState extends EventStore<ConversationEvents> implements
   touch(id: string): void {
     this.#touched.delete(id);
     this.#bump(id);
-    this.emit("message", id); // for the old page
   }
 
   /** A chunk has changed a message: views are told once for all that comes within a moment. The last is never lost. */
   protected touchSoon(id: string): void {
     this.#touched.add(id);
     this.#pause ||= setTimeout(() => this.flushTouched(), CHUNK_PAUSE);
-    this.emit("message", id); // for the old page
   }
 
   /** Tell of what chunks have changed, now. */
@@ -185,7 +170,6 @@ export class ConversationState extends EventStore<ConversationEvents> implements
   cutBefore(messageId: string | undefined): void {
     const at = this.messages.findIndex((item) => item.id === messageId);
     this.put({ messages: at >= 0 ? this.messages.slice(0, at) : this.messages, failed: null });
-    this.tellOldPage("messages");
   }
 
   // --- turns --------------------------------------------------------------------------------------------------------
@@ -205,7 +189,6 @@ export class ConversationState extends EventStore<ConversationEvents> implements
 
   protected run(stream: TurnStream): void {
     this.put({ running: stream, failed: null });
-    this.tellOldPage("status");
   }
 
   // --- summaries ----------------------------------------------------------------------------------------------------
@@ -221,7 +204,6 @@ export class ConversationState extends EventStore<ConversationEvents> implements
   reportCompaction(compacting: Compacting): void {
     this.#isCompactionReported = true;
     this.put({ compacting });
-    this.tellOldPage("status");
   }
 
   /** From now on pages tell how a summary stands, until a frame does. */

@@ -1,6 +1,7 @@
 // What goes on, in one line under the conversation. Pure: state in, words out.
 
-import { formatLocale, type MessageKey, t } from "../lib/i18n.ts";
+import { timeLabel } from "../lib/format.ts";
+import { type MessageKey, t } from "../lib/i18n.ts";
 import { isSettled, isTool } from "./fold.ts";
 import { openQuestions } from "./runs.ts";
 import type { ConversationFields } from "./state.ts";
@@ -139,7 +140,7 @@ function parkedText(waits: readonly Wait[], now: number): string {
   const what = first.label || first.kind || t("status.waiting-for-something");
   const count = more.length;
   if (!first.since) return count ? t("status.waiting-for-more", { what, count }) : t("status.waiting-for", { what });
-  const time = timeOf(new Date(first.since), new Date(now));
+  const time = timeLabel(first.since, new Date(now));
   return count
     ? t("status.waiting-for-more-since", { what, count, time })
     : t("status.waiting-for-since", { what, time });
@@ -151,14 +152,6 @@ function elapsed(ms: number): string {
   return seconds < 60
     ? t("status.seconds", { seconds })
     : t("status.minutes", { minutes: Math.floor(seconds / 60), seconds: seconds % 60 });
-}
-
-/** The time of day, with the day where that is not today. */
-function timeOf(instant: Date, now: Date): string {
-  const day: Intl.DateTimeFormatOptions = instant.toDateString() === now.toDateString()
-    ? {}
-    : { day: "numeric", month: "long" };
-  return new Intl.DateTimeFormat(formatLocale(), { ...day, hour: "numeric", minute: "2-digit" }).format(instant);
 }
 
 // --- what failed, what is asked -------------------------------------------------------------------------------------

@@ -174,13 +174,5 @@ export class Summaries extends Store {
   #put(change: Partial<Pick<Summaries, "compactions" | "error" | "outcome">>): void {
     Object.assign(this, change);
     this.changed();
-    if (!this.#conversation.isClosed) this.#tellOldPage();
-  }
-
-  /** It listens to the conversation instead of following this store. It goes with it. */
-  #tellOldPage(): void {
-    this.#conversation.emit("messages", undefined);
-    this.#conversation.emit("summaries", undefined);
-    this.#conversation.emit("status", undefined);
   }
 }

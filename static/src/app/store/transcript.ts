@@ -99,7 +99,6 @@ export class Transcript extends ConversationState {
       this.takePage(page);
     } catch (error) {
       this.put({ loadError: error instanceof Error ? error : new Error(String(error)) });
-      this.tellOldPage("status");
       if (isTemporary(error) && !this.isClosed) {
         this.refreshSoon(AGAIN_STEPS[Math.min(this.#failures++, AGAIN_STEPS.length - 1)]);
       }
@@ -119,8 +118,6 @@ export class Transcript extends ConversationState {
       if (this.place) this.#noteRunning(page);
       else this.#settle(page);
     });
-    if (!this.place) this.tellOldPage("messages");
-    this.tellOldPage("status");
   }
 
   #settle(page: Page): void {
@@ -222,7 +219,6 @@ export class Transcript extends ConversationState {
         this.put({ messages: [...this.#unknown(page), ...this.messages], hasMore: page.hasMore });
         if (this.messages.length > MOST) this.#forgetNewer();
       });
-      this.emit("messages", { isPrepend: true }); // for the old page
     } finally {
       this.put({ isLoadingOlder: false });
     }
@@ -242,7 +238,6 @@ export class Transcript extends ConversationState {
         this.put({ messages: [...this.messages, ...this.#unknown(page)], hasNewer: page.hasNewer });
         if (this.messages.length > MOST) this.forgetOlder(MOST - DROPPED);
       });
-      this.emit("messages", { isAppend: true }); // for the old page
       if (!this.hasNewer && !place?.isOther) this.backToNewest();
     } finally {
       this.put({ isLoadingNewer: false });
@@ -271,15 +266,12 @@ export class Transcript extends ConversationState {
       if (place) this.put({ messages: page.messages, hasMore: page.hasMore, queued: [], isLoaded: true });
       else this.takePage(raw);
     });
-    this.emit("messages", { isElsewhere: true }); // for the old page
-    this.tellOldPage("place", "status");
   }
 
   /** Read what stands around a message again: it has got another version, and what is shown stays. */
   async refreshAround(messageId: string): Promise<void> {
     if (!this.place) return this.refresh();
     this.apply(refreshKnown(this.messages, fromPage(await this.#read({ around: messageId }))));
-    this.tellOldPage("messages");
   }
 
   /** Back to the newest page of the path that the conversation shows. */
@@ -310,13 +302,11 @@ export class Transcript extends ConversationState {
     if (!this.place) return;
     this.emit("moved", { how: "back" });
     this.put({ place: null, hasNewer: false });
-    this.emit("place", { isBack: true }); // for the old page
   }
 
   #forgetNewer(): void {
     const { sessionId, leafId } = this;
     const place = this.place ?? { sessionId, leafId, isOther: false, isForeign: false };
     this.put({ place, messages: this.messages.slice(0, MOST - DROPPED), hasNewer: true, queued: [] });
-    this.tellOldPage("place");
   }
 }

@@ -106,7 +106,7 @@ function Control({ field, text, write, common }: ControlProps) {
     const canBeEmpty = !field.isRequired || field.isNullable || text === "";
     return (
       <select {...common} value={text} onChange={(event) => write(event.currentTarget.value)}>
-        {canBeEmpty && <option value="">{t("tools.empty")}</option>}
+        {canBeEmpty && <option value="">{emptyText(field)}</option>}
         {choices.map((choice) => {
           const value = kind === "boolean" ? String(choice) : JSON.stringify(choice);
           return <option key={value} value={value}>{choiceText(choice)}</option>;
@@ -114,16 +114,47 @@ function Control({ field, text, write, common }: ControlProps) {
       </select>
     );
   }
+  const placeholder = field.isRequired ? undefined : emptyText(field);
   const onInput = (event: { currentTarget: { value: string } }) => write(event.currentTarget.value);
   if (kind === "number") {
-    return <input {...common} type="text" inputMode="decimal" autocomplete="off" value={text} onInput={onInput} />;
+    return (
+      <input
+        {...common}
+        type="text"
+        inputMode="decimal"
+        autocomplete="off"
+        placeholder={placeholder}
+        value={text}
+        onInput={onInput}
+      />
+    );
   }
   const isLong = kind === "json" || field.text.length > ONE_LINE || field.text.includes("\n");
-  if (!isLong) return <input {...common} type="text" dir="auto" autocomplete="off" value={text} onInput={onInput} />;
+  if (!isLong) {
+    return (
+      <input
+        {...common}
+        type="text"
+        dir="auto"
+        autocomplete="off"
+        placeholder={placeholder}
+        value={text}
+        onInput={onInput}
+      />
+    );
+  }
   const lines = field.text.split("\n").length;
   const rows = Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, lines, Math.ceil(field.text.length / ONE_LINE)));
   const look = kind === "json" ? "field is-code" : "field";
   return <textarea {...common} class={look} rows={rows} dir="auto" spellcheck={false} value={text} onInput={onInput} />;
+}
+
+/** What an empty field stands for. */
+function emptyText({ schema, isNullable }: Field): string {
+  const value = schema.default;
+  return value === undefined || value === null || isNullable
+    ? t("tools.empty")
+    : t("tools.default", { value: choiceText(value) });
 }
 
 function choiceText(choice: unknown): string {
