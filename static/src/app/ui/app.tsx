@@ -26,9 +26,7 @@ export function AppView() {
   const isReadOnly = conversation.instance.isReadOnly;
   return (
     <>
-      <a class="skip" href={isReadOnly ? "#scroller" : "#composer-input"}>
-        {t(isReadOnly ? "common.skip-to-messages" : "common.skip-to-field")}
-      </a>
+      <SkipLink hasField={app.view !== "approvals" && !isReadOnly} />
       <main class="columns">
         <Sidebar isCovered={isCovered} />
         {app.view === "approvals"
@@ -40,5 +38,14 @@ export function AppView() {
       <DialogHost />
       <LiveRegion />
     </>
+  );
+}
+
+/** Past the list, to where one writes; where that is not possible, to what there is to read. */
+function SkipLink({ hasField }: { hasField: boolean }) {
+  return (
+    <a class="skip" href={hasField ? "#composer-input" : "#scroller"}>
+      {t(hasField ? "common.skip-to-field" : "common.skip-to-content")}
+    </a>
   );
 }
