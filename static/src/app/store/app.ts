@@ -176,7 +176,8 @@ export class App extends Store {
     if (this.conversation.instance.id === id) {
       return place ? this.#goTo(place, query, keepsFocus) : this.conversation.backToNewest();
     }
-    let instance = this.list.find(id);
+    const listed = this.list.find(id);
+    let instance = listed && { ...listed, model: "" }; // lists do not say which model answers
     if (!instance) {
       try {
         instance = fromInstance(await this.api.instance(id));

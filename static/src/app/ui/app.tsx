@@ -5,12 +5,14 @@ import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { Panel } from "../panels/panel.tsx";
-import { ApprovalsPage } from "./approvals_page.tsx";
 import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
 import { bindKeys } from "./keys.ts";
+import { lazy } from "./lazy.tsx";
 import { LiveRegion, NoticeRegion } from "./notices.tsx";
 import { Sidebar } from "./sidebar.tsx";
+
+const ApprovalsPage = lazy(async () => (await import("./approvals_page.tsx")).ApprovalsPage);
 
 export function AppView() {
   const app = follow(useApp());
@@ -26,9 +28,7 @@ export function AppView() {
   const isReadOnly = conversation.instance.isReadOnly;
   return (
     <>
-      <a class="skip" href={isReadOnly ? "#scroller" : "#composer-input"}>
-        {t(isReadOnly ? "common.skip-to-messages" : "common.skip-to-field")}
-      </a>
+      <SkipLink hasField={app.view !== "approvals" && !isReadOnly} />
       <main class="columns">
         <Sidebar isCovered={isCovered} />
         {app.view === "approvals"
@@ -40,5 +40,14 @@ export function AppView() {
       <DialogHost />
       <LiveRegion />
     </>
+  );
+}
+
+/** Past the list, to where one writes; where that is not possible, to what there is to read. */
+function SkipLink({ hasField }: { hasField: boolean }) {
+  return (
+    <a class="skip" href={hasField ? "#composer-input" : "#scroller"}>
+      {t(hasField ? "common.skip-to-field" : "common.skip-to-content")}
+    </a>
   );
 }

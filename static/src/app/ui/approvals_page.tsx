@@ -159,17 +159,17 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
  * button that was pressed is gone.
  */
 function useNextFocus(body: { current: HTMLElement | null }, heading: { current: HTMLElement | null }) {
-  const place = useRef<number | null>(null);
+  const left = useRef<{ id: string; index: number } | null>(null);
   const cards = () => [...body.current!.querySelectorAll<HTMLElement>("[data-call]")];
   useLayoutEffect(() => {
-    if (place.current === null || document.activeElement !== document.body) return;
     const shown = cards();
-    const next = shown[Math.min(place.current, shown.length - 1)];
-    place.current = null;
-    (next?.querySelector<HTMLElement>("button") ?? heading.current)?.focus();
+    if (!left.current || shown.some((card) => card.dataset.call === left.current!.id)) return;
+    const next = shown[Math.min(left.current.index, shown.length - 1)];
+    left.current = null;
+    if (document.activeElement === document.body) (next?.querySelector("button") ?? heading.current)?.focus();
   });
   return async (app: App, item: Approval, decision: Decision): Promise<boolean> => {
-    place.current = cards().findIndex((card) => card.dataset.call === item.call_id);
+    left.current = { id: item.call_id, index: cards().findIndex((card) => card.dataset.call === item.call_id) };
     const isStored = await app.deciding.decide(item.instance_id, item.call_id, item.input, decision);
     if (isStored) {
       app.announcer.say(t(decision.approved ? "approvals.allowed" : "approvals.declined"));

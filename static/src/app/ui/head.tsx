@@ -1,5 +1,6 @@
 // Above the conversation: what it is called, who answers, and what one can do with it.
 
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { titleOf } from "../store/instances.ts";
@@ -14,6 +15,10 @@ import { MenuButton } from "./popover.tsx";
 /** Leads back to the list: on a narrow page another view, on a wide one the list that was put away. */
 export function ListButtons() {
   const app = follow(useApp());
+  const show = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (document.activeElement === document.body) show.current?.focus(); // the list had it, and was put away
+  }, [app.isSidebarHidden]);
   return (
     <>
       <FollowLink
@@ -29,6 +34,7 @@ export function ListButtons() {
       {app.isSidebarHidden && (
         <IconButton
           id="sidebar-show"
+          buttonRef={show}
           class="only-wide"
           icon="sidebar"
           label={t("list.show")}

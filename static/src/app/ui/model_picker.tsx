@@ -80,6 +80,7 @@ function Choice({ conversation, offered, close }: ChoiceProps) {
     setError("");
     try {
       await app.models.choose(conversation, wanted);
+      app.list.patch(conversation.instance.id, { modelChoice: conversation.instance.modelChoice });
       return true;
     } catch (failure) {
       setError((failure as Error).message);

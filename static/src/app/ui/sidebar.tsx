@@ -25,13 +25,19 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
     field.current!.focus();
     field.current!.select();
   }, [app.searchWishes]);
+  const isDrawer = useDrawer(field);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || event.defaultPrevented || !isDrawer()) return;
+    event.preventDefault();
+    app.toggleSidebar();
+  };
   const onRowsKey = (event: KeyboardEvent) => {
     if ((event.target as HTMLElement).tagName !== "A") return;
     moveFocus(event, [...rows.current!.querySelectorAll<HTMLElement>("a")]);
   };
   return (
     <>
-      <nav id="sidebar" class="sidebar" aria-label={t("list.title")} inert={isCovered}>
+      <nav id="sidebar" class="sidebar" aria-label={t("list.title")} inert={isCovered} onKeyDown={onKeyDown}>
         <h1 class="visually-hidden list-title">{t("list.title")}</h1>
         <header class="sidebar-head">
           <FollowLink class="brand" href={app.router.base} data-link="list" go={() => app.showList()}>
@@ -62,6 +68,20 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
       <div class="sidebar-veil" aria-hidden="true" onClick={() => app.toggleSidebar()} />
     </>
   );
+}
+
+const DRAWER = matchMedia("(min-width: 760px) and (max-width: 899px)"); // the list lies over the conversation
+
+/** The list as a drawer: the focus goes into it when it opens, and back to the button that opened it. */
+function useDrawer(field: { current: HTMLInputElement | null }): () => boolean {
+  const app = follow(useApp());
+  const { isSidebarHidden } = app;
+  const wasHidden = useRef(isSidebarHidden);
+  useEffect(() => {
+    if (DRAWER.matches && wasHidden.current && !isSidebarHidden) field.current!.focus();
+    wasHidden.current = isSidebarHidden;
+  }, [isSidebarHidden]);
+  return () => DRAWER.matches && !app.isSidebarHidden;
 }
 
 function SearchField({ field, down }: { field: { current: HTMLInputElement | null }; down: () => void }) {
