@@ -1,6 +1,14 @@
 // The frames of the socket that the page reads and sends, and the chunks inside of them: docs/reference/protocol.md.
 
-import type { DataPart, FilePart, Json, SourceDocumentPart, SourceUrlPart, Wait } from "../store/types.ts";
+import type {
+  DataPart,
+  FilePart,
+  Json,
+  SourceDocumentPart,
+  SourceUrlPart,
+  ToolApproval,
+  Wait,
+} from "../store/types.ts";
 import type { components } from "./openapi.d.ts";
 
 // --- what the server sends --------------------------------------------------------------------------------------------
@@ -163,6 +171,12 @@ export interface CallOutputChunk extends CallChunk {
 export interface CallQuestionChunk extends CallChunk {
   type: "tool-approval-request";
   approvalId: string;
+  /** The question in the tool's own words. */
+  approvalDescriptor?: ToolApproval["descriptor"];
+  inputSchemaInput?: unknown;
+  signature?: string;
+  reason?: string;
+  isAutomatic?: boolean;
 }
 
 export interface CallDenialChunk extends CallChunk {

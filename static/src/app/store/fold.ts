@@ -61,6 +61,15 @@ function isAccepted(message: Foldable, chunk: RuledChunk): boolean {
   return !isBlocked || !part || !isBlocked(part.state);
 }
 
+// Fields of a request for approval, and where the part keeps them.
+const REQUEST_FIELDS = [
+  ["approvalDescriptor", "descriptor"],
+  ["inputSchemaInput", "inputSchemaInput"],
+  ["signature", "signature"],
+  ["reason", "requestReason"],
+  ["isAutomatic", "isAutomatic"],
+] as const;
+
 const findCall = (message: Foldable, callId: string): ToolPart | undefined =>
   message.parts.filter(isTool).findLast((part) => part.toolCallId === callId);
 
@@ -270,6 +279,7 @@ const RULES: Rules = {
     settleInput(part);
     part.state = "approval-requested";
     part.approval = { id: chunk.approvalId };
+    for (const [from, to] of REQUEST_FIELDS) if (from in chunk) Object.assign(part.approval, { [to]: chunk[from] });
   }),
   file: append,
   "source-url": append,

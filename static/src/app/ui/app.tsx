@@ -5,12 +5,14 @@ import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { Panel } from "../panels/panel.tsx";
-import { ApprovalsPage } from "./approvals_page.tsx";
 import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
 import { bindKeys } from "./keys.ts";
+import { lazy } from "./lazy.tsx";
 import { LiveRegion, NoticeRegion } from "./notices.tsx";
 import { Sidebar } from "./sidebar.tsx";
+
+const ApprovalsPage = lazy(async () => (await import("./approvals_page.tsx")).ApprovalsPage);
 
 export function AppView() {
   const app = follow(useApp());

@@ -6,8 +6,10 @@ import { relativeTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import type { Decision } from "../store/deciding.ts";
 import type { JsonObject } from "../store/types.ts";
-import { ArgumentsForm } from "./arguments_form.tsx";
+import { lazy } from "./lazy.tsx";
 import { ArgumentsTable } from "./arguments_table.tsx";
+
+const ArgumentsForm = lazy(async () => (await import("./arguments_form.tsx")).ArgumentsForm);
 
 export interface ApprovalCardProps {
   /** What the tool does, in a few words. */

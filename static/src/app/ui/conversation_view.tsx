@@ -6,11 +6,13 @@ import { follow } from "../lib/store.ts";
 import { ComposerView } from "./composer.tsx";
 import { ConnectionBar } from "./connection_bar.tsx";
 import { useApp } from "./context.ts";
-import { FindBar } from "./find_bar.tsx";
 import { Head } from "./head.tsx";
+import { lazy } from "./lazy.tsx";
 import { ModelBanner } from "./model_banner.tsx";
 import { PlaceBar } from "./place_bar.tsx";
 import { Timeline } from "./timeline.tsx";
+
+const FindBar = lazy(async () => (await import("./find_bar.tsx")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
   const app = follow(useApp());
@@ -27,7 +29,7 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
     >
       {isDropping && <p class="drop-here">{t("composer.drop-here")}</p>}
       <Head />
-      <FindBar />
+      {app.isFinding && <FindBar key={instance.id} />}
       <PlaceBar />
       <ConnectionBar />
       <ModelBanner />

@@ -13,11 +13,6 @@ import { ShowMore } from "./show_more.tsx";
 const WIDE = matchMedia("(min-width: 760px)");
 
 export function FindBar() {
-  const app = follow(useApp());
-  return app.isFinding ? <OpenBar key={app.conversation.instance.id} /> : null;
-}
-
-function OpenBar() {
   const app = useApp();
   const find = follow(app.find);
   const field = useRef<HTMLInputElement>(null);

@@ -34,7 +34,7 @@ const STATES = {
 
 export function ToolCall({ context, message, part, isLast, opened }: Props) {
   const { isLive } = message;
-  const isElsewhere = part.state === "input-available" && !isLive && isLast && !context.conversation.running;
+  const isElsewhere = part.state === "input-available" && !isLive && isLast;
   const isOpen = isLive && !isSettled(part);
   const id = part.toolCallId;
   return (
