@@ -25,6 +25,15 @@ const BLOCKED = {
   "tool-output-denied": (state) => hasResult(state) || state === "approval-responded",
 };
 
+// Fields of a request for approval, and where the part keeps them.
+const REQUEST_FIELDS = [
+  ["approvalDescriptor", "descriptor"],
+  ["inputSchemaInput", "inputSchemaInput"],
+  ["signature", "signature"],
+  ["reason", "requestReason"],
+  ["isAutomatic", "isAutomatic"],
+];
+
 function isAccepted(message, chunk) {
   const part = BLOCKED[chunk.type] && findCall(message, chunk.toolCallId);
   return !part || !BLOCKED[chunk.type](part.state);
@@ -183,6 +192,7 @@ const RULES = {
     settleInput(part);
     part.state = "approval-requested";
     part.approval = { id: chunk.approvalId };
+    for (const [from, to] of REQUEST_FIELDS) if (from in chunk) part.approval[to] = chunk[from];
   },
   file: copy,
   "source-url": copy,

@@ -14,8 +14,10 @@ from chat.errors import InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import (
+    ActivityOut,
     AddedMessageIn,
     AgentOut,
+    AnswerOut,
     InstanceIn,
     InstanceOut,
     InstancePageOut,
@@ -36,6 +38,7 @@ from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
 from chat.models import AgentInstance
 from chat.reads import transcripts
+from chat.reads.activity import Activity
 from chat.runtime.add_messages import add_messages, edit_answer
 from chat.turns.admission.admission import clear_instance
 from sessions_app.core.messages.messages import parse_message
@@ -238,14 +241,15 @@ def _encode(view: transcripts.Transcript) -> TranscriptOut:
         has_newer=view.has_newer,
         leaf_id=view.leaf_id,
         shown_leaf_id=view.shown_leaf_id,
-        running=_running(view.running) if view.running else None,
+        running=_running(view.running, view.activity) if view.running else None,
         failed=TurnOut(**asdict(view.failed)) if view.failed else None,
         compacting=view.compacting,
     )
 
 
-def _running(view: transcripts.TurnView) -> RunningTurnOut:
-    return RunningTurnOut(**asdict(view), turn_id=view.id)
+def _running(view: transcripts.TurnView, activity: Activity | None) -> RunningTurnOut:
+    shown = ActivityOut(**asdict(activity)) if activity else None
+    return RunningTurnOut(**asdict(view), turn_id=view.id, activity=shown)
 
 
 def _message(view: transcripts.MessageView) -> MessageOut:
@@ -261,5 +265,6 @@ def _message(view: transcripts.MessageView) -> MessageOut:
         created_at=message.created_at,
         queued=not message.placed,
         turn=TurnOut(**asdict(view.turn)) if view.turn else None,
+        answer=AnswerOut(**asdict(view.answer)) if view.answer else None,
         tool_ms=view.tool_ms,
     )
