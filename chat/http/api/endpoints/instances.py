@@ -19,7 +19,9 @@ from chat.errors import InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import (
+    ActivityOut,
     AddedMessageIn,
+    AnswerOut,
     InstanceIn,
     InstancePageOut,
     InstancePatch,
@@ -47,6 +49,7 @@ from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
 from chat.models import AgentInstance
 from chat.reads import transcripts
+from chat.reads.activity import Activity
 from chat.runtime.add_messages import add_messages, edit_answer
 from chat.runtime.agent_factory import model_choices
 from chat.runtime.model_choice import OfferedModel
@@ -320,14 +323,15 @@ def _encode(view: transcripts.Transcript) -> TranscriptOut:
         has_newer=view.has_newer,
         leaf_id=view.leaf_id,
         shown_leaf_id=view.shown_leaf_id,
-        running=_running(view.running) if view.running else None,
+        running=_running(view.running, view.activity) if view.running else None,
         failed=TurnOut(**asdict(view.failed)) if view.failed else None,
         compacting=view.compacting,
     )
 
 
-def _running(view: transcripts.TurnView) -> RunningTurnOut:
-    return RunningTurnOut(**asdict(view), turn_id=view.id)
+def _running(view: transcripts.TurnView, activity: Activity | None) -> RunningTurnOut:
+    shown = ActivityOut(**asdict(activity)) if activity else None
+    return RunningTurnOut(**asdict(view), turn_id=view.id, activity=shown)
 
 
 def _message(view: transcripts.MessageView) -> MessageOut:
@@ -343,5 +347,6 @@ def _message(view: transcripts.MessageView) -> MessageOut:
         created_at=message.created_at,
         queued=not message.placed,
         turn=TurnOut(**asdict(view.turn)) if view.turn else None,
+        answer=AnswerOut(**asdict(view.answer)) if view.answer else None,
         tool_ms=view.tool_ms,
     )
