@@ -1,6 +1,6 @@
 // The frame of the page: the list, what is read, the panel, and what lies over all of them.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
@@ -19,7 +19,7 @@ export function AppView() {
   const { panel, conversation } = app;
   follow(conversation); // its title
   useEffect(() => bindKeys(app), []);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the effects of what is inside: they may give the focus to what shows by now
     document.title = app.documentTitle;
     document.body.dataset.view = app.view;
     document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";

@@ -49,11 +49,15 @@ export function Popover({ label, role, button, children, class: className, onOpe
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!isOpen || !element.current || !buttonElement.current) return;
-    element.current.showPopover();
-    placeBeside(element.current, buttonElement.current);
+    const [popover, opener] = [element.current, buttonElement.current];
+    popover.showPopover();
+    placeBeside(popover, opener);
+    const sizes = new ResizeObserver(() => placeBeside(popover, opener)); // what opens in it makes it taller
+    sizes.observe(popover);
     const first = (selector: string) => element.current!.querySelector<HTMLElement>(selector);
     const chosen = role === "dialog" ? first("[autofocus]") ?? first("[aria-current], [aria-checked=true]") : null;
     (chosen ?? first("[role^=menuitem], button, a, input, select"))?.focus();
+    return () => sizes.disconnect();
   }, [isOpen]);
   const close = () => {
     element.current?.hidePopover();
