@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django.utils.translation import gettext_lazy as _
+
 from chat.think import SessionSetup, Think, Tool, tool
 
 SYSTEM_PROMPT = """\
@@ -27,6 +29,16 @@ def current_time(time_zone: str = "UTC") -> str:
 
 class Assistant(Think):
     """A general assistant."""
+
+    title = _("Assistant")
+    description = _("Answers questions, explains, writes and edits; remembers what you ask it to.")
+    icon = "chat"
+    suggestions = (
+        _("Explain in simple words how vaccines work"),
+        _("Write a polite email that asks for a refund"),
+        _("Compare a heat pump with a gas boiler in a table"),
+        _("What time is it in Tokyo, and may I call there now?"),
+    )
 
     def get_model(self) -> str:
         """Let configuration choose."""

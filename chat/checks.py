@@ -2,7 +2,9 @@
 
 Agents: chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the
 product cannot serve · chat.E004 a hook that cannot be called as it is · chat.E005 a price that cannot be read ·
-chat.E007 an invalid setting for long conversations · chat.W001 a method in camel case, which nothing calls.
+chat.E007 an invalid setting for long conversations · chat.E008 a title, icon or suggestion that cannot be shown ·
+chat.E009 a model that cannot be offered, or facts of one that cannot be read · chat.W001 a method in camel case, which
+nothing calls.
 
 Site: chat.E101 an entry of THINK_ALLOWED_ORIGINS that is not an origin · chat.E102 middleware that sign-in needs is
 missing · chat.W101 an allowed origin without TLS on a production server · chat.W102 sessions that the server cannot end
@@ -18,22 +20,27 @@ from typing import Any, get_args
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from pydantic import BaseModel
 
 from chat.access.origins import parse_origin
 from chat.agent import declared, registry
+from chat.agent.appearance import is_symbol, problems_of
 from chat.agent.base import Agent, ConfigAccess
 from chat.agent.think import Think
 from chat.conf import AccessSettings, chat_settings
 from chat.core.context.compaction_policy import compaction_policy, is_count
 from chat.core.context.context_policy import context_policy
 from chat.core.loop.concurrency import Strategy, to_policy
+from chat.core.model.chosen_model import MAX_NAME
 from chat.errors import InputInvalid, TurnConfigInvalid
 from chat.files import attachments
+from chat.llm.catalogue import facts_problem
 from chat.llm.conf import llm_settings
 from chat.llm.prices import price_table
+from chat.llm.registry import DEFAULT
 from sessions_app.core.compaction.summary_form import as_sections
 
 RESERVED = {"sub"}
@@ -145,6 +152,55 @@ def check_prices(**_kwargs: Any) -> list[CheckMessage]:
     except ValueError as error:
         return [Error(f"THINK_PRICES: {error}.", id="chat.E005")]
     return []
+
+
+@register("chat")
+def check_appearance(**_kwargs: Any) -> list[CheckMessage]:
+    """Report titles, icons and suggestions that the page cannot show."""
+    return [
+        Error(f"{_name(agent_class)}: {problem}", id="chat.E008")
+        for agent_class in registry.registered_classes()
+        for problem in [*problems_of(agent_class), *_icon_problems(agent_class)]
+    ]
+
+
+def _icon_problems(agent_class: type[Agent]) -> list[str]:
+    icon: Any = agent_class.icon
+    is_file = isinstance(icon, str) and icon and not is_symbol(icon)
+    if is_file and not problems_of(agent_class) and not _has_static_file(icon):
+        return [f"icon names the static file {icon!r}, which no app and no folder of static files has."]
+    return []
+
+
+def _has_static_file(path: str) -> bool:
+    """Whether the finders know it. Without the app for static files a site serves them by means of its own."""
+    return not apps.is_installed("django.contrib.staticfiles") or finders.find(path) is not None
+
+
+@register("chat")
+def check_models(**_kwargs: Any) -> list[CheckMessage]:
+    """Report models that people could choose and nothing could answer for, and facts that cannot be read."""
+    problems = [f"THINK_MODELS: {problem}" for problem in _model_problems(llm_settings.models)]
+    for agent_class in registry.registered_classes():
+        if issubclass(agent_class, Think) and agent_class.models is not None:
+            problems += [f"{_name(agent_class)}: models: {each}" for each in _model_problems(agent_class.models)]
+    problems += [
+        f"THINK_MODEL_FACTS: {name!r}: {problem}."
+        for name, entry in llm_settings.model_facts.items()
+        if (problem := facts_problem(entry))
+    ]
+    return [Error(problem, id="chat.E009") for problem in problems]
+
+
+def _model_problems(given: Any) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        return [f"a list of names is expected, not {given!r}."]
+    return [f"{name!r} is not provider/model." for name in given if not _is_model_name(name)]
+
+
+def _is_model_name(name: Any) -> bool:
+    provider, _, model = name.partition("/") if isinstance(name, str) else ("", "", "")
+    return name == DEFAULT or bool(provider and model and name == name.strip() and len(name) <= MAX_NAME)
 
 
 def _value_problems(agent_class: type[Think]) -> list[str]:

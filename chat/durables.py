@@ -20,8 +20,9 @@ from chat.core.durable_names import (
 from chat.core.loop.hooks import ChatErrorContext, ChatResponse, ResponseStatus
 from chat.core.loop.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
 from chat.core.loop.turn_state import TurnState
+from chat.core.model.chosen_model import stored_choice
 from chat.errors import AgentNotFound
-from chat.instances.notifications import group_of, notify_waiters, send_notification
+from chat.instances.notifications import group_of, notify_waiters, send_conversation, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.runtime.agent_factory import make_agent
@@ -108,6 +109,8 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
     stored = selectors.get_message(turn.session_id, turn.assistant_id)
     empty: Message = {"id": turn.assistant_id, "role": "assistant", "parts": []}
     agent = make_agent(key_of(turn.instance))
+    if isinstance(agent, Think):
+        agent.model_choice = stored_choice(turn.options.get("model_choice"))
     response = ChatResponse(
         message=empty if stored is None else stored.to_ui(),
         request_id=turn.request_id,
@@ -190,6 +193,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
             await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, sealed))
     await close_stream(turn_id)
     send_notification(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
+    send_conversation(turn.instance.owner_id, turn.instance_id)
     return None
 
 

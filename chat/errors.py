@@ -4,9 +4,9 @@ ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped · CallChanged
-                  │  CallNotFound · TurnFailed · NestedTurn
+                  │  CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
-                  │  ConfigChanged · ConfigPrivate
+                  │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -60,13 +60,13 @@ class OriginDenied(ChatError, Denied):
 
 
 class SignInDenied(ChatError, Denied):
-    """This sign-in link does not work, or no longer."""
+    """This sign-in link is no longer valid."""
 
     code = "sign_in_denied"
 
 
 class LinkUnknown(SignInDenied):
-    """This sign-in link does not work, or no longer."""
+    """This sign-in link is no longer valid."""
 
     code = "link_unknown"
 
@@ -143,6 +143,12 @@ class CallChanged(ChatError, Conflict):
     code = "call_changed"
 
 
+class CallDecided(ChatError, Conflict):
+    """The call has been decided already, or its time is over. The changed arguments were not taken."""
+
+    code = "call_decided"
+
+
 class CallNotFound(ChatError, NotFound):
     """There is no such call in this conversation."""
 
@@ -209,6 +215,12 @@ class ConfigPrivate(ChatError, Denied):
     """The configuration of this agent is not for clients."""
 
     code = "config_private"
+
+
+class ModelChoiceInvalid(ChatError, Invalid):
+    """This choice of a model is not possible here. Data: `field`, and `allowed` where there is a list or a range."""
+
+    code = "model_choice_invalid"
 
 
 class ModelError(ChatError):

@@ -53,6 +53,7 @@ class AgentInstance(models.Model):
     state_version = models.PositiveBigIntegerField(default=0)
     config = JSONText(null=True, blank=True)
     config_version = models.PositiveBigIntegerField(default=0)  # advanced by every change; 0: never set
+    model_choice = JSONText(null=True, blank=True)  # the model and parameters that people chose; NULL: the agent's own
     last_body = JSONText(default=dict, blank=True)  # custom body of the newest client request, for continuations
     client_tools = JSONText(default=list)  # tools that the clients run, as the last request gave them
     generation = models.PositiveBigIntegerField(default=0)  # advanced by clear: what is older may not persist
@@ -104,6 +105,7 @@ class TurnOptions(TypedDict, total=False):
     called: bool  # the caller of a turn that waits for its input is there and calls its function
     metadata: JSONObject  # of a submission: the caller's own
     leaf: str | None  # id of the message that the answer hangs below; there once the turn has begun
+    model_choice: JSONObject  # the conversation's when the turn began; missing where there was none
 
 
 class Turn(models.Model):

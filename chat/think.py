@@ -45,6 +45,7 @@ from chat.core.loop.hooks import (
     TurnConfig,
     TurnContext,
 )
+from chat.core.model.chosen_model import ChosenModel
 from chat.core.model.language_model import (
     AssistantMessage,
     LanguageModel,
@@ -77,6 +78,7 @@ __all__ = [
     "ChatErrorContext",
     "ChatOptions",
     "ChatResponse",
+    "ChosenModel",
     "ChunkContext",
     "ClientConnection",
     "CompactionBounds",

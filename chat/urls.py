@@ -7,6 +7,7 @@ from chat.http import pages
 app_name = "chat"
 urlpatterns = [
     path("", pages.home, name="home"),
+    path("approvals", pages.approvals, name="approvals"),
     path("c/new", pages.new, name="new"),
     path("c/<str:instance_id>", pages.conversation, name="conversation"),
 ]

@@ -1,34 +1,53 @@
-"""Builds what the pages load into `static/dist/`: bundled modules, one style sheet. Run at set-up and after each edit.
+"""Builds what the pages load into `static/dist/`: modules, one style sheet. Run at set-up and after each edit.
+
+Each file that a page loads has the hash of its content in its name, so browsers may keep it for ever, and lies there
+compressed as well (`.br`, `.gz`). `manifest.json` says which names belong to an entry; it is replaced last, in one
+step. The files of the build before stay until the next one: pages that are open may still load them.
 
 The libraries come from the npm registry as `deno.lock` pins them (hashes, no address) and stay in Deno's cache, so the
 second run needs no network. Nothing in `dist/` is committed.
 """
 
 import argparse
+import gzip
 import hashlib
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "src"
 DIST = HERE / "dist"
-ENTRIES = ("main.js", "simple.ts", "testing.ts")
+ENTRIES = ("app/main.tsx", "app/simple.ts")
+FOR_TESTS = "app/testing.ts"
+"""Browser tests import it by its plain name; no page loads it, and the entries' chunks do not depend on it."""
 STYLES = (
     "tokens.css",
     "base.css",
     "layout.css",
+    "sidebar.css",
+    "head.css",
+    "pickers.css",
+    "approvals.css",
     "conversation.css",
+    "message.css",
+    "tools.css",
     "content.css",
     "composer.css",
     "panel.css",
     "simple.css",
     "forced.css",
 )
-DOWNLOAD = "about 8 MB (esbuild and the libraries of the page from the npm registry, once)"
+DOWNLOAD = "about 6 MB (esbuild and three libraries from the npm registry, once)"
+
+_CHUNK = re.compile(r"(?P<stem>.+)-(?P<hash>[A-Z0-9]{8})\.js")
+_HASHED = re.compile(r"\.[0-9a-f]{12}\.")
+_STATIC_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
+_ANY_IMPORT = re.compile(r"""["']\./([\w.-]+\.js)["']""")
 
 
 def say(text: str) -> None:
@@ -40,7 +59,8 @@ def say(text: str) -> None:
 def source_stamp() -> str:
     """One hash of everything that a build depends on."""
     digest = hashlib.sha256()
-    for path in [HERE / "deno.json", HERE / "deno.lock", Path(__file__), *sorted(SOURCE.rglob("*.*"))]:
+    sources = [*sorted(SOURCE.rglob("*.*")), *sorted((HERE / "vendor").rglob("*.*"))]
+    for path in [HERE / "deno.json", HERE / "deno.lock", Path(__file__), *(path for path in sources if path.is_file())]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
@@ -49,6 +69,9 @@ def is_current() -> bool:
     """Whether `dist/` was built from exactly these sources."""
     stamp = DIST / "stamp"
     return stamp.exists() and stamp.read_text() == source_stamp()
+
+
+# --- Deno ---------------------------------------------------------------------------------------------------------
 
 
 def run_deno(arguments: list[str], *, cache: Path | None) -> subprocess.CompletedProcess[str]:
@@ -64,26 +87,150 @@ def run_deno(arguments: list[str], *, cache: Path | None) -> subprocess.Complete
 
 def has_libraries(cache: Path | None) -> bool:
     """Whether Deno's cache holds the pinned libraries, so that nothing will be fetched."""
-    packages = json.loads((HERE / "deno.lock").read_text())["npm"] if (HERE / "deno.lock").exists() else {}
+    packages = json.loads((HERE / "deno.lock").read_text()).get("npm", {}) if (HERE / "deno.lock").exists() else {}
     folder = Path(json.loads(run_deno(["info", "--json"], cache=cache).stdout)["npmCache"])
-    wanted = [name.rpartition("@") for name in packages if not name.startswith("@")]
+    fetched = [name for name, facts in packages.items() if facts.get("integrity")]  # others lie in `vendor/`
+    wanted = [name.rpartition("@") for name in fetched if not name.startswith("@")]
     return bool(wanted) and all(any(folder.glob(f"*/{name}/{version}")) for name, _, version in wanted)
 
 
-def bundle(*, cache: Path | None, is_frozen: bool) -> None:
-    """Bundle each entry with its libraries; what it imports on demand becomes a file of its own. Errors: exits with Deno's words.
+def bundle(folder: Path, *, cache: Path | None, is_frozen: bool) -> None:
+    """Bundle the entries with their libraries, and the style sheet. Errors: exits with Deno's own words.
 
-    One by one, so that no entry has to load what it shares with another from a second file.
+    What several entries use, and what is imported when it is needed, comes as chunks of their own beside them.
     """
-    arguments = ["bundle", "--platform=browser", "--minify", "--code-splitting", "--sourcemap=linked", "--outdir=dist"]
-    if is_frozen:
-        arguments.append("--frozen")
     if not has_libraries(cache):
         say(f"Fetching the page's libraries: {DOWNLOAD}.")
-    for entry in ENTRIES:
-        done = run_deno([*arguments, f"src/js/{entry}"], cache=cache)
+    common = ["bundle", "--platform=browser", "--minify", f"--outdir={folder}", *(["--frozen"] if is_frozen else [])]
+    entries = [f"src/{entry}" for entry in ENTRIES]
+    with_map = "--sourcemap=linked"
+    style = folder / "app.css"
+    style.write_text("\n".join((SOURCE / "css" / name).read_text() for name in STYLES))
+    for arguments in ([with_map, "--code-splitting", *entries], [with_map, f"src/{FOR_TESTS}"], [str(style)]):
+        done = run_deno([*common, *arguments], cache=cache)
         if done.returncode != 0:
             sys.exit(f"The page could not be built. Deno says:\n{done.stderr.strip()}")
+
+
+# --- Names --------------------------------------------------------------------------------------------------------
+
+
+def short_hash(*contents: bytes) -> str:
+    """Twelve hexadecimal digits, as Django's own hashed names have."""
+    return hashlib.sha256(b"\0".join(contents)).hexdigest()[:12]
+
+
+def with_hash(name: str, digest: str) -> str:
+    """`main.js` with a hash: `main.0123456789ab.js`."""
+    stem, _, suffix = name.rpartition(".")
+    return f"{stem}.{digest}.{suffix}"
+
+
+def with_hashed_chunks(bundled: dict[str, str]) -> dict[str, str]:
+    """Give chunks the form of name that all hashed files have; the bundler's is `stem-8LETTERS.js`.
+
+    Shape: texts by file name. The bundler's hash covers what a chunk imports, so chunks that import each other are no
+    difficulty. Errors: exits when a chunk imports an entry, whose name would not be the one that pages load.
+    """
+    entries = {Path(entry).with_suffix(".js").name for entry in ENTRIES}
+    names = {}
+    for name in bundled:
+        if found := _CHUNK.fullmatch(name):
+            names[name] = with_hash(f"{found['stem']}.js", short_hash(name.encode()))
+    renamed = {}
+    for name, text in bundled.items():
+        if name.endswith(".js") and (wrong := entries & set(_ANY_IMPORT.findall(text))):
+            sys.exit(f"{name} imports {wrong.pop()}, which is an entry: move what both need into a module of its own.")
+        for old, new in names.items():
+            text = text.replace(old, new)  # noqa: PLW2901 - one text, changed step by step
+        plain = name.removesuffix(".map")
+        renamed[name.replace(plain, names.get(plain, plain))] = text
+    return renamed
+
+
+def preloads(name: str, texts: dict[str, str]) -> list[str]:
+    """The chunks that a module needs before it runs, as its imports name them, and those that these need."""
+    found: list[str] = []
+    waiting = [name]
+    while waiting:
+        for imported in _STATIC_IMPORT.findall(texts[waiting.pop(0)]):
+            if imported in texts and imported not in found:
+                found.append(imported)
+                waiting.append(imported)
+    return found
+
+
+def name_files(bundled: dict[str, str]) -> tuple[dict[str, bytes], dict[str, dict[str, object]]]:
+    """Give everything its hashed name.
+
+    Shape: contents by final name; entries by plain name (`main.js`) with their `file` and the files to `preload`.
+    """
+    texts = with_hashed_chunks(bundled)
+    texts["icon.svg"] = (SOURCE / "icon.svg").read_text()
+    entries = {Path(entry).with_suffix(".js").name for entry in ENTRIES} | {"app.css", "icon.svg"}
+    files = {}
+    listed: dict[str, dict[str, object]] = {}
+    for name, text in texts.items():
+        if name not in entries:
+            if name.removesuffix(".map") not in entries:
+                files[name] = text.encode()
+            continue
+        source_map = texts.get(f"{name}.map", "")
+        final = with_hash(name, short_hash(text.encode(), source_map.encode()))
+        files[final] = text.replace(f"sourceMappingURL={name}.map", f"sourceMappingURL={final}.map").encode()
+        if source_map:
+            files[f"{final}.map"] = source_map.encode()
+        listed[name] = {"file": final, "preload": preloads(name, texts)}
+    return files, listed
+
+
+# --- Files --------------------------------------------------------------------------------------------------------
+
+
+def write(files: dict[str, bytes], entries: dict[str, dict[str, object]]) -> None:
+    """Write the files, then the manifest; remove what neither this build nor the one before has."""
+    manifest = DIST / "manifest.json"
+    before = json.loads(manifest.read_text())["files"] if manifest.exists() else []
+    DIST.mkdir(exist_ok=True)
+    for name, content in files.items():
+        replace(DIST / name, content)
+        if is_compressed(name):
+            compress(DIST / name, content)
+    replace(manifest, json.dumps({"entries": entries, "files": sorted(files)}, indent=1).encode())
+    kept = {"manifest.json"}
+    for name in {*files, *before}:
+        kept |= {name, f"{name}.br", f"{name}.gz"} if is_compressed(name) else {name}
+    for path in DIST.iterdir():
+        if path.name not in kept:
+            path.unlink()
+
+
+def is_compressed(name: str) -> bool:
+    """Whether a file has compressed forms: what pages load, but no source maps, which only developers load."""
+    return _HASHED.search(name) is not None and not name.endswith(".map")
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file in one step: a reader gets all of the old one or all of the new one."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_bytes(content)
+    beside.replace(path)
+
+
+def compress(path: Path, content: bytes) -> None:
+    """Put a file's compressed forms beside it."""
+    import brotli  # noqa: PLC0415 - of the environment, while `is_current` needs none
+
+    replace(path.with_name(f"{path.name}.br"), brotli.compress(content, quality=11))
+    replace(path.with_name(f"{path.name}.gz"), gzip.compress(content, 9, mtime=0))
+
+
+def first_load(entries: dict[str, dict[str, object]]) -> int:
+    """Bytes that the page of conversations loads at first, compressed."""
+    main, style = entries["main.js"], entries["app.css"]
+    preload = main["preload"]
+    assert isinstance(preload, list)
+    return sum((DIST / f"{name}.br").stat().st_size for name in (main["file"], *preload, style["file"]))
 
 
 def main() -> None:
@@ -95,14 +242,14 @@ def main() -> None:
     options = parser.parse_args()
     if is_current() and not options.force:
         return
-    shutil.rmtree(DIST, ignore_errors=True)
-    DIST.mkdir()
-    bundle(cache=options.cache, is_frozen=not options.update_lock)
-    (DIST / "app.css").write_text("\n".join((SOURCE / "css" / name).read_text() for name in STYLES))
-    (DIST / "icon.svg").write_bytes((SOURCE / "icon.svg").read_bytes())
-    (DIST / "stamp").write_text(source_stamp())
-    size = sum((DIST / name).stat().st_size for name in ("main.js", "app.css"))
-    say(f"The web page is built: {size // 1000} kB.")
+    stamp = source_stamp()
+    with tempfile.TemporaryDirectory(prefix="dist.", dir=HERE) as folder:
+        bundle(Path(folder), cache=options.cache, is_frozen=not options.update_lock)
+        bundled = {path.name: path.read_text() for path in sorted(Path(folder).iterdir())}
+    files, entries = name_files(bundled)
+    write(files, entries)
+    replace(DIST / "stamp", stamp.encode())
+    say(f"The web page is built: {first_load(entries) // 1000} kB at first, compressed.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP to Django, limits of bodies and static files before it, WebSockets to the agents."""
+"""The ASGI application: HTTP to Django, behind limits, static files and compression; WebSockets to the agents."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -13,6 +13,7 @@ django_application = get_asgi_application()  # loads the apps, so it stands befo
 
 from chat.routing import websocket_urlpatterns  # noqa: E402 - after the apps
 from thinkproject.web.body_limits import BodyLimits  # noqa: E402 - after the apps
+from thinkproject.web.compression import Compression  # noqa: E402 - after the apps
 from thinkproject.web.static_files import StaticFiles  # noqa: E402 - after the apps
 
 
@@ -29,7 +30,7 @@ async def unknown_socket(
 
 application = ProtocolTypeRouter(
     {
-        "http": BodyLimits(StaticFiles(django_application)),
+        "http": BodyLimits(StaticFiles(Compression(django_application))),
         "websocket": URLRouter([*websocket_urlpatterns, re_path(r"(?s)^.*$", cast("Any", unknown_socket))]),
     }
 )

@@ -80,6 +80,7 @@ MIDDLEWARE = [
     "corsheaders.middleware.CorsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "thinkproject.web.languages.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -234,7 +235,7 @@ STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 MEDIA_ROOT = DATA_DIR / "files"  # never served by address: the API checks who asks
 _static_storage = (
-    "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    "thinkproject.web.static_storage.HashedOnceStorage"
     if IS_PRODUCTION
     else "django.contrib.staticfiles.storage.StaticFilesStorage"
 )
@@ -252,6 +253,15 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024  # the published client sends its
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]  # those with a catalogue (docs/howto/translate.md)
+LANGUAGE_COOKIE_NAME = f"think_language_{_suffix}"
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = USES_HTTPS
+HAS_MADE_UP_LANGUAGES = env.env_bool(
+    "THINK_MADE_UP_LANGUAGES", default=False, doc="For developers: offer `en-xa` and `ar-xb`, made up from English."
+)
+if HAS_MADE_UP_LANGUAGES:
+    LANGUAGES += [("en-xa", "English, accented and longer"), ("ar-xb", "English from right to left")]
 LOG_LEVEL = env.env_text("THINK_LOG_LEVEL", "INFO", doc="How much to log: DEBUG, INFO, WARNING, ERROR.").upper()
 LOG_FORMAT = env.env_text("THINK_LOG_FORMAT", "text", doc="`text` or `json` (one object a line).")
 LOGGING = logs.configuration(LOG_LEVEL, LOG_FORMAT, secrets=[SECRET_KEY, OPENAI_API_KEY, DATABASE_URL])

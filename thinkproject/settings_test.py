@@ -20,6 +20,7 @@ for _name in ("REDIS_URL", "ALLOWED_HOSTS", "PORT"):
 os.environ["SECRET_KEY"] = "tests-only"
 os.environ["THINK_TITLE_MODEL"] = "none"  # scripted models answer the conversation, and nothing else
 os.environ["THINK_DATA_DIR"] = str(TEST_DIR)
+os.environ["THINK_MADE_UP_LANGUAGES"] = "1"  # tests switch to them
 
 if os.environ.get("TEST_DATABASE", "sqlite") == "postgres":
     from thinkproject.postgres_for_tests import shared_postgres_url

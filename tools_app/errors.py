@@ -1,7 +1,7 @@
 """Errors of tools.
 
 ThinkError
-└─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · ToolTimeout
+└─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout
 """
 
 from thinkproject.kernel.errors import Invalid, NotFound, ThinkError, Unavailable
@@ -35,6 +35,12 @@ class ToolInputInvalid(ToolError, Invalid):
     """The tool's input violates its schema."""
 
     code = "tool_input_invalid"
+
+
+class EditInvalid(ToolError, Invalid):
+    """The changed arguments cannot run. Data: `problems`, one line for each argument."""
+
+    code = "edit_invalid"
 
 
 class ToolTimeout(ToolError, Unavailable):

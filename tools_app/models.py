@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from thinkproject.kernel.fields import JSONText
+from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import OPEN, CallStatus
 
 
@@ -27,6 +28,8 @@ class ToolCallRecord(models.Model):
     attempt = models.PositiveIntegerField(default=1)
     duration_ms = models.PositiveIntegerField(default=0)
     approval_id = models.CharField(max_length=128, blank=True, default="")  # set when a person was asked
+    question = JSONText(null=True, blank=True)  # what that person was asked: `tools_app.core.questions.Question`
+    edited_input = JSONText(null=True, blank=True)  # the arguments that run instead, where the decision changed them
     continues = models.BooleanField(default=False)  # its answer asked that the conversation go on by itself
     expires_at = models.DateTimeField(null=True, blank=True)  # of the question; afterwards it counts as denied
     created_at = models.DateTimeField(auto_now_add=True)
@@ -38,6 +41,9 @@ class ToolCallRecord(models.Model):
             models.Index(fields=["-created_at"], name="think_tool_call_recent"),
             models.Index(fields=["scope"], condition=models.Q(status__in=sorted(OPEN)), name="think_tool_call_open"),
             models.Index(
+                fields=["owner", "-id"], condition=models.Q(status=CallStatus.ASKED), name="think_tool_call_asked"
+            ),
+            models.Index(
                 fields=["expires_at"],
                 condition=models.Q(status=CallStatus.ASKED, expires_at__isnull=False),
                 name="think_tool_call_expiring",
@@ -46,6 +52,12 @@ class ToolCallRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool_name} {self.call_id}"
+
+    @property
+    def input_to_run(self) -> JSONObject:
+        """The arguments that the call runs with: those of the model, or what a person made of them."""
+        arguments: JSONObject = self.input if self.edited_input is None else self.edited_input
+        return arguments
 
 
 class ApprovalEventKind(models.TextChoices):
@@ -69,6 +81,7 @@ class ApprovalEvent(models.Model):
     via = models.CharField(max_length=16)  # the way it came in: socket, api, admin, server, turn
     reason = models.CharField(max_length=1000, blank=True, default="")
     input_hash = models.CharField(max_length=64)  # of the arguments that were asked about
+    edited_input = JSONText(null=True, blank=True)  # of an approval that changed them
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

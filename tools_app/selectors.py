@@ -1,7 +1,7 @@
 """The only readers of tool calls."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import QuerySet
 from django.db.models.functions import Now
@@ -32,6 +32,13 @@ OPEN_CALLS: Final = (
 """Whether `open_calls` has any, as part of another statement; `:scope:` stands for an expression of it."""
 
 
+ASKED_OR_WAITING: Final = (
+    f"c.scope = :scope: AND c.status IN ({_OPEN_STATUSES}) AND c.status <> '{CallStatus.APPROVED.value}'"
+    " AND (c.expires_at IS NULL OR c.expires_at > %s)"
+)
+"""The condition of a call `c` that can be answered at the instant that is its parameter; `:scope:` as above."""
+
+
 def find_call(scope: str, call_id: str) -> ToolCallRecord | None:
     """Read the newest call of a scope under this id; settled ones too. Weak models use ids twice."""
     return ToolCallRecord.objects.filter(scope=scope, call_id=call_id).order_by("-pk").first()
@@ -52,6 +59,12 @@ def approved_calls(turn_id: str) -> list[ToolCallRecord]:
     """Calls of a turn that a person approved and that have no result, begun ones included; oldest first."""
     rows = ToolCallRecord.objects.filter(turn_id=turn_id, status__in=(CallStatus.APPROVED, CallStatus.RUNNING))
     return list(rows.exclude(approval_id="").order_by("pk"))
+
+
+def questions_to(owner_id: Any) -> QuerySet[ToolCallRecord]:
+    """Questions that a user can still decide, in whatever scope; newest first."""
+    rows = ToolCallRecord.objects.filter(owner_id=owner_id, status=CallStatus.ASKED)
+    return rows.exclude(expires_at__lte=Now()).order_by("-pk")
 
 
 def expired_call(row_id: int) -> ToolCallRecord | None:

@@ -82,6 +82,7 @@ def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, ow
             "input": call.input,
             "status": pause.status,
             "approval_id": pause.approval_id,
+            "question": pause.question,
             "expires_at": expires,
         },
     )
@@ -105,6 +106,7 @@ def _take_early(row: ToolCallRecord, call: ToolCall, pause: ToolPause, expires: 
         output=None,
         continues=False,
         approval_id=pause.approval_id,
+        question=pause.question,
         expires_at=expires,
         **_call_fields(call),
     )
@@ -150,17 +152,36 @@ def answer_call(row: ToolCallRecord, result: ToolResult, *, continues: bool) -> 
     return True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A person's decision about a call. `edited_input`: the arguments that run in place of those that were asked about.
+
+    `continues`: the conversation goes on by itself once nothing is open.
+    """
+
+    approved: bool
+    reason: str = ""
+    edited_input: JSONObject | None = None
+    continues: bool = False
+
+
 @transaction.atomic
-def decide_call(row: ToolCallRecord, *, approved: bool, actor: Actor, reason: str = "", continues: bool) -> bool:
-    """Approve or deny a call, with who and why; `False` if it was not asked any more, or the question has expired."""
+def decide_call(row: ToolCallRecord, decision: Decision, actor: Actor) -> bool:
+    """Approve or deny a call, with who and why; `False` if it was not asked any more, or the question has expired.
+
+    Whether the arguments may be changed like this was decided before (`tools_app.core.questions.checked_edit`).
+    """
     asked = ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.ASKED)
     asked = asked.exclude(expires_at__lte=Now())
-    if approved:
-        changed = asked.update(status=CallStatus.APPROVED, continues=continues)
+    reason, continues = decision.reason, decision.continues
+    if decision.approved:
+        edited = decision.edited_input
+        changed = asked.update(status=CallStatus.APPROVED, edited_input=edited, continues=continues)
     else:
         changed = asked.update(status=CallStatus.DENIED, output=reason, continues=continues, settled_at=timezone.now())
     if changed:
-        _note(row, ApprovalEventKind.APPROVED if approved else ApprovalEventKind.DENIED, actor, reason)
+        kind = ApprovalEventKind.APPROVED if decision.approved else ApprovalEventKind.DENIED
+        _note(row, kind, actor, reason, decision.edited_input)
     return bool(changed)
 
 
@@ -191,7 +212,13 @@ def _settle(pk: int, result: ToolResult, expected: Collection[CallStatus]) -> bo
     return changed == 1
 
 
-def _note(row: ToolCallRecord, kind: ApprovalEventKind, actor: Actor, reason: str) -> None:
+def _note(
+    row: ToolCallRecord,
+    kind: ApprovalEventKind,
+    actor: Actor,
+    reason: str,
+    edited_input: JSONObject | None = None,
+) -> None:
     ApprovalEvent.objects.create(
         call=row,
         kind=kind,
@@ -199,4 +226,5 @@ def _note(row: ToolCallRecord, kind: ApprovalEventKind, actor: Actor, reason: st
         via=actor.via,
         reason=reason[:MAX_REASON_CHARS],
         input_hash=fingerprint(row.input),
+        edited_input=edited_input,
     )

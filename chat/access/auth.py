@@ -46,6 +46,7 @@ from chat.models import AgentInstance, ApiToken, Attachment, Turn
 from sessions_app.errors import CompactionNotFound
 from sessions_app.models import Compaction, Session
 from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.phrases import Phrase
 
 logger = logging.getLogger("think.auth")
 
@@ -90,7 +91,7 @@ def open_agent(user: User, agent: str, name: str) -> OpenedAgent:
     """
     owner = require_user(user)
     if not is_root_name(name):
-        raise InputInvalid(f"A conversation cannot be named {name!r:.80}: no address leads there.")
+        raise InputInvalid(Phrase("A conversation cannot be named {name!r:.80}: no address leads there.", name=name))
     return open_key(owner, InstanceKey(owner_id=owner.pk, agent=agent, name=name))
 
 

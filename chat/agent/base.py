@@ -16,6 +16,7 @@ from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
 
 if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise
     from pydantic import BaseModel
 
     from sessions_app.context.session_context import SessionContext
@@ -89,6 +90,19 @@ class Agent:
     """
 
     is_abstract: ClassVar[bool] = True
+    title: "ClassVar[_StrOrPromise]" = ""
+    """Name that people see, at most 60 characters; may be a lazy translation. Empty: the class name in words."""
+
+    description: "ClassVar[_StrOrPromise]" = ""
+    """One line below the title, at most 200 characters. Empty: the first line of the class's own docstring."""
+
+    icon: ClassVar[str] = "chat"
+    """A symbol of the page (`chat.agent.appearance.ICONS`), or the path of a static file, such as
+    `support/agent.svg`."""
+
+    suggestions: "ClassVar[Sequence[_StrOrPromise]]" = ()
+    """Prompts that an empty conversation offers: at most 6 of at most 120 characters."""
+
     initial_state: JSONValue = None
     """The synced state of an instance that has none yet; `None` for agents without state."""
 
@@ -115,16 +129,6 @@ class Agent:
     def route_name(cls) -> str:
         """Segment of the URL: the class name in kebab case."""
         return declared.kebab(cls.__name__)
-
-    @classmethod
-    def title(cls) -> str:
-        """Name that people see."""
-        return declared.kebab(cls.__name__).replace("-", " ").capitalize()
-
-    @classmethod
-    def description(cls) -> str:
-        """One line that people see: the first of the class's own docstring."""
-        return (cls.__dict__.get("__doc__") or "").strip().partition("\n")[0]
 
     @classmethod
     def resolve_name(cls, name: str, owner_id: int) -> Any:
@@ -158,7 +162,10 @@ class Agent:
         """
 
     def is_read_only(self, connection: ClientConnection) -> Any:
-        """Decide whether this client may see the state and not set it. Asked for each change, calls included."""
+        """Decide whether this client may see the state and not set it, nor choose the model.
+
+        Asked for each change, calls included.
+        """
         del connection
         return False
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
+from chat.core.model.chosen_model import ChosenModel
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.session_facts import SessionFacts
 from sessions_app.core.messages.shapes import Message, NewMessage
@@ -146,4 +147,12 @@ class ChatOperations(Protocol):
 
     async def clear_messages(self) -> None:
         """Stop the turns of the current history and remove its messages."""
+        ...
+
+    async def load_model_choice(self) -> ChosenModel:
+        """Read the stored choice of a model."""
+        ...
+
+    async def save_model_choice(self, choice: ChosenModel) -> None:
+        """Check and store a choice of a model."""
         ...

@@ -1,19 +1,10 @@
 """Route name ↔ agent class."""
 
-from dataclasses import dataclass
-
 from chat.agent import declared
+from chat.agent.appearance import Appearance, appearance_of
 from chat.agent.base import Agent
 from chat.errors import AgentNotFound
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentInfo:
-    """An agent class as lists show it."""
-
-    name: str
-    title: str
-    description: str
+from thinkproject.kernel.phrases import Phrase
 
 
 def get_agent_class(name: str) -> type[Agent]:
@@ -21,7 +12,7 @@ def get_agent_class(name: str) -> type[Agent]:
     try:
         return declared.classes[name]
     except KeyError:
-        raise AgentNotFound(f"There is no agent {name!r}.") from None
+        raise AgentNotFound(Phrase("There is no agent {name!r}.", name=name)) from None
 
 
 def is_served(name: str) -> bool:
@@ -29,13 +20,10 @@ def is_served(name: str) -> bool:
     return name in declared.classes
 
 
-def list_agents() -> list[AgentInfo]:
+def list_agents() -> list[Appearance]:
     """All served classes, by title."""
-    infos = [
-        AgentInfo(name=name, title=agent_class.title(), description=agent_class.description())
-        for name, agent_class in declared.classes.items()
-    ]
-    return sorted(infos, key=lambda info: info.title.lower())
+    found = [appearance_of(agent_class) for agent_class in declared.classes.values()]
+    return sorted(found, key=lambda shown: shown.title.lower())
 
 
 def registered_classes() -> list[type[Agent]]:

@@ -1,10 +1,11 @@
 """The class `Think`. Developers import it, and all that goes with it, from `chat.think`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
+from chat.agent.model_methods import ModelMethods
 from chat.agent.operations import ChatOperations
 from chat.agent.session_methods import SessionMethods
 from chat.agent.turn_methods import SubmissionMethods, TurnMethods
@@ -24,6 +25,7 @@ from chat.core.loop.hooks import (
     ToolOutcome,
     TurnContext,
 )
+from chat.core.model.chosen_model import NOTHING, ChosenModel
 from chat.errors import ModelNotConfigured
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
@@ -35,7 +37,7 @@ INTERRUPTED_TEXT = "The assistant was interrupted and could not recover. Please 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
-class Think(TurnMethods, SubmissionMethods, SessionMethods, Agent, abstract=True):
+class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent, abstract=True):
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 
     max_steps: ClassVar[int] = 10
@@ -86,6 +88,10 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, Agent, abstract=True
     approval_seconds: ClassVar[float | None] = None
     """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
 
+    models: ClassVar[Sequence[str] | None] = None
+    """The models that people may choose for a conversation, as `provider/model`, in this order. `None` means those of
+    the site (`THINK_MODELS`); an empty tuple lets them choose none."""
+
     title_model: ClassVar[Any] = None
     """Model that writes the titles of conversations: a name or a model object; `""` is the agent's own, `"none"` writes
     none, `None` asks settings."""
@@ -98,6 +104,10 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, Agent, abstract=True
     """Reserved for background fibers of an agent, which do not exist yet: it has no effect."""
 
     host: ChatHost
+
+    model_choice: ChosenModel = NOTHING
+    """What people chose for this conversation as its turn began; empty outside of a turn (`get_model_choice` reads it
+    anywhere)."""
 
     @property
     def _operations(self) -> ChatOperations:
@@ -113,7 +123,8 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, Agent, abstract=True
     def get_model(self) -> Any:
         """Choose the model: `"provider/model"`, `"default"`, or a model object.
 
-        Runs once an attempt. Errors: the default raises `ModelNotConfigured`; the turn ends with its text.
+        Runs once an attempt, unless people chose another model for the conversation (`models`). Errors: the default
+        raises `ModelNotConfigured`; the turn ends with its text.
         """
         name = type(self).__name__
         raise ModelNotConfigured(

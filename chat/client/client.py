@@ -27,7 +27,7 @@ from chat.client.conversation_state import ConversationState
 from chat.client.errors import CallFailed, RequestRefused
 from chat.client.http_api import HttpApi
 from chat.client.options import Options
-from chat.client.requests import RequestChannel
+from chat.client.requests import ModelRequests, RequestChannel
 from chat.client.turn import Turn
 from chat.core.wire.client_intent import REGENERATE
 from chat.core.wire.frames import Cancel, Clear, StateUpdate, ToolApproval
@@ -35,7 +35,7 @@ from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONValue
 
 
-class ChatClient:
+class ChatClient(ModelRequests):
     """A client of one conversation; use it with `async with`, in one event loop.
 
     `url`: the site, with the prefix it is mounted under, if any. `agent`: its name in the address (kebab case). `name`:
@@ -63,7 +63,7 @@ class ChatClient:
         self._setting = asyncio.Lock()
         self._completion = Completion(self._http_api, self._options)
         self._channel = RequestChannel(
-            f"{_socket_base(base)}{path}?_pk={uuid.uuid4()}",
+            f"{_socket_base(base)}{path}?_pk={uuid.uuid4()}&_frames=1",
             headers=sent,
             options=self._options,
             backpressure=self._backpressure,

@@ -15,11 +15,11 @@ from chat.client.turn import FAILED, Turn
 from chat.client.turn_registry import TurnRegistry
 from chat.core.wire import server_frames as sf
 from chat.core.wire.chunks import validate
-from chat.core.wire.extension_frames import McpServers, McpState
+from chat.core.wire.extension_frames import McpServers, McpState, ModelChosen
 from chat.core.wire.frames import ClientFrame, ResumeAck
 from chat.errors import ChunkInvalid
 from sessions_app.core.messages.shapes import Message
-from thinkproject.kernel.jsonvalue import JSONValue, load
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,10 @@ class ConversationState:
         self.recovering: str | None = None
         self.mcp = McpState()
         self.state_error: str | None = None
+        self.model_choice: JSONObject | None = None
+        self.model: str | None = None
+        self.model_notice = ""
+        self.choice_errors: dict[str, str] = {}  # of choices under way, by id; empty while there is none
         self.registry = TurnRegistry(backpressure)
         self._fetch_rest = fetch_rest
         self._on_ended = on_ended
@@ -88,6 +92,8 @@ class ConversationState:
     def take(self, frame: sf.ServerFrame) -> list[ClientFrame]:
         """Take one frame; returns what to answer."""
         match frame:
+            case sf.Response() if frame.id in self.choice_errors:
+                self.choice_errors[frame.id] = frame.body
             case sf.Response():
                 return self._response(frame)
             case sf.Resuming():
@@ -114,6 +120,9 @@ class ConversationState:
                 self.state_error = text
             case sf.Identity(name=name, agent=agent):
                 self.identity = (agent, name)
+            case ModelChosen():
+                self.model_choice, self.model = frame.model_choice, frame.model
+                self.model_notice = frame.model_notice
             case McpServers(mcp=mcp):
                 self.mcp = mcp
             case sf.Recovering(recovering=recovering, id=request_id):

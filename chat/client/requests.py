@@ -16,9 +16,9 @@ from chat.client.conversation_state import ConversationState
 from chat.client.errors import CallFailed, ClientError, Disconnected, RequestRefused
 from chat.client.options import Options
 from chat.client.rpc import PendingCalls
-from chat.core.wire.frames import ClientFrame, ResumeRequest, encode
+from chat.core.wire.frames import ChooseModel, ClientFrame, ResumeRequest, encode
 from chat.core.wire.server_frames import Identity, RpcAnswer, State, parse_server
-from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 NO_METHOD = ""
 SURELY_SMALL = 65_536
@@ -163,3 +163,56 @@ class RequestChannel:
         assert self.connection.failure is not None
         self.end(self.connection.failure)
         await asyncio.sleep(0)  # callers see the error before their resources are gone
+
+
+class ModelRequests:
+    """The part of a client that chooses the model of its conversation."""
+
+    _channel: RequestChannel
+    _conversation: ConversationState
+
+    @property
+    def model_choice(self) -> JSONObject | None:
+        """The conversation's choice as last received; `None`: the agent's own model."""
+        return self._conversation.model_choice
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that answers the next turn as last received; `None` where it is not known."""
+        return self._conversation.model
+
+    @property
+    def model_notice(self) -> str:
+        """The part of the choice that does not count, and why, as last received; empty when all of it does."""
+        return self._conversation.model_notice
+
+    async def choose_model(
+        self,
+        model: str | None = None,
+        *,
+        reasoning_effort: str | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> None:
+        """Choose the model of the conversation and its parameters, from the next turn on; without any the agent's own.
+
+        Replaces the former choice as a whole; stored when this returns. Errors: `RequestRefused` with the server's
+        reason, and then nothing has changed; `Refused`.
+        """
+        choice = {
+            "model": model,
+            "reasoning_effort": reasoning_effort,
+            "temperature": temperature,
+            "top_p": top_p,
+            "max_output_tokens": max_output_tokens,
+        }
+        request_id = secrets.token_hex(8)
+        errors = self._conversation.choice_errors
+        errors[request_id] = ""
+        try:
+            await self._channel.deliver(ChooseModel(id=request_id, model_choice=choice), repeats=True)
+        finally:
+            refusal = errors.pop(request_id)
+        if refusal:
+            raise RequestRefused(refusal)

@@ -17,8 +17,8 @@ from thinkproject.kernel.ids import new_id
 def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str = "", title: str = "") -> AgentInstance:
     """Make a conversation that shares the path up to a message and goes on alone; returns the new one.
 
-    The message is one of the current session, or of `session_id`. Configuration and state come along, turns that run do
-    not. Files become shared, so that neither conversation takes them along when it is deleted.
+    The message is one of the current session, or of `session_id`. Configuration, state and the chosen model come along,
+    turns that run do not. Files become shared, so that neither conversation takes them along when it is deleted.
     Errors: `MessageNotFound`, `InputInvalid` without messages, `QuotaExceeded`, `AgentNotFound` when the class is gone.
     """
     if not is_served(instance.agent):
@@ -36,7 +36,12 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
     former_id = made.session_id
     fork = fork_session(source_id, message_id, scope=made.pk)
     AgentInstance.objects.filter(pk=made.pk).update(
-        session=fork, state=instance.state, state_version=instance.state_version, config=instance.config
+        session=fork,
+        state=instance.state,
+        state_version=instance.state_version,
+        config=instance.config,
+        config_version=instance.config_version,
+        model_choice=instance.model_choice,
     )
     if former_id is not None:
         delete_session(former_id)  # the empty one that a new instance begins with

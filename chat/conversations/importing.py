@@ -23,6 +23,7 @@ from sessions_app.messages.services import delete_session
 from sessions_app.models import Session
 from sessions_app.transfer.import_session import Imported, ImportRules, import_session, is_importing, lines_of
 from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.phrases import Phrase
 
 _conf = AccessSettings()
 
@@ -66,7 +67,9 @@ def import_history(instance: AgentInstance, file: Any) -> ImportedConversation:
     Errors: `InputInvalid` when the agent does not keep several, `ExportInvalid`, `QuotaExceeded`.
     """
     if not keeps_sessions(instance.agent):
-        raise InputInvalid(f"Agent {instance.agent!r} keeps one history; import it as a conversation of its own.")
+        raise InputInvalid(
+            Phrase("Agent {agent!r} keeps one history; import it as a conversation of its own.", agent=instance.agent)
+        )
     check_session_quota(instance)
     imported = _import(instance, file)
     with transaction.atomic():

@@ -18,6 +18,7 @@ from chat.models import AgentInstance, Attachment, Turn
 from chat.turns.state.active import active_turns
 from fibers.core.states import TERMINAL
 from sessions_app.models import Message
+from thinkproject.kernel.phrases import Phrase
 
 MAX_PLANNED: Final = 200
 MAX_DAYS: Final = 36_500
@@ -41,7 +42,7 @@ class PruneRule:
         if self.days is None and self.keep is None and self.owner_id is None:
             raise InputInvalid("Say how old, how many for each owner, or whose.")
         if (self.days is not None and not 0 <= self.days <= MAX_DAYS) or (self.keep is not None and self.keep < 0):
-            raise InputInvalid(f"Days are from 0 to {MAX_DAYS:,}, and a count is not negative.")
+            raise InputInvalid(Phrase("Days are from 0 to {limit:,}, and a count is not negative.", limit=MAX_DAYS))
 
     def rows(self, now: datetime) -> QuerySet[AgentInstance]:
         """Conversations that match the rule, longest inactive first, with and without active turns."""

@@ -8,32 +8,33 @@ import binascii
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from chat.access.auth import OpenedAgent
 from chat.agent.registry import is_served
+from chat.conversations.flags import has_failed, is_running, waiting_count, with_flags
+from chat.core.model.chosen_model import NOTHING, ChosenModel, stored_choice
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.files import attachments
-from chat.instances.notifications import group_of, notify_on_commit
+from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import descendants, ensure_instance, key_of, path_of
 from chat.models import AgentInstance, Turn
 from chat.runtime.sessions import keeps_sessions
 from chat.turns.admission.admission import cancel_all, stopping
-from chat.turns.background.titles import notify_conversation
 from chat.turns.state.deletion import BATCH, delete_turns
 from sessions_app.messages.services import delete_session, select_leaf
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONValue, dump, load
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from thinkproject.kernel.phrases import Phrase
 from tools_app.services import forget_calls
 
 MAX_TITLE = 100
-RECENT_TURNS = 50
-LIVE = ("pending", "running")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +62,12 @@ class InstanceSummary:
     session_id: str | None  # the current history
     keeps_sessions: bool  # its agent keeps several
     is_running: bool
+    waiting_count: int  # calls at the end of the shown path that can be answered
+    has_failed: bool  # the last turn of the shown path failed, and nothing followed
     is_unread: bool  # an answer ended after the owner last looked
     is_read_only: bool  # its agent is not served any more
     forked_from: Origin | None  # of the current history
+    model_choice: JSONObject | None  # as it is stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,17 +83,25 @@ class InstancePage:
         return self.next_cursor is not None
 
 
-def create_instance(opened: OpenedAgent, *, title: str = "", title_is_provisional: bool = False) -> AgentInstance:
+def create_instance(
+    opened: OpenedAgent, *, title: str = "", title_is_provisional: bool = False, model_choice: ChosenModel = NOTHING
+) -> AgentInstance:
     """Make the instance of this address with its session, or return the present one unchanged.
 
-    A provisional title is only the first words that came to hand: a better one may take its place.
+    A provisional title is only the first words that came to hand: a better one may take its place. The choice of a
+    model was checked (`ModelChoices.check`).
     Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`.
     """
     if opened.instance is not None:
         return opened.instance
     if opened.is_read_only:
         raise AgentNotFound
-    return ensure_instance(opened.key, title=_clean_title(title), title_is_provisional=title_is_provisional)
+    return ensure_instance(
+        opened.key,
+        title=_clean_title(title),
+        title_is_provisional=title_is_provisional,
+        model_choice=model_choice.to_json(),
+    )
 
 
 def new_instance_name() -> str:
@@ -101,14 +113,13 @@ def rename_instance(instance: AgentInstance, title: str) -> None:
     """Set the conversation's title and notify the owner's open pages. Errors: `InputInvalid` when it is too long."""
     with transaction.atomic():
         AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title), title_is_provisional=False)
-        if instance.owner_id is not None:
-            notify_conversation(instance.owner_id, instance.pk)
+        notify_conversation(instance.owner_id, instance.pk)
 
 
-def title_of(instance_id: str, owner_id: int) -> str | None:
-    """The title of one of the user's own conversations; `None` when it is gone or another user's."""
-    rows = AgentInstance.objects.filter(pk=instance_id, owner_id=owner_id)
-    return rows.values_list("title", flat=True).first()
+def list_line(instance_id: str, owner_id: Any) -> InstanceSummary | None:
+    """One of the user's own conversations as the list shows it; `None` when it is gone or another user's. One query."""
+    row = with_flags(AgentInstance.objects.filter(pk=instance_id, owner_id=owner_id)).first()
+    return None if row is None else _summary(row)
 
 
 def pin_instance(instance: AgentInstance, *, is_pinned: bool) -> None:
@@ -167,6 +178,7 @@ def show_message(instance: AgentInstance, message_id: str) -> str:
     with transaction.atomic():
         leaf_id = select_leaf(instance.session_id, message_id)
         notify_on_commit(group_of(key_of(instance)), {"type": "transcript.changed"})
+        notify_conversation(instance.owner_id, instance.pk)
     return leaf_id
 
 
@@ -207,7 +219,7 @@ def instance_page(
     if cursor:
         active_at, last_id = _decode_cursor(cursor)
         rows = rows.filter(active_at__lte=active_at).filter(Q(active_at__lt=active_at) | Q(id__gt=last_id))
-    found = list(_with_flags(rows).order_by("-active_at", "id")[: limit + 1])
+    found = list(with_flags(rows).order_by("-active_at", "id")[: limit + 1])
     page = found[:limit]
     return InstancePage(
         items=[_summary(row) for row in page], next_cursor=_encode_cursor(page[-1]) if len(found) > limit else None
@@ -216,25 +228,10 @@ def instance_page(
 
 def instance_summary(instance_id: str) -> InstanceSummary:
     """One instance as the list shows it. One query. Errors: `InstanceNotFound`."""
-    row = _with_flags(AgentInstance.objects.filter(pk=instance_id)).first()
+    row = with_flags(AgentInstance.objects.filter(pk=instance_id)).first()
     if row is None:
         raise InstanceNotFound
     return _summary(row)
-
-
-def _with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
-    # Only the newest turns can run or be unread, found along the index of positions: whatever the history, a few
-    # probes a row. An EXISTS here lets PostgreSQL start from all fibers instead.
-    turns = Turn.objects.filter(instance=OuterRef("pk"), position__gt=OuterRef("turn_count") - RECENT_TURNS)
-    newest = turns.order_by("-position")
-    origin = AgentInstance.objects.filter(pk=OuterRef("session__forked_from__session__scope"), owner=OuterRef("owner"))
-    return rows.annotate(
-        origin_id=Subquery(origin.values("pk")[:1]),
-        origin_title=Subquery(origin.values("title")[:1]),
-        origin_message_id=F("session__forked_from__message_id"),
-        live_status=Subquery(newest.filter(finished_at=None, fiber__status__in=LIVE).values("fiber__status")[:1]),
-        last_finished_at=Subquery(newest.filter(finished_at__isnull=False).values("finished_at")[:1]),
-    )
 
 
 def _summary(row: AgentInstance) -> InstanceSummary:
@@ -252,10 +249,13 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         archived_at=row.archived_at,
         session_id=row.session_id,
         keeps_sessions=keeps_sessions(row.agent),
-        is_running=getattr(row, "live_status", None) is not None,
+        is_running=is_running(row),
+        waiting_count=waiting_count(row),
+        has_failed=has_failed(row),
         is_unread=is_unread,
         is_read_only=not is_served(row.agent),
         forked_from=_origin(row),
+        model_choice=stored_choice(row.model_choice).to_json(),
     )
 
 
@@ -273,7 +273,7 @@ def _origin(row: AgentInstance) -> Origin | None:
 def _clean_title(title: str) -> str:
     cleaned = " ".join(title.split())
     if len(cleaned) > MAX_TITLE:
-        raise InputInvalid(f"A title has at most {MAX_TITLE} characters.", max_length=MAX_TITLE)
+        raise InputInvalid(Phrase("A title has at most {limit} characters.", limit=MAX_TITLE), max_length=MAX_TITLE)
     return cleaned
 
 

@@ -29,6 +29,7 @@ from chat.instances.quota import lock_owner
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from sessions_app.core.messages.shapes import MessageT, Part
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 FOLDER = "think/attachments"
 API_NAMESPACE = "think-api"
@@ -65,7 +66,9 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
     media_type = sniff(data, label)
     if media_type not in _conf.file_types:
         raise AttachmentInvalid(
-            f"Files of type {media_type} cannot be attached.", media_type=media_type, allowed=sorted(_conf.file_types)
+            Phrase("Files of type {media_type} cannot be attached.", media_type=media_type),
+            media_type=media_type,
+            allowed=sorted(_conf.file_types),
         )
     return _store(owner_id, data, label, media_type, is_paced=True)
 
@@ -129,7 +132,7 @@ def adopt_files(owner_id: int, message: MessageT) -> tuple[MessageT, list[str]]:
     if not isinstance(parts, list) or not files:
         return message, []
     if len(files) > _conf.files_per_message:
-        raise AttachmentInvalid(f"A message has at most {_conf.files_per_message} files.")
+        raise AttachmentInvalid(Phrase("A message has at most {limit} files.", limit=_conf.files_per_message))
     known = {row.id: row for row in _owned(owner_id, [attachment_id(part.get("url")) for part in files])}
     ids: list[str] = []
     adopted: list[JSONValue] = []
@@ -152,7 +155,7 @@ def claim(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance)
     Errors: `AttachmentInvalid` when one is unknown, another's, or bound to another conversation.
     """
     if len(set(attachment_ids)) > _conf.files_per_message:
-        raise AttachmentInvalid(f"A message has at most {_conf.files_per_message} files.")
+        raise AttachmentInvalid(Phrase("A message has at most {limit} files.", limit=_conf.files_per_message))
     bind(owner_id, attachment_ids, instance)
 
 
@@ -325,7 +328,7 @@ def _check_pace(owner_id: int) -> None:
 def _check_quota(owner_id: int, byte_count: int) -> None:
     kept = usage(owner_id)
     if _conf.files_per_user and kept.files >= _conf.files_per_user:
-        raise QuotaExceeded(f"You can keep {_conf.files_per_user} files; delete some first.")
+        raise QuotaExceeded(Phrase("You can keep {limit} files; delete some first.", limit=_conf.files_per_user))
     if _conf.files_quota_bytes and kept.byte_count + byte_count > _conf.files_quota_bytes:
         raise QuotaExceeded("You have no room for this file; delete some first.", quota_bytes=_conf.files_quota_bytes)
 
@@ -338,5 +341,6 @@ def _clean_name(name: str) -> str:
 
 def _too_large() -> AttachmentInvalid:
     return AttachmentInvalid(
-        f"A file has at most {_conf.file_max_bytes // (1024 * 1024)} MiB.", max_bytes=_conf.file_max_bytes
+        Phrase("A file has at most {limit} MiB.", limit=_conf.file_max_bytes // (1024 * 1024)),
+        max_bytes=_conf.file_max_bytes,
     )

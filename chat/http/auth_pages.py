@@ -18,6 +18,7 @@ from django.views.decorators.debug import sensitive_variables
 from chat.access import sign_in
 from chat.errors import LinkUnknown, SignInDenied
 from chat.instances.notifications import notify_on_commit, user_group
+from thinkproject.kernel.languages import translate
 
 TEMPLATE = "chat/sign_in_link.html"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -45,7 +46,7 @@ def locked_response(request: HttpRequest) -> HttpResponse | None:
 
 
 def _refused(request: HttpRequest, error: SignInDenied) -> HttpResponse:
-    return render(request, TEMPLATE, {"refusal": error.message}, status=403)
+    return render(request, TEMPLATE, {"refusal": translate(error.phrase)}, status=403)
 
 
 class SignIn(LoginView):

@@ -13,6 +13,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import get_script_prefix, resolve, reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -21,6 +22,8 @@ API = "think-api"
 _LIST_LIMIT = "60"
 _PINNED_LIMIT = "200"
 _PAGE_LIMIT = "50"
+_APPROVALS_LIMIT = "50"
+_COUNT_ONLY = "1"  # the list shows how many wait, and no more of them
 # Added to the site's policy where django-csp is at work: in these pages only the sanitiser may make markup of text.
 _TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["dompurify"]}
 
@@ -56,6 +59,15 @@ def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
     return _page(request, kind="conversation", instances=instances, instance=instance)
 
 
+@require_safe
+@never_cache
+@csp_update(_TRUSTED_TYPES)
+@login_required
+def approvals(request: HttpRequest) -> HttpResponse:
+    """All calls that wait for this user's decision, with the first page of them embedded."""
+    return _page(request, kind="approvals", instances=_listed(request), instance=None)
+
+
 def _listed(request: HttpRequest) -> Any:
     """The most recent conversations, preceded by pinned ones."""
     instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
@@ -68,18 +80,27 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
         messages = _ask(request, "message_list", instance_id=instance["id"], limit=_PAGE_LIMIT)
     api = reverse(f"{API}:api-root").rstrip("/")
     home_url = reverse("chat:home")
+    is_approvals = kind == "approvals"
     boot = {
         "product": PRODUCT,
         "page": kind,
-        "urls": {"home": home_url, "api": api, "agents": f"{home_url}agents/", "files": f"{api}/files/"},
+        "user": request.user.get_username(),
+        "urls": {
+            "home": home_url,
+            "api": api,
+            "agents": f"{home_url}agents/",
+            "files": f"{api}/files/",
+            "logout": reverse("logout"),
+        },
         "agents": _ask(request, "agents"),
         "model": _ask(request, "model"),
         "instances": instances,
         "instance": instance,
         "messages": messages,
+        "approvals": _ask(request, "approval_list", limit=_APPROVALS_LIMIT if is_approvals else _COUNT_ONLY),
     }
-    title = (instance or {}).get("title") or "New conversation"
-    view = "list" if kind == "list" else "conversation"
+    title = _("Approvals") if is_approvals else (instance or {}).get("title") or _("New conversation")
+    view = kind if kind in {"list", "approvals"} else "conversation"
     return render(request, "chat/page.html", {"boot": boot, "title": title, "product": PRODUCT, "view": view})
 
 

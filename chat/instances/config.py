@@ -22,6 +22,7 @@ from chat.errors import AgentNotFound, ConfigChanged, ConfigInvalid
 from chat.instances.rows import ensure_instance, lookup_of
 from chat.models import AgentInstance
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from thinkproject.kernel.phrases import Phrase
 
 MAX_CACHED: Final = 1_000
 _MAX_PROBLEMS: Final = 10
@@ -103,23 +104,33 @@ def config_model_of(agent: str) -> type[BaseModel] | None:
 def checked(agent: str, value: Any) -> JSONValue:
     """A configuration as it is stored: plain JSON that fits the agent's class. Errors: `ConfigInvalid`."""
     kind = config_model_of(agent)
-    what = f"The configuration of {agent!r}"
     if isinstance(value, BaseModel):
-        value = _dumped(value, what)
-    typed = _typed(value, kind, what)
-    plain = _dumped(typed, what) if isinstance(typed, BaseModel) else typed
+        value = _dumped(value, agent)
+    typed = _typed(value, kind, agent)
+    plain = _dumped(typed, agent) if isinstance(typed, BaseModel) else typed
     try:
         text = dump(plain)
         load(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigInvalid(f"{what} must be JSON: {error}.") from error
+        raise ConfigInvalid(
+            Phrase("The configuration of {agent!r} must be JSON: {error}.", agent=agent, error=error)
+        ) from error
     size, limit = len(text.encode()), chat_settings.config_bytes
     if size > limit:
-        raise ConfigInvalid(f"{what} is too large: {size} bytes, at most {limit}.", size=size, limit=limit)
+        raise ConfigInvalid(
+            Phrase(
+                "The configuration of {agent!r} is too large: {size} bytes, at most {limit}.",
+                agent=agent,
+                size=size,
+                limit=limit,
+            ),
+            size=size,
+            limit=limit,
+        )
     return plain
 
 
-def _typed(value: JSONValue, kind: type[BaseModel] | None, what: str) -> Any:
+def _typed(value: JSONValue, kind: type[BaseModel] | None, agent: str) -> Any:
     if kind is None:
         return value
     try:
@@ -128,16 +139,33 @@ def _typed(value: JSONValue, kind: type[BaseModel] | None, what: str) -> Any:
     except ValidationError as error:
         problems = _problems(error)
         listed = "; ".join(f"{each['at'] or 'the whole'}: {each['expected']}" for each in problems)
-        raise ConfigInvalid(f"{what} does not fit {kind.__name__}: {listed}.", problems=problems) from error
+        raise ConfigInvalid(
+            Phrase(
+                "The configuration of {agent!r} does not fit {form}: {listed}.",
+                agent=agent,
+                form=kind.__name__,
+                listed=listed,
+            ),
+            problems=problems,
+        ) from error
     except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigInvalid(f"{what} must be JSON that fits {kind.__name__}: {error}.") from error
+        raise ConfigInvalid(
+            Phrase(
+                "The configuration of {agent!r} must be JSON that fits {form}: {error}.",
+                agent=agent,
+                form=kind.__name__,
+                error=error,
+            )
+        ) from error
 
 
-def _dumped(value: BaseModel, what: str) -> JSONValue:
+def _dumped(value: BaseModel, agent: str) -> JSONValue:
     try:
         return value.model_dump(mode="json")
     except (TypeError, ValueError) as error:
-        raise ConfigInvalid(f"{what} cannot be written as JSON: {error}.") from error
+        raise ConfigInvalid(
+            Phrase("The configuration of {agent!r} cannot be written as JSON: {error}.", agent=agent, error=error)
+        ) from error
 
 
 def _problems(error: ValidationError) -> list[JSONObject]:

@@ -106,8 +106,15 @@ class StateChanged(TypedDict):
     origin: str
 
 
+class ModelChosen(TypedDict):
+    """Another model was chosen for the conversation. `origin`: the connection that chose it."""
+
+    type: Literal["model.chosen"]
+    origin: str
+
+
 class ConversationChanged(TypedDict):
-    """A conversation of a user has another title."""
+    """The line of a conversation in its owner's list has changed: its title, or whether it runs, waits or failed."""
 
     type: Literal["conversation.changed"]
     instance_id: str
@@ -131,6 +138,7 @@ Notification = (
     | SessionFailed
     | MessageChanged
     | StateChanged
+    | ModelChosen
     | ConversationChanged
     | AuthorityChanged
 )
@@ -148,6 +156,11 @@ def group_of(key: InstanceKey) -> str:
 def user_group(user_id: int) -> str:
     """Name of the group of all of a user's connections."""
     return f"think.user.{user_id}"
+
+
+def list_group(user_id: Any) -> str:
+    """Name of the group of a user's connections that show the list of conversations."""
+    return f"think.list.{user_id}"
 
 
 def turn_group(turn_id: str) -> str:
@@ -180,6 +193,21 @@ def notify_context_usage(key: InstanceKey, session_id: str, tokens: int, thresho
         "threshold": threshold,
     }
     notify_on_commit(group_of(key), event)
+
+
+def notify_conversation(owner_id: Any, instance_id: str) -> None:
+    """Notify the owner's open lists of a conversation whose line has changed, after the present transaction.
+
+    A shared conversation, which has no owner, is in no list.
+    """
+    if owner_id is not None:
+        notify_on_commit(list_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})
+
+
+def send_conversation(owner_id: Any, instance_id: str) -> None:
+    """Do the same now, from any thread."""
+    if owner_id is not None:
+        send_notification(list_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})
 
 
 def send_notification(group: str, event: Notification) -> None:

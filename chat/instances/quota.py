@@ -20,6 +20,7 @@ from chat.models import AgentInstance, MessageCount
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages.usage import stored_messages
 from thinkproject.kernel.jsonvalue import byte_size
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement
 
 RECOUNT: Final = timedelta(hours=1)
@@ -76,7 +77,7 @@ def check_instance_quota(owner_id: int | None) -> None:
     lock_owner(owner_id)
     # Bounded: looks whether there is a row at the limit instead of counting all.
     if AgentInstance.objects.filter(owner_id=owner_id)[limit - 1 : limit].exists():
-        raise QuotaExceeded(f"You can keep {limit} conversations; delete some first.", limit=limit)
+        raise QuotaExceeded(Phrase("You can keep {limit} conversations; delete some first.", limit=limit), limit=limit)
 
 
 def recount_if_due(owner_id: int | None, messages: Sequence[NewMessage] = ()) -> None:
@@ -130,7 +131,9 @@ def count_messages(owner_id: int, count: int, byte_count: int, *, paced: int | N
             max_bytes=_conf.messages_quota_bytes,
         )
     raise QuotaExceeded(
-        f"You can store {_conf.messages_per_minute} messages within a minute. Please wait a little.",
+        Phrase(
+            "You can store {limit} messages within a minute. Please wait a little.", limit=_conf.messages_per_minute
+        ),
         retry_after_seconds=60,
     )
 

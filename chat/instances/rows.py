@@ -13,6 +13,7 @@ from chat.instances.addresses import MAX_HOPS
 from chat.instances.quota import check_instance_quota
 from chat.models import AgentInstance
 from sessions_app.messages.services import create_session
+from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.selectors import OPEN_CALLS
 
@@ -65,20 +66,23 @@ def find_instance(key: InstanceKey, *, with_session: bool = False) -> AgentInsta
     return (rows.select_related("session") if with_session else rows).first()
 
 
-def ensure_instance(key: InstanceKey, *, title: str = "", title_is_provisional: bool = False) -> AgentInstance:
+def ensure_instance(
+    key: InstanceKey, *, title: str = "", title_is_provisional: bool = False, model_choice: JSONObject | None = None
+) -> AgentInstance:
     """Find the row of an address, or make it with its first session, and those above it. Errors: `QuotaExceeded`."""
     found = find_instance(key)
     if found is not None:
         return found
+    begun = {"title": title, "title_is_provisional": title_is_provisional, "model_choice": model_choice}
     try:
-        return _make_instance(key, title, title_is_provisional)
+        return _make_instance(key, begun)
     except (IntegrityError, InstanceNotFound):
         # Another process created it between our query and our insert, or deleted its parent.
-        return _make_instance(key, title, title_is_provisional)
+        return _make_instance(key, begun)
 
 
 @transaction.atomic
-def _make_instance(key: InstanceKey, title: str, title_is_provisional: bool) -> AgentInstance:
+def _make_instance(key: InstanceKey, begun: JSONObject) -> AgentInstance:
     instance = find_instance(key)
     if instance is None:
         parent = None if key.parent is None else ensure_instance(key.parent)
@@ -90,8 +94,7 @@ def _make_instance(key: InstanceKey, title: str, title_is_provisional: bool) -> 
             ancestors=[[above.agent, above.name] for above in key.ancestors],
             agent=key.agent,
             name=key.name,
-            title=title,
-            title_is_provisional=title_is_provisional,
+            **begun,
         )
         instance.session = create_session(owner_id=key.owner_id, scope=instance.id)
         instance.save(force_insert=True)

@@ -24,6 +24,18 @@ class LLMSettings:
         {},
         doc="Prices by model, per million tokens: `{name: {input, output, cache_read, cache_write, above_200k}}`.",
     )
+    models = Setting[tuple[str, ...] | list[str]](
+        "THINK_MODELS",
+        (),
+        doc="Models that people may choose for a conversation, as `provider/model`, comma-separated; `default` stands "
+        "for the site's own. Empty: nothing can be chosen, and each agent's own model answers.",
+    )
+    model_facts: ClassVar[Setting[dict[str, JSONObject]]] = Setting(
+        "THINK_MODEL_FACTS",
+        {},
+        doc="What people can choose of a model, by the beginning of `provider/model`: "
+        "`{name: {title, reasoning_efforts, parameters, inputs}}`.",
+    )
     title_model = Setting(
         "THINK_TITLE_MODEL",
         "",

@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 
-from chat.core.model.prices import PUBLISHED, Price, read_prices
+from chat.core.model.catalogue import PUBLISHED
+from chat.core.model.prices import Price, read_prices
 from chat.llm.conf import llm_settings
 from thinkproject.kernel.jsonvalue import load
 

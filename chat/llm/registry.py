@@ -14,6 +14,7 @@ from typing import Final
 from chat.core.model.language_model import LanguageModel
 from chat.core.model.overflow import Limits
 from chat.errors import ModelNotConfigured
+from chat.llm.catalogue import KnownModel, known_model
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.model_limits import model_limits
@@ -59,6 +60,16 @@ def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
     from chat.llm.adapters.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - as above
 
     return ChatCompletionsModel(found.endpoint, model)
+
+
+def name_of(name_or_model: str | LanguageModel) -> str:
+    """The name of the model that would answer, without making an adapter; empty where "default" stands for none."""
+    if not isinstance(name_or_model, str):
+        return name_or_model.name
+    if _replacement:
+        return _replacement[-1].name
+    name = name_or_model.strip()
+    return default_choice().name if name in ("", DEFAULT) else name
 
 
 def load_adapters() -> None:
@@ -109,6 +120,12 @@ def limits_of(model: LanguageModel) -> Limits:
     """Return the limits of a model by its name; zeros where they are unknown."""
     choice = default_choice()
     return model_limits(model.name, reported=(choice.name, choice.context_tokens))
+
+
+def facts_of(name: str) -> KnownModel:
+    """Give the facts of the model of this name, its server's report at discovery included."""
+    choice = default_choice()
+    return known_model(name, (choice.name, choice.context_tokens))
 
 
 def describe_default() -> ModelInfo:

@@ -7,10 +7,17 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from chat.core.model.language_model import LanguageModel, ModelEvent, ModelRequest, RetryNotice
+from chat.core.model.language_model import (
+    LanguageModel,
+    ModelEvent,
+    ModelRequest,
+    ModelSettings,
+    RetryNotice,
+)
 from chat.errors import ModelError, SchemaRefused, StreamStalled
 from chat.llm.answer_tool import AnswerCalls, by_tool
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -61,6 +68,27 @@ class _Wrapper:
     def describe(self, request: ModelRequest) -> JSONObject:
         """The wrapped model's body."""
         return self._model.describe(request)
+
+
+class Preset(_Wrapper):
+    """A model with settings of its own; those of a request go before them."""
+
+    def __init__(self, model: LanguageModel, settings: ModelSettings) -> None:
+        super().__init__(model)
+        self._settings = settings
+
+    def describe(self, request: ModelRequest) -> JSONObject:
+        """The wrapped model's body, with the settings."""
+        return self._model.describe(self._with_settings(request))
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Ask with the settings. Errors: the model's own."""
+        async with contextlib.aclosing(self._model.stream(self._with_settings(request))) as events:
+            async for event in events:
+                yield event
+
+    def _with_settings(self, request: ModelRequest) -> ModelRequest:
+        return replace(request, settings=request.settings.over(self._settings))
 
 
 class Retrying(_Wrapper):

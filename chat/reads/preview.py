@@ -26,6 +26,7 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 PREVIEW_CHARS = 300
 
@@ -104,11 +105,16 @@ class NextPlace:
     session_id: str
     leaf_id: str | None
     client_tools: tuple[JSONObject, ...] = ()
+    model_choice: JSONObject | None = None
     history: list[Message] | None = field(default=None)
 
 
 async def preview(
-    key: InstanceKey, session_id: str, make_agent: MakeAgent, client_tools: Sequence[JSONObject] = ()
+    key: InstanceKey,
+    session_id: str,
+    make_agent: MakeAgent,
+    client_tools: Sequence[JSONObject] = (),
+    model_choice: JSONObject | None = None,
 ) -> Preview:
     """Look at the next call of an instance's session.
 
@@ -116,10 +122,12 @@ async def preview(
     `AgentCodeFailed`.
     """
     if not issubclass(get_agent_class(key.agent), Think):
-        raise AgentNotFound(f"Agent {key.agent!r} does not chat, so there is no next call.")
+        raise AgentNotFound(Phrase("Agent {agent!r} does not chat, so there is no next call.", agent=key.agent))
     leaf_id = await db(selectors.leaf_id, session_id)
-    agent = await make_think(key, make_agent)
-    place = NextPlace(session_id=session_id, leaf_id=leaf_id, client_tools=tuple(client_tools))
+    agent = await make_think(key, make_agent, model_choice)
+    place = NextPlace(
+        session_id=session_id, leaf_id=leaf_id, client_tools=tuple(client_tools), model_choice=model_choice
+    )
     gathered = await build_model_input(agent, place, keeps_prompt=False)
     with user_code_boundary("configure_session"):
         blocks = await gathered.context.blocks(gathered.state)

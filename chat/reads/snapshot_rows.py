@@ -17,7 +17,7 @@ from fibers.selectors import silent_condition
 # The cross join keeps SQLite to this order. The lane as a value keeps it from filtering by all that runs anywhere.
 _SNAPSHOT: Final = """
 WITH i AS (
-    SELECT i.id, i.session_id, i.turn_count, i.generation, i.state, i.state_version
+    SELECT i.id, i.session_id, i.turn_count, i.generation, i.state, i.state_version, i.model_choice
     FROM think_chat_agentinstance i :lineage:
 ),
 picked(id) AS (
@@ -31,7 +31,7 @@ picked(id) AS (
     ) FROM i
     :named:
 )
-SELECT i.id, i.session_id, s.change_seq, i.turn_count, i.generation, i.state, i.state_version,
+SELECT i.id, i.session_id, s.change_seq, i.turn_count, i.generation, i.state, i.state_version, i.model_choice,
     t.id, t.session_id, t.request_id, t.position, t.generation, t.trigger, t.started_at IS NOT NULL, t.options,
     t.assistant_id, t.error_text, t.parent_id IS NOT NULL,
     f.status, f.reason, f.attempt, :silent:,
@@ -92,6 +92,7 @@ class SnapshotRows(NamedTuple):
     generation: int
     state: str | None  # JSON
     state_version: int
+    model_choice: str | None  # JSON
     turns: list[TurnRow]
 
 
@@ -116,8 +117,8 @@ def snapshot_rows(key: InstanceKey, user_id: int, *, turn_id: str = "", request_
         rows = cursor.fetchall()
     if not rows:
         return None
-    turns = [TurnRow(*row[7:]) for row in rows if row[7] is not None]
-    instance: list[Any] = [*rows[0][:7], turns]
+    turns = [TurnRow(*row[8:]) for row in rows if row[8] is not None]
+    instance: list[Any] = [*rows[0][:8], turns]
     return SnapshotRows(*instance)
 
 

@@ -63,6 +63,7 @@ class Snapshot:
     failed: TurnRef | None = None
     state: JSONValue = None
     state_version: int = 0  # 0: none was ever stored
+    model_choice: JSONValue = None  # as it is stored
     named: TurnRef | None = None
 
     @property
@@ -123,6 +124,7 @@ def snapshot(key: InstanceKey, user_id: int, *, turn_id: str = "", request_id: s
         failed=None if active or not here else _unseen_failure(here[-1], found.generation),
         state=None if found.state is None else load(found.state),
         state_version=found.state_version,
+        model_choice=None if found.model_choice is None else load(found.model_choice),
         named=_named(found, turn_id, request_id),
     )
 

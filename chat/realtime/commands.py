@@ -12,11 +12,12 @@ from django.db import DatabaseError
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
-from chat.errors import StateRefused, TurnDropped
+from chat.errors import ModelChoiceInvalid, StateRefused, TurnDropped
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.rpc import CallDispatcher
-from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_state
+from chat.runtime.agent_factory import model_choices
+from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_state, is_read_only
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.intake import ClientArray
@@ -28,11 +29,13 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.languages import translate
+from thinkproject.kernel.phrases import Phrase
 from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
 
-BUSY = "The server is very busy at the moment. Please try again."
+BUSY = Phrase("The server is very busy at the moment. Please try again.")
 
 
 class ClientCommands:
@@ -62,8 +65,8 @@ class ClientCommands:
                 await self._acknowledge(request_id)
             case frames.ToolResult() | frames.ToolApproval():
                 await self._answer_call(frame)
-            case frames.StateUpdate(state=value):
-                await self._change_state(value)
+            case frames.StateUpdate() | frames.ChooseModel():
+                await self._set(frame)
             case frames.Rpc():
                 await self._calls.start(frame)
             case frames.Foreign(text=text):
@@ -97,7 +100,7 @@ class ClientCommands:
             return
         except DatabaseError:  # one refused request is no reason to lose the socket
             logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": connection.key.agent})
-            await connection.send(frames.error(frame.id, BUSY))
+            await connection.send(frames.error(frame.id, translate(BUSY)))
             return
         turn = snapshots.turn_ref(admission.turn)
         if not admission.is_new:
@@ -185,7 +188,14 @@ class ClientCommands:
                 await connection.catch_up_to(turn.position)
                 connection.feed.enqueue(turn)  # not a request of the client's own: it asks for this turn by a probe
         elif replied.refusal:
-            await connection.send(frames.error(new_id("req"), replied.refusal, continuation=True))
+            await connection.send(frames.error(new_id("req"), translate(replied.refusal), continuation=True))
+
+    async def _set(self, frame: frames.StateUpdate | frames.ChooseModel) -> None:
+        """Set what belongs to the instance."""
+        if isinstance(frame, frames.ChooseModel):
+            await self._choose_model(frame)
+        else:
+            await self._change_state(frame.state)
 
     async def _change_state(self, value: JSONValue) -> None:
         connection = self._connection
@@ -195,8 +205,28 @@ class ClientCommands:
             with acting_for_client(connection.key, connection.client):
                 await change_state(connection.agent, value, "client", origin=connection.client.id)
         except ThinkError as error:
-            text = error.message if isinstance(error, StateRefused) else REJECTED
-            await connection.send(frames.state_error(text))
+            text = error.phrase if isinstance(error, StateRefused) else REJECTED
+            await connection.send(frames.state_error(translate(text)))
+
+    async def _choose_model(self, frame: frames.ChooseModel) -> None:
+        """Set the conversation's choice of a model; this client gets the outcome, the others are notified."""
+        connection = self._connection
+        choices = model_choices(connection.key)
+        try:
+            if connection.agent is not None:
+                with acting_for_client(connection.key, connection.client):
+                    if await is_read_only(connection.agent):
+                        raise ModelChoiceInvalid(READ_ONLY, field="model_choice")
+            instance_id, view = await choices.choose(frame.model_choice, origin=connection.client.id)
+        except ThinkError as error:
+            await connection.send(frames.error(frame.id, error.message))
+            return
+        except DatabaseError:  # nothing is stored
+            logger.exception("choice not stored", extra={"action": "choice_not_stored", "agent": connection.key.agent})
+            await connection.send(frames.error(frame.id, BUSY))
+            return
+        connection.reads_own_frames = True  # it has sent one
+        await connection.send_model_choice(instance_id, view)
 
     async def _foreign(self, text: str) -> None:
         """Give the agent a frame that is none of the protocol's."""

@@ -12,6 +12,7 @@ from chat.agent.connection import ClientConnection
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.core.wire import extension_frames, frames
+from chat.core.wire.extension_frames import ModelChosen
 from chat.core.wire.handshake import (
     Action,
     Handshake,
@@ -28,7 +29,8 @@ from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.frame_sender import FrameSender
 from chat.realtime.monitor import connections
 from chat.realtime.turn_feed import TurnFeed
-from chat.runtime.agent_factory import make_agent
+from chat.runtime.agent_factory import make_agent, model_choices
+from chat.runtime.model_choice import ChoiceView
 from chat.user_code.call_hook import notify_hook
 from thinkproject.kernel.aio import db
 
@@ -47,6 +49,7 @@ class Connection:
         self.client = client
         self.user_id = credential.user_id
         self.shows_list = shows_list
+        self.reads_own_frames = shows_list  # those that no published client knows; also once it has sent one
         self.session_id: str | None = None
         self.state_version = 0
         self.agent: Agent | None = None
@@ -82,6 +85,9 @@ class Connection:
         if has_state:
             await self.send(frames.state(state))
         await self.send(extension_frames.mcp_servers())
+        if self.reads_own_frames and self._has_conversation:
+            view = await model_choices(self.key).view(snapshot.model_choice)
+            await self.send_model_choice(snapshot.instance_id, view)
 
     async def leave(self, code: int) -> None:
         """Stop sending. Turns belong to the server and go on."""
@@ -136,6 +142,13 @@ class Connection:
         if snapshot.state_version > self.state_version:
             self.state_version = snapshot.state_version
             await self.send(frames.state(snapshot.state))
+
+    async def send_model_choice(self, instance_id: str | None, view: ChoiceView) -> None:
+        """Send the conversation's choice of a model and what answers next."""
+        frame = ModelChosen(
+            instance_id=instance_id, model_choice=view.model_choice, model=view.model, model_notice=view.notice
+        )
+        await self.send(extension_frames.model_chosen(frame))
 
     async def carry_out(
         self, actions: list[Action], turn: TurnRef | None = None, *, snapshot: Snapshot | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from channels.consumer import get_handler_name
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils.translation import activate
 
 from chat.access.auth import Credential, authenticate_scope, check_address, open_key_for
 from chat.agent.base import InstanceKey
@@ -19,15 +20,16 @@ from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDenied, Unauthenticated
 from chat.instances.addresses import parse_address
-from chat.instances.notifications import group_of, user_group
+from chat.instances.notifications import group_of, list_group, user_group
 from chat.realtime.commands import ClientCommands
 from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Connection
 from chat.realtime.events import InstanceEvents
 from chat.realtime.inbound import Inbound, Refusal
-from chat.realtime.resume_memory import client_label, client_query, shows_list
+from chat.realtime.resume_memory import client_label, client_query, reads_own_frames, shows_list
 from chat.runtime.resolve import resolve, resolve_now
 from chat.user_code.call_hook import user_facing_error
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.languages import language_of
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +53,11 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
             await self._events.handle(message)  # type: ignore[arg-type]  # a mapping, as it was sent to the group
 
     async def connect(self) -> None:
-        """Let in who may come in. Refusals are accepted and closed, since clients retry a refused upgrade for ever."""
+        """Let in who may come in. Refusals are accepted and closed, since clients retry a refused upgrade for ever.
+
+        Errors are sent in the language that is asked for now; codes and reasons of closing are part of the protocol.
+        """
+        activate(language_of(self.scope["headers"]))  # of this connection's task alone
         try:
             credential = await db(authenticate_scope, self.scope)
         except OriginDenied:
@@ -94,12 +100,15 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         connection = Connection(
             credential, key, client, label=client_label(self.scope), shows_list=shows_list(self.scope)
         )
+        connection.reads_own_frames = reads_own_frames(self.scope)
         self._inbound = Inbound(credential.user_id)
         self._commands = ClientCommands(connection)
         self._events = InstanceEvents(connection)
         self.connection = connection
         # Subscribe first, read second: what happens in between is notified, and handling it twice does no harm.
         self._groups = [group_of(key), user_group(credential.user_id)]
+        if connection.shows_list:
+            self._groups.append(list_group(credential.user_id))
         for group in self._groups:
             await self.channel_layer.group_add(group, self.channel_name)
         await connection.open()
@@ -114,6 +123,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         if self.connection is None:
             return
         await self._commands.close()
+        await self._events.close()
         for group in self._groups:
             await self.channel_layer.group_discard(group, self.channel_name)
         await self.connection.leave(code)

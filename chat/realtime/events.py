@@ -3,7 +3,6 @@
 A notification carries names and never content: each handler reads the rows or the log.
 """
 
-from chat.conversations.services import title_of
 from chat.core.wire import extension_frames
 from chat.core.wire.extension_frames import Compacted, SessionPhase
 from chat.instances.notifications import (
@@ -11,6 +10,7 @@ from chat.instances.notifications import (
     ChatCleared,
     ConversationChanged,
     MessageChanged,
+    ModelChosen,
     Notification,
     SessionFailed,
     SessionPhaseChanged,
@@ -23,6 +23,8 @@ from chat.instances.notifications import (
 )
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
+from chat.realtime.list_lines import ListLines
+from chat.runtime.agent_factory import model_choices
 from thinkproject.kernel.aio import db
 
 
@@ -31,6 +33,11 @@ class InstanceEvents:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._lines = ListLines(connection)
+
+    async def close(self) -> None:
+        """Send no more of what has been notified."""
+        await self._lines.close()
 
     async def handle(self, event: Notification) -> None:
         """Call the method that is named after the event's type: `turn.accepted` calls `turn_accepted`."""
@@ -73,12 +80,16 @@ class InstanceEvents:
         else:
             await connection.send_state()
 
+    async def model_chosen(self, event: ModelChosen) -> None:
+        """Another model was chosen: clients that read the product's own frames are sent it."""
+        connection = self._connection
+        if connection.reads_own_frames and event["origin"] != connection.client.id:
+            instance_id, view = await model_choices(connection.key).view_current()
+            await connection.send_model_choice(instance_id, view)
+
     async def conversation_changed(self, event: ConversationChanged) -> None:
-        """A conversation of the user has another title: clients that show the list are sent it."""
-        if self._connection.shows_list:
-            title = await db(title_of, event["instance_id"], self._connection.user_id)
-            if title is not None:
-                await self._connection.send(extension_frames.conversation_changed(event["instance_id"], title))
+        """The line of one of the user's conversations has changed; only clients that show the list are notified."""
+        self._lines.note(event["instance_id"])
 
     async def turn_settled(self, event: TurnSettled) -> None:
         """A turn ended."""

@@ -20,6 +20,7 @@ from chat.core import envelope
 from chat.core.wire import frames
 from chat.errors import FrameInvalid
 from thinkproject.kernel.json_pieces import load_in_pieces
+from thinkproject.kernel.phrases import Phrase
 
 FLOOD: Final = 4429
 TOO_LARGE: Final = 1009
@@ -30,7 +31,7 @@ MAX_VALUES: Final = 100_000
 """JSON values in a frame that is decoded in a thread. A window of 512 KiB has a tenth of it."""
 PAUSE_SECONDS: Final = 0.0005
 MAX_WAITING_CHARS: Final = 128 * 1024 * 1024
-BUSY: Final = "The server is very busy at the moment. Please try again."
+BUSY: Final = Phrase("The server is very busy at the moment. Please try again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class Inbound:
             known = error.request_id or envelope.request_id(text)
             if known is None or not envelope.is_chat_request(text):
                 raise
-            raise FrameInvalid(error.message, request_id=known) from error
+            raise FrameInvalid(error.phrase, request_id=known) from error
 
     def refusal_of_kind(self, text: str, frame: frames.ClientFrame | frames.Foreign) -> Refusal | None:
         """The reason to close the connection after a large frame that is no chat request after all."""

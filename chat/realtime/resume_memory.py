@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 KEEP_SECONDS = 86_400
 MAX_LABEL = 64
-_OURS = frozenset({"_pk", "_list", "token"})
+_OURS = frozenset({"_pk", "_list", "_frames", "token"})
 
 
 class ResumeMemory:
@@ -70,6 +70,11 @@ def client_query(scope: dict[str, Any]) -> Mapping[str, str]:
 def shows_list(scope: dict[str, Any]) -> bool:
     """Whether a client shows the list of conversations and is to be notified of its changes (`_list=1`)."""
     return _query(scope).get("_list") == "1"
+
+
+def reads_own_frames(scope: dict[str, Any]) -> bool:
+    """Whether a client reads the product's own frames (`_frames=1`), as all do that show the list."""
+    return _query(scope).get("_frames") == "1" or shows_list(scope)
 
 
 def _query(scope: dict[str, Any]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from chat.runtime.agent_factory import make_agent
 from chat.runtime.state import acting_for_client
 from chat.user_code.call_hook import user_code_boundary
 from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.languages import translate
 
 MAX_CALLS = 32
 """How many calls of one connection may run at a time; more are refused."""
@@ -42,7 +43,7 @@ class CallDispatcher:
             if len(self._tasks) >= MAX_CALLS:
                 raise CallRefused(f"Too many calls at a time: at most {MAX_CALLS}")
         except (AgentNotFound, CallRefused) as error:
-            await self._send(frames.rpc_error(frame.id, error.message))
+            await self._send(frames.rpc_error(frame.id, translate(error.phrase)))
             return
         task = asyncio.create_task(self._run(frame, info))
         self._tasks.add(task)
@@ -61,7 +62,7 @@ class CallDispatcher:
                 with user_code_boundary(info.attribute):
                     answer = await self._answer(frame, info)
             except ThinkError as error:  # of the developer's own, clients learn that it failed
-                answer = frames.rpc_error(frame.id, error.message)
+                answer = frames.rpc_error(frame.id, translate(error.phrase))
         if asking.has_set_state:  # the caller sees the new state before the result, however late the notification is
             await self._send_state()
         await self._send(answer)

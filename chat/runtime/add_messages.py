@@ -20,6 +20,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from sessions_app.messages.services import append_here, update_message
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.phrases import Phrase
 
 
 def add_messages(
@@ -37,7 +38,7 @@ def add_messages(
     `MessageInvalid`, `AttachmentInvalid`, `QuotaExceeded`, `AgentNotFound`, `TurnConflict`.
     """
     if not issubclass(get_agent_class(key.agent), Think):
-        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+        raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
     taken = [_take(key.owner_id, message) for message in messages]
     prepared = [message for message, _ in taken]
     recount_if_due(key.owner_id, prepared)
@@ -69,7 +70,7 @@ def edit_answer(key: InstanceKey, message_id: str, message: NewMessage, *, shows
     no answer in its place, `MessageInvalid`, `TurnConflict`.
     """
     if not issubclass(get_agent_class(key.agent), Think):
-        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+        raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
     taken, file_ids = _take(key.owner_id, {**message, "id": new_id("msg"), "role": "assistant"})
     recount_if_due(key.owner_id, [taken])
     with transaction.atomic():
@@ -78,7 +79,7 @@ def edit_answer(key: InstanceKey, message_id: str, message: NewMessage, *, shows
         session_id = ensure_session(instance)
         target = selectors.get_message(session_id, message_id)
         if target is None or target.role != "assistant" or not target.placed:
-            raise InputInvalid(f"There is no answer {message_id!r} in this conversation.")
+            raise InputInvalid(Phrase("There is no answer {id!r} in this conversation.", id=message_id))
         if instance.owner_id is not None:
             attachments.bind(instance.owner_id, file_ids, instance)
         count_added(instance.owner_id, [taken])

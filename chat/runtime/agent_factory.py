@@ -1,19 +1,23 @@
 """Make an agent object: the class of an address, and the host through which it reaches the product."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.operations import MessageFunction, SavedTurn, StoredSession, Submission
-from chat.agent.registry import get_agent_class
+from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
+from chat.core.model.chosen_model import ChosenModel
 from chat.errors import TurnConflict
 from chat.instances.rows import ensure_instance
+from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
 from chat.runtime.add_messages import add_messages
 from chat.runtime.host import DatabaseHost
+from chat.runtime.model_choice import ModelChoices
 from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.user_code.call_hook import call_hook, notify_hook
 from chat.user_code.session_setup import configured_session
@@ -23,7 +27,9 @@ from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.phrases import Phrase
 
 
 class ChatDatabaseHost(DatabaseHost):
@@ -34,7 +40,7 @@ class ChatDatabaseHost(DatabaseHost):
     async def open_context(self, agent: Agent, session_id: str | None = None) -> SessionContext:
         """Open the context of a turn's session and keep it. `None`: the object's session, else the current one."""
         if not isinstance(agent, Think):
-            raise TurnConflict(f"Agent {self.key.agent!r} does not chat.")
+            raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=self.key.agent))
         if session_id is not None and (self._context is None or self._context.session_id != session_id):
             self._context = await open_context(agent, session_id)
         return self._context or await open_context(agent, await db(_current_session, self.key))
@@ -120,6 +126,10 @@ class ChatDatabaseHost(DatabaseHost):
         """Remove the messages of the current history."""
         await db(sessions.clear_messages, self.key)
 
+    async def save_model_choice(self, choice: ChosenModel) -> None:
+        """Check and store a choice of a model."""
+        await model_choices(self.key).choose(choice.to_json())
+
 
 def context_of(key: InstanceKey) -> ContextMethods:
     """Give the context methods of an instance to server code."""
@@ -129,6 +139,23 @@ def context_of(key: InstanceKey) -> ContextMethods:
         return await host.open_context(agent)
 
     return ContextMethods(opened)
+
+
+def model_choices(key: InstanceKey) -> ModelChoices:
+    """Give the choice of a model of an instance to people and to code."""
+    return ModelChoices(key, partial(_own_model, key))
+
+
+async def _own_model(key: InstanceKey) -> str | None:
+    """The name of the model that the agent itself names for this conversation; `None` where its code cannot say."""
+    if not is_served(key.agent) or not issubclass(get_agent_class(key.agent), Think):
+        return None
+    try:
+        agent, _host = await started_agent(key)
+        named = await call_hook(agent, "get_model")
+    except ThinkError:  # logged where it was raised; the next turn ends with it
+        return None
+    return (name_of(named) or None) if isinstance(named, str) or hasattr(named, "name") else None
 
 
 def _current_session(key: InstanceKey) -> str:

@@ -24,6 +24,7 @@ from sessions_app.core.context.context_blocks import Block, Declaration, Entry, 
 from sessions_app.core.context.context_setup import ContextSetup
 from sessions_app.errors import BlockNotFound, BlockNotWritable
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.phrases import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,9 @@ async def forget_block(context: SessionContext, label: str, by: Actor, *, erases
     if isinstance(declaration.provider, OURS):
         await db(partial(store.forget, owner, label, erases_history=erases_history, by=by.within(context.session_id)))
     elif declaration.kind.is_keyed:
-        raise BlockNotWritable(f"What block {label!r} holds is kept elsewhere and cannot be deleted here.")
+        raise BlockNotWritable(
+            Phrase("What block {label!r} holds is kept elsewhere and cannot be deleted here.", label=label)
+        )
     else:
         await write_block(context, label, "", by)
 
@@ -120,13 +123,13 @@ async def delete_entry(context: SessionContext, label: str, key: str, by: Actor)
 async def _keyed(context: SessionContext, label: str) -> ContextOwner:
     declaration, owner = await _find(context, label)
     if not isinstance(declaration.provider, OURS) or isinstance(declaration.provider, StoredText):
-        raise BlockNotWritable(f"Block {label!r} has no entries here.")
+        raise BlockNotWritable(Phrase("Block {label!r} has no entries here.", label=label))
     return owner
 
 
 async def _find(context: SessionContext, label: str) -> tuple[Declaration, ContextOwner]:
     state = await context.state()
     if label not in state.blocks:
-        raise BlockNotFound(f"There is no context block {label!r}.")
+        raise BlockNotFound(Phrase("There is no context block {label!r}.", label=label))
     declaration = state.blocks[label]
     return declaration, state.owner(declaration, context.session_id)

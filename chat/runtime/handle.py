@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
+from chat.agent.model_methods import ModelMethods
 from chat.agent.operations import ChatOperations
 from chat.agent.registry import is_served
 from chat.agent.session_methods import SessionMethods
@@ -35,6 +36,7 @@ from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -58,7 +60,7 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods):
+class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:
@@ -80,7 +82,9 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods):
         """
         route = agent if isinstance(agent, str) else agent.route_name()
         if not is_served(route) or not is_name(name) or len(self.key.ancestors) >= MAX_HOPS:
-            raise AgentNotFound(f"There can be no sub-agent {route!r} of the name {name!r} here.")
+            raise AgentNotFound(
+                Phrase("There can be no sub-agent {route!r} of the name {name!r} here.", route=route, name=name)
+            )
         return AgentHandle(self.key.below(route, name))
 
     async def chat(

@@ -4,7 +4,9 @@ from typing import Any
 
 from chat.agent.base import Agent, InstanceKey
 from chat.conf import chat_settings
+from chat.core.model.chosen_model import ChosenModel
 from chat.instances.config import load_config, save_config
+from chat.instances.model_choice import load_choice
 from chat.instances.rows import find_instance
 from chat.runtime.state import change_state
 from sessions_app.core.messages.shapes import Message
@@ -34,6 +36,10 @@ class DatabaseHost:
     async def save_config(self, value: Any) -> None:
         """Check and store the configuration."""
         await db(save_config, self.key, value)
+
+    async def load_model_choice(self) -> ChosenModel:
+        """Read the stored choice of a model."""
+        return await db(load_choice, self.key)
 
     async def messages(self) -> list[Message]:
         """Read the shown path of the current session."""

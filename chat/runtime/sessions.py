@@ -13,7 +13,7 @@ from chat.agent.operations import StoredSession
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.errors import InputInvalid, QuotaExceeded
-from chat.instances.notifications import group_of, notify_on_commit
+from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import ensure_instance, find_instance, hold_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.admission import clear_instance, stopping
@@ -25,6 +25,7 @@ from sessions_app.errors import SessionNotFound
 from sessions_app.messages import selectors, services, sessions
 from sessions_app.messages.sessions import SessionInfo
 from sessions_app.models import Session
+from thinkproject.kernel.phrases import Phrase
 
 MAX_LISTED = 200
 MAX_SESSIONS = 1_000
@@ -85,7 +86,7 @@ def has_room_for_sessions(instance: AgentInstance, *, spare: int = 1) -> bool:
 
 def too_many_sessions() -> QuotaExceeded:
     """The error beyond the limit."""
-    return QuotaExceeded(f"A conversation keeps {MAX_SESSIONS} histories; delete some first.")
+    return QuotaExceeded(Phrase("A conversation keeps {limit} histories; delete some first.", limit=MAX_SESSIONS))
 
 
 def switch_session(key: InstanceKey, session_id: str) -> None:
@@ -128,6 +129,7 @@ def choose(instance: AgentInstance, session_id: str | None) -> None:
     AgentInstance.objects.filter(pk=instance.pk).update(session_id=session_id)
     instance.session_id = session_id
     notify_on_commit(group_of(key_of(instance)), {"type": "session.switched"})
+    notify_conversation(instance.owner_id, instance.pk)
 
 
 def to_stored(info: SessionInfo, current_id: str | None) -> StoredSession:
@@ -165,7 +167,9 @@ def clear_messages(key: InstanceKey) -> None:
 
 def _require_several(key: InstanceKey) -> None:
     if not keeps_sessions(key.agent):
-        raise InputInvalid(f"Agent {key.agent!r} keeps one history; set keeps_sessions in its class for more.")
+        raise InputInvalid(
+            Phrase("Agent {agent!r} keeps one history; set keeps_sessions in its class for more.", agent=key.agent)
+        )
 
 
 def _found(key: InstanceKey) -> AgentInstance:
@@ -184,5 +188,5 @@ def _held(key: InstanceKey) -> AgentInstance:
 def _info(instance: AgentInstance, session_id: str) -> SessionInfo:
     found = None if "\0" in session_id else sessions.find_info(session_id, scope=instance.pk)
     if found is None:
-        raise SessionNotFound(f"There is no history {session_id!r} in this conversation.")
+        raise SessionNotFound(Phrase("There is no history {id!r} in this conversation.", id=session_id))
     return found

@@ -24,11 +24,12 @@ from chat.user_code.call_hook import call_hook, notify_hook
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, byte_size
+from thinkproject.kernel.phrases import Phrase
 
 logger = logging.getLogger(__name__)
 
-REJECTED = "State update rejected"
-READ_ONLY = "Connection is readonly"
+REJECTED = Phrase("State update rejected")
+READ_ONLY = Phrase("Connection is readonly")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,13 +63,13 @@ async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, o
     """
     _check_size(value)
     try:
-        is_read_only = await _is_read_only(agent)
-        if not is_read_only:
+        may_only_read = await is_read_only(agent)
+        if not may_only_read:
             await call_hook(agent, "validate_state_change", value, source)
     except ThinkError as error:  # whatever the developer's code raised: its words stay on the server
         logger.info("state refused", extra={"action": "state_refused", "agent": agent.key.agent, "source": source})
         raise StateRefused(REJECTED) from error
-    if is_read_only:
+    if may_only_read:
         raise StateRefused(READ_ONLY)
     await db(_store, agent.key, value, origin)
     asking = _asking.get()
@@ -77,7 +78,8 @@ async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, o
     await notify_hook(agent, "on_state_changed", value, source)
 
 
-async def _is_read_only(agent: Agent) -> bool:
+async def is_read_only(agent: Agent) -> bool:
+    """Whether this code acts for a client that may see the instance's state and not set it. Errors: `ThinkError`."""
     asking = _asking.get()
     if asking is None or asking.key != agent.key:
         return False
@@ -88,10 +90,11 @@ def _check_size(value: JSONValue) -> None:
     try:
         size = byte_size(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StateRefused(f"State is not JSON: {error}") from error
+        raise StateRefused(Phrase("State is not JSON: {error}", error=error)) from error
     limit = chat_settings.state_bytes
     if size > limit:
-        raise StateRefused(f"State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
+        text = Phrase("State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
+        raise StateRefused(text, size=size, limit=limit)
 
 
 @transaction.atomic

@@ -19,6 +19,7 @@ from chat.turns.state.status import turn_status
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size
+from thinkproject.kernel.phrases import Phrase
 
 MAX_KEY: Final = 128
 MAX_METADATA_BYTES: Final = 16 * 1024
@@ -41,7 +42,9 @@ def submit(
     )
     admission = admit(key, request)
     if not admission.is_new and admission.turn.trigger != TurnTrigger.PROGRAM:
-        raise TurnConflict(f"The idempotency key {idempotency_key!r} belongs to a request that is no submission.")
+        raise TurnConflict(
+            Phrase("The idempotency key {key!r} belongs to a request that is no submission.", key=idempotency_key)
+        )
     turn = Turn.objects.select_related("fiber").get(pk=admission.turn.pk)
     return to_submission(turn, accepted=admission.is_new)
 
@@ -52,13 +55,13 @@ def _check(messages: list[NewMessage], idempotency_key: str | None, metadata: JS
     if idempotency_key is not None and (
         not idempotency_key or len(idempotency_key) > MAX_KEY or "\0" in idempotency_key
     ):
-        raise InputInvalid(f"An idempotency key has 1 to {MAX_KEY} characters.")
+        raise InputInvalid(Phrase("An idempotency key has 1 to {limit} characters.", limit=MAX_KEY))
     try:
         size = byte_size(metadata)
     except (TypeError, ValueError) as error:
-        raise InputInvalid(f"The metadata of a submission must be JSON: {error}") from error
+        raise InputInvalid(Phrase("The metadata of a submission must be JSON: {error}", error=error)) from error
     if size > MAX_METADATA_BYTES:
-        raise InputInvalid(f"The metadata of a submission has at most {MAX_METADATA_BYTES} bytes.")
+        raise InputInvalid(Phrase("The metadata of a submission has at most {limit} bytes.", limit=MAX_METADATA_BYTES))
 
 
 def submissions_of(instance_id: str) -> QuerySet[Turn]:

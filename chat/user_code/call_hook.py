@@ -12,6 +12,7 @@ from chat.core.wire.chunks import Chunk, validate
 from chat.errors import ChatError, TurnConfigInvalid
 from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.languages import translate
 
 logger = logging.getLogger(__name__)
 
@@ -67,15 +68,15 @@ async def call_hook_typed(agent: Agent, name: str, kind: type[Answer], *args: An
 
 
 async def user_facing_error(agent: Agent | None, error: ThinkError, context: ChatErrorContext) -> str:
-    """The client's text of an error, after `on_chat_error`. Never raises: the error stays visible."""
+    """The client's text of an error, after `on_chat_error`, in the active language. Never raises: the error is seen."""
     if agent is None or not isinstance(agent, Think) or not is_overridden(agent, "on_chat_error"):
-        return error.message
+        return translate(error.phrase)
     original = error.original if isinstance(error, AgentCodeFailed) else error
     try:
         replaced = await call_hook(agent, "on_chat_error", original, context)
     except ThinkError:
-        return error.message  # a failing error hook does not hide the error
-    return error.message if replaced is None else str(replaced)
+        return translate(error.phrase)  # a failing error hook does not hide the error
+    return translate(error.phrase) if replaced is None else str(replaced)
 
 
 @contextmanager

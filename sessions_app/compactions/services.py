@@ -29,6 +29,7 @@ from sessions_app.messages.selectors import compacted_tail, is_on_path
 from sessions_app.messages.writer import writing
 from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, Session
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.phrases import Phrase
 
 MAX_SUMMARY_CHARS: Final = 200_000
 HISTORY_MESSAGES: Final = 2000
@@ -117,7 +118,9 @@ def add_compaction(
     with writing(session_id) as writer:
         first, last = writer.placed(first_id), writer.placed(last_id)
         if first.depth > last.depth or not is_on_path(session_id, first_id, leaf=last_id):
-            raise CompactionInvalid(f"Message {first_id!r} does not lie above {last_id!r} on one path.")
+            raise CompactionInvalid(
+                Phrase("Message {first!r} does not lie above {last!r} on one path.", first=first_id, last=last_id)
+            )
         _undo_around(session_id, last, author)
         row = Compaction.objects.create(
             session_id=session_id,
@@ -304,14 +307,16 @@ def check_summary(summary: str) -> str:
     if not text:
         raise CompactionInvalid("A summary needs a text.")
     if len(text) > MAX_SUMMARY_CHARS:
-        raise CompactionInvalid(f"A summary has at most {MAX_SUMMARY_CHARS} characters.", max_length=MAX_SUMMARY_CHARS)
+        raise CompactionInvalid(
+            Phrase("A summary has at most {limit} characters.", limit=MAX_SUMMARY_CHARS), max_length=MAX_SUMMARY_CHARS
+        )
     return text
 
 
 def _find(compaction_id: str) -> Compaction:
     row = Compaction.objects.filter(pk=compaction_id).first()
     if row is None:
-        raise CompactionNotFound(f"There is no compaction {compaction_id!r}.")
+        raise CompactionNotFound(Phrase("There is no compaction {id!r}.", id=compaction_id))
     return row
 
 

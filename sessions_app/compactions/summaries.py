@@ -20,6 +20,7 @@ from sessions_app.errors import SummaryInvalid
 from sessions_app.messages import selectors
 from sessions_app.messages.writer import writing
 from sessions_app.models import Session, SessionSummary
+from thinkproject.kernel.phrases import Phrase
 
 MAX_CHARS: Final = 4_000
 MAX_MESSAGES: Final = 60
@@ -145,5 +146,7 @@ def check_text(text: str) -> str:
     if not cleaned:
         raise SummaryInvalid("A summary needs a text.")
     if len(cleaned) > MAX_CHARS:
-        raise SummaryInvalid(f"A summary has at most {MAX_CHARS:,} characters.", max_length=MAX_CHARS)
+        raise SummaryInvalid(
+            Phrase("A summary has at most {limit:,} characters.", limit=MAX_CHARS), max_length=MAX_CHARS
+        )
     return cleaned

@@ -41,6 +41,7 @@ from sessions_app.core.context.loaded_skills import loaded_name
 from sessions_app.errors import BlockExists, BlockNotWritable
 from sessions_app.messages.services import freeze_prompt
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.phrases import Phrase
 
 
 async def _nothing() -> str:
@@ -165,7 +166,7 @@ class SessionContext:
         """
         made = declare(label, description=description, max_tokens=max_tokens, provider=provider)
         if label in (await self.state()).blocks:
-            raise BlockExists(f"There is a context block {label!r} already.")
+            raise BlockExists(Phrase("There is a context block {label!r} already.", label=label))
         shape = Shape(description=description, max_tokens=max_tokens)
         if provider is None:
             await db(store.add_block, self.session_id, label, shape)
@@ -188,7 +189,9 @@ class SessionContext:
     async def load(self, label: str, key: str) -> str | None:
         """Read a document and note that it is loaded; nothing for an unknown key. Errors: `BlockNotFound`."""
         state = await self.state()
-        declaration = _block_of(state, label, "is_skill", "holds no documents to load")
+        declaration = _block_of(
+            state, label, "is_skill", Phrase("Block {label!r} holds no documents to load.", label=label)
+        )
         if isinstance(declaration.provider, StoredSkills):
             entry = await db(store.find_entry, state.owner(declaration, self.session_id), label, key)
             document = None if entry is None else entry.content
@@ -206,7 +209,9 @@ class SessionContext:
     async def search(self, label: str, query: str, *, limit: int = 10) -> str:
         """Search a block and return the results as text. Errors: `BlockNotFound`, `BlockNotWritable`."""
         state = await self.state()
-        declaration = _block_of(state, label, "is_searchable", "cannot be searched")
+        declaration = _block_of(
+            state, label, "is_searchable", Phrase("Block {label!r} cannot be searched.", label=label)
+        )
         if isinstance(declaration.provider, StoredSearch):
             owner = state.owner(declaration, self.session_id)
             return found_text(await db(partial(lookup.find_entries, owner, label, query, limit=limit)))
@@ -273,10 +278,10 @@ def _note(session_id: str, subject: str, action: str, before: str, after: str, b
         store.forget_prompt(owner)
 
 
-def _block_of(state: ContextState, label: str, ability: str, lack: str) -> Declaration:
+def _block_of(state: ContextState, label: str, ability: str, refusal: Phrase) -> Declaration:
     declaration = BlockPolicy(state.blocks).find(label)
     if not getattr(declaration.kind, ability):
-        raise BlockNotWritable(f"Block {label!r} {lack}.")
+        raise BlockNotWritable(refusal)
     return declaration
 
 

@@ -30,6 +30,7 @@ from sessions_app.errors import BlockExists, BlockNotFound, BlockTooLarge, Entry
 from sessions_app.messages.writer import writing
 from sessions_app.models import ContextBlock, ContextEntry, Session
 from sessions_app.search.indexing import index_entries
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement
 
 MAX_BLOCKS: Final = 200  # of one session, and of one user
@@ -82,7 +83,7 @@ def read_session(session_id: str) -> SessionRows:
     """Read a session's stored context, blocks in the order of their addition. One query. Errors: `SessionNotFound`."""
     rows = _READ_SESSION.all(session_id)
     if not rows:
-        raise SessionNotFound(f"There is no session {session_id!r}.")
+        raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
     session = _SESSION.build(rows[0])
     blocks = [_BLOCK.build(row[len(_SESSION) :]) for row in rows if row[len(_SESSION)] is not None]
     return SessionRows(
@@ -156,7 +157,7 @@ def forget(owner: ContextOwner, label: str, *, erases_history: bool = False, by:
         rows = ContextEntry.objects.filter(**owner.row, label=label)
         entries = list(rows.values_list("key", "content"))
         if row is None and not entries:
-            raise BlockNotFound(f"There is nothing stored in a block {label!r} here.")
+            raise BlockNotFound(Phrase("There is nothing stored in a block {label!r} here.", label=label))
         if row is not None:
             note_change(owner, block_subject(label), "delete", before=row.content, by=by)
             if row.is_removed or row.is_runtime:
@@ -179,7 +180,7 @@ def add_block(session_id: str, label: str, shape: Shape, *, by: Actor = CODE) ->
     with _holding(owner):
         row = _text_row(owner, check_label(label))
         if row is not None and not row.is_removed:
-            raise BlockExists(f"There is a context block {label!r} already.")
+            raise BlockExists(Phrase("There is a context block {label!r} already.", label=label))
         row = row or _new_text(owner, label)
         row.is_runtime, row.is_removed = True, False
         row.description, row.max_tokens = shape.description[:MAX_WORDS], shape.max_tokens
@@ -223,7 +224,7 @@ def delete_entry(owner: ContextOwner, label: str, key: str, *, by: Actor = CODE)
     with _holding(owner):
         row = ContextEntry.objects.filter(**owner.row, label=label, key=key).first()
         if row is None:
-            raise EntryNotFound(f"There is no entry {key!r} in {label!r}.")
+            raise EntryNotFound(Phrase("There is no entry {key!r} in {label!r}.", key=key, label=label))
         row.delete()
         note_change(owner, entry_subject(label, key), "delete", before=row.content, by=by)
         _show(owner, by)
@@ -335,7 +336,7 @@ def _new_text(owner: ContextOwner, label: str) -> ContextBlock:
     """Create the row and lock it; if another process created it meanwhile, lock that one."""
     rows = ContextBlock.objects.filter(**owner.row)
     if rows.count() >= MAX_BLOCKS:
-        raise BlockTooLarge(f"There are at most {MAX_BLOCKS} blocks in one place.")
+        raise BlockTooLarge(Phrase("There are at most {limit} blocks in one place.", limit=MAX_BLOCKS))
     rows.get_or_create(label=label, defaults=owner.row)
     return rows.select_for_update().get(label=label)
 
@@ -347,6 +348,6 @@ def _entry_row(owner: ContextOwner, label: str, key: str) -> ContextEntry:
     if row is not None:
         return row
     if rows.count() >= MAX_ENTRIES:
-        raise BlockTooLarge(f"Block {label!r} holds at most {MAX_ENTRIES} entries.")
+        raise BlockTooLarge(Phrase("Block {label!r} holds at most {limit} entries.", label=label, limit=MAX_ENTRIES))
     rows.get_or_create(key=key, defaults={**owner.row, "label": label})
     return rows.select_for_update().get(key=key)

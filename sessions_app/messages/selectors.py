@@ -15,6 +15,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageNotFound
 from sessions_app.models import Compaction, Message, MessageQuerySet, Session
 from sessions_app.queries import COMPACTION_COUNT, FLOOR, TAIL_TO_COMPACTION, Bounds
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, read_instant
 
 MAX_PAGE: Final = 500
@@ -416,7 +417,7 @@ def _placed(session_id: str, message_id: str) -> Message:
     rows = Message.objects.named(session_id, message_ids([message_id])).with_active_leaf_of(session_id)
     row = rows.only(*_PLACE).first()
     if row is None or row.placed_at is None:
-        raise MessageNotFound(f"There is no message {message_id!r} in the tree of this session.")
+        raise MessageNotFound(Phrase("There is no message {id!r} in the tree of this session.", id=message_id))
     return row
 
 

@@ -29,6 +29,7 @@ from sessions_app.messages.usage import SessionUsage
 from sessions_app.messages.writer import After, Writer, prepare, queueing, take_session, writing
 from sessions_app.models import Message, Session
 from thinkproject.kernel.jsonvalue import dump, load
+from thinkproject.kernel.phrases import Phrase
 
 __all__ = [
     "Leaf",
@@ -162,7 +163,7 @@ def _place(writer: Writer, ids: Sequence[str], waiting: Mapping[str, Message], a
         known |= writer.find(message_id for message_id in ids if message_id not in known)
     for message_id in ids:
         if message_id not in known:
-            raise MessageNotFound(f"Message {message_id!r} is not in this session.")
+            raise MessageNotFound(Phrase("Message {id!r} is not in this session.", id=message_id))
     rows = [known[message_id] for message_id in dict.fromkeys(ids) if known[message_id].placed_at is None]
     return _chain(writer, rows, after) if rows else known[ids[-1]]
 
@@ -251,7 +252,9 @@ def put_assistant(  # noqa: PLR0913 - one keyword for each thing a caller may de
     """
     prepared = prepare(message, spill)
     if prepared["role"] != Role.ASSISTANT:
-        raise MessageInvalid(f"An assistant's message has the role 'assistant', not {prepared['role']!r}.")
+        raise MessageInvalid(
+            Phrase("An assistant's message has the role 'assistant', not {role!r}.", role=prepared["role"])
+        )
     if not prepared["parts"]:
         return False
     with writing(session_id) as writer:
@@ -293,7 +296,7 @@ def update_message(
     with writing(session_id) as writer:
         row = writer.find([message_id]).get(message_id)
         if row is None:
-            raise MessageNotFound(f"Message {message_id!r} is not in this session.")
+            raise MessageNotFound(Phrase("Message {id!r} is not in this session.", id=message_id))
         wanted = change(to_ui(row.message_id, row.role, load(dump(row.content))))
         if wanted is None:
             return None
@@ -364,7 +367,7 @@ def delete_messages(session_id: str, ids: Sequence[str]) -> None:
         found = writer.find(ids)
         for message_id in ids:
             if message_id not in found:
-                raise MessageNotFound(f"Message {message_id!r} is not in this session.")
+                raise MessageNotFound(Phrase("Message {id!r} is not in this session.", id=message_id))
         for row in found.values():
             row.refresh_from_db(fields=["parent", "depth", "placed_at"])  # the one before may have moved it
             if row.placed_at is not None:
@@ -441,7 +444,7 @@ def freeze_prompt(session_id: str, text: str, *, replace: bool = False) -> str:
     (session if replace else session.filter(system_prompt__isnull=True)).update(system_prompt=text)
     kept = session.values_list("system_prompt", flat=True).first()
     if not isinstance(kept, str):
-        raise SessionNotFound(f"There is no session {session_id!r}.")
+        raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
     return kept
 
 
@@ -470,7 +473,7 @@ def _show(writer: Writer, after: After) -> Message | None:
 
 def _rewrite(writer: Writer, row: Message, message: shapes.Message) -> bool:
     if row.role != message["role"]:
-        raise MessageInvalid(f"Message {row.message_id!r} is a message of role {row.role!r}.")
+        raise MessageInvalid(Phrase("Message {id!r} is a message of role {role!r}.", id=row.message_id, role=row.role))
     return bool(message["parts"]) and writer.rewrite(row, message)
 
 

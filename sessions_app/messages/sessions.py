@@ -21,6 +21,7 @@ from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.messages.services import append_messages, create_session, delete_session
 from sessions_app.models import Message, Session
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.phrases import Phrase
 
 MAX_LISTED: Final = 500
 MAX_DAYS: Final = 36_500
@@ -46,7 +47,7 @@ def session_info(session_id: str) -> SessionInfo:
     """One session. One query. **Errors:** `SessionNotFound`."""
     found = _infos(Session.objects.filter(pk=session_id))
     if not found:
-        raise SessionNotFound(f"There is no session {session_id!r}.")
+        raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
     return found[0]
 
 
@@ -193,7 +194,7 @@ def message_count(session_id: str) -> int:
 def _update(session_id: str, **values: Any) -> None:
     rows = Session.objects.filter(pk=session_id)
     if not (rows.update(**values) if values else rows.exists()):
-        raise SessionNotFound(f"There is no session {session_id!r}.")
+        raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
 
 
 _DERIVED: Final = {"path_length", "leaf_id", "summary"}

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 
 from sessions_app.errors import BudgetInvalid, SessionNotFound
 from sessions_app.models import Message, Session
+from thinkproject.kernel.phrases import Phrase
 
 _MOST = Decimal(10) ** 9
 
@@ -73,6 +74,8 @@ def usage_of(scopes: Iterable[str]) -> UsageSum:
 def set_budget(session_id: str, max_cost: Decimal | None) -> None:
     """Limit a session's cost; `None` removes the limit. Errors: `BudgetInvalid`, `SessionNotFound`."""
     if max_cost is not None and not (max_cost.is_finite() and 0 <= max_cost < _MOST):
-        raise BudgetInvalid(f"A budget is an amount from 0 to {_MOST:,}, or nothing; not {max_cost}.")
+        raise BudgetInvalid(
+            Phrase("A budget is an amount from 0 to {most:,}, or nothing; not {cost}.", most=_MOST, cost=max_cost)
+        )
     if not Session.objects.filter(pk=session_id).update(max_cost=max_cost):
-        raise SessionNotFound(f"There is no session {session_id!r}.")
+        raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))

@@ -22,6 +22,7 @@ from sessions_app.messages.usage import SessionUsage, add_usage
 from sessions_app.models import Message, Session
 from sessions_app.search.indexing import index_messages, message_tags
 from thinkproject.kernel.jsonvalue import byte_size, dump
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Insert, Statement, instant
 
 After: TypeAlias = str | Leaf | None
@@ -36,16 +37,18 @@ def prepare(message: shapes.Message, spill: Spill | None = None) -> shapes.Messa
     **Errors:** `MessageInvalid` for what cannot be stored.
     """
     if not is_message_id(message.get("id")):
-        raise MessageInvalid(f"A message needs a usable id, not {message.get('id')!r:.80}.")
+        raise MessageInvalid(Phrase("A message needs a usable id, not {id!r:.80}.", id=message.get("id")))
     if message.get("role") not in set(Role) or not isinstance(message.get("parts"), list):
-        raise MessageInvalid(f"Message {message['id']!r} needs a role and a list of parts.")
+        raise MessageInvalid(Phrase("Message {id!r} needs a role and a list of parts.", id=message["id"]))
     known: shapes.Message = {"id": message["id"], "role": message["role"], "parts": message["parts"]}
     if message.get("metadata") is not None:
         known["metadata"] = message["metadata"]
     try:
         return fit_row(sanitise(known), spill=spill)
     except (TypeError, ValueError, RecursionError) as error:
-        raise MessageInvalid(f"Message {message['id']!r} cannot be stored as JSON: {error}") from error
+        raise MessageInvalid(
+            Phrase("Message {id!r} cannot be stored as JSON: {error}", id=message["id"], error=error)
+        ) from error
 
 
 _SESSION_FACTS: Final = ("change_seq", "owner_id", "scope", "active_leaf_id", "archived_depth", "forked_from_id")
@@ -147,7 +150,7 @@ def queueing(session_id: str) -> Iterator["Writer"]:
     with transaction.atomic():
         row = _ADVANCE.one(instant(), session_id)
         if row is None:
-            raise SessionNotFound(f"There is no session {session_id!r}.")
+            raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
         session = _SESSION.build(row)
         writer = Writer(session_id, session, None, change_seq=session.change_seq)
         yield writer
@@ -163,7 +166,7 @@ def take_session(session_id: str, *, with_queue: bool = False) -> "Writer":
     """
     rows = (_LOCK_WITH_QUEUE if with_queue else _LOCK_SESSION).all(session_id)
     if not rows:
-        raise SessionNotFound(f"There is no session {session_id!r}.")
+        raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
     session, start = _SESSION.build(rows[0]), len(_SESSION) + len(_LEAF)
     if rows[0][-1] != session.change_seq:
         # PostgreSQL waited for the row: what it joined is of the time before, and so is the number in the last column.
@@ -231,7 +234,7 @@ class Writer:
         rows = Message.objects.named(self.session_id, message_ids([message_id]))
         row = (rows if whole else rows.only(*_PLACE)).first()
         if row is None or row.placed_at is None:
-            raise MessageNotFound(f"There is no message {message_id!r} in the tree of this session.")
+            raise MessageNotFound(Phrase("There is no message {id!r} in the tree of this session.", id=message_id))
         return row
 
     def position(self, after: After) -> Message | None:
@@ -364,7 +367,7 @@ class Writer:
             or row.session_id != self.session_id
             or others.filter(forked_from__in=subtree.values("pk")).exists()
         ):
-            raise MessageShared(f"Message {row.message_id!r} is shared with another session.")
+            raise MessageShared(Phrase("Message {id!r} is shared with another session.", id=row.message_id))
         subtree.exclude(pk=row.pk).update(depth=F("depth") - 1, change_seq=self.change_seq)
         Message.objects.filter(parent=row).update(parent=row.parent_id, change_seq=self.change_seq)
         Session.objects.filter(active_leaf=row).update(active_leaf=row.parent_id)

@@ -27,6 +27,7 @@ from sessions_app.messages.selectors import Page
 from sessions_app.messages.sessions import SessionInfo
 from sessions_app.messages.usage import SessionUsage
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.phrases import Phrase
 
 __all__ = ["SessionHandle", "SessionReader"]
 
@@ -163,7 +164,7 @@ class SessionHandle(SessionReader):
             raise MessageInvalid("Usage is counted in numbers from 0 on, and a cost is a Decimal, not a float.")
         used = SessionUsage(input_tokens=input_tokens, output_tokens=output_tokens, cost=Decimal(cost))
         if not usage.add_usage(self.id, used):
-            raise SessionNotFound(f"There is no session {self.id!r}.")
+            raise SessionNotFound(Phrase("There is no session {id!r}.", id=self.id))
 
 
 def _message(message: MessageInput) -> Message:

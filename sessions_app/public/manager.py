@@ -19,6 +19,7 @@ from sessions_app.public.handle import SessionHandle
 from sessions_app.search.query import SearchPage, search
 from sessions_app.transfer.export import export_lines, export_markdown
 from sessions_app.transfer.import_session import Lines, import_session
+from thinkproject.kernel.phrases import Phrase
 
 __all__ = ["SessionManager"]
 
@@ -57,7 +58,7 @@ class SessionManager:
         """One of the sessions. **Errors:** `SessionNotFound`, also for a session of another scope or owner."""
         found = self.find(session_id)
         if found is None:
-            raise SessionNotFound(f"There is no session {session_id!r} here.")
+            raise SessionNotFound(Phrase("There is no session {id!r} here.", id=session_id))
         return found
 
     def find(self, session_id: str) -> SessionHandle | None:

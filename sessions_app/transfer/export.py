@@ -18,6 +18,7 @@ from sessions_app.core.text.markdown import to_markdown
 from sessions_app.errors import SessionNotFound
 from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session, SessionSummary
 from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.phrases import Phrase
 
 FORMAT: Final = "think-session"
 VERSION: Final = 1
@@ -62,7 +63,7 @@ def export_lines(session_id: str) -> Iterator[str]:
     """Everything of a session, a line at a time, each with its line end. **Errors:** `SessionNotFound`, at once."""
     session = Session.objects.filter(pk=session_id).values(*SESSION_FIELDS, "active_leaf__message_id").first()
     if session is None:
-        raise SessionNotFound(f"There is no session {session_id!r}.")
+        raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
     leaf_id = session.pop("active_leaf__message_id")
     head = {"kind": "session", "format": FORMAT, "version": VERSION, "leaf": leaf_id, **session}
     return _lines(session_id, head)
@@ -72,7 +73,7 @@ def export_markdown(session_id: str) -> Iterator[str]:
     """The shown path from its beginning, archived messages too, to read. **Errors:** `SessionNotFound`, at once."""
     found = Session.objects.filter(pk=session_id).values_list("name", "summary__text").first()
     if found is None:
-        raise SessionNotFound(f"There is no session {session_id!r}.")
+        raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
     return _markdown(session_id, *found)
 
 

@@ -16,6 +16,7 @@ from sessions_app.errors import MessageInvalid
 from sessions_app.models import Message
 from sessions_app.search.indexing import index_messages
 from thinkproject.kernel.jsonvalue import byte_size
+from thinkproject.kernel.phrases import Phrase
 
 Placed: TypeAlias = tuple[Message, str | None]
 """A row and the id of the message that it hangs below; a root has none."""
@@ -49,9 +50,15 @@ def write(session_id: str, placed: Sequence[Placed], tags: str) -> None:
     rows = {row.message_id: row for row in known}
     for row, parent_id in placed:
         if row.message_id in rows:
-            raise MessageInvalid(f"The message {row.message_id!r} comes twice.")
+            raise MessageInvalid(Phrase("The message {id!r} comes twice.", id=row.message_id))
         if parent_id is not None and parent_id not in rows:
-            raise MessageInvalid(f"The parent {parent_id!r} of the message {row.message_id!r} does not come before it.")
+            raise MessageInvalid(
+                Phrase(
+                    "The parent {parent!r} of the message {id!r} does not come before it.",
+                    parent=parent_id,
+                    id=row.message_id,
+                )
+            )
         row.depth = 0 if parent_id is None else rows[parent_id].depth + 1
         rows[row.message_id] = row
     made, instants = [row for row, _ in placed], [row.created_at for row, _ in placed]

@@ -45,6 +45,7 @@ from sessions_app.transfer import import_rows
 from sessions_app.transfer.export import BLOCK_FIELDS, COMPACTION_FIELDS, ENTRY_FIELDS, FORMAT, SUMMARY_FIELDS, VERSION
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, load
+from thinkproject.kernel.phrases import Phrase
 
 Lines: TypeAlias = Iterable[str | bytes]
 Admit: TypeAlias = Callable[[int, int], None]
@@ -168,14 +169,20 @@ class _Reader:
                 if line.strip():
                     self._take(_object(line))
             except (ExportInvalid, MessageInvalid, SummaryInvalid, ContextInvalid, BlockTooLarge) as error:
-                raise ExportInvalid(f"Up to line {number}: {error.message}", line=number) from error
+                raise ExportInvalid(
+                    Phrase("Up to line {number}: {message}", number=number, message=error.message), line=number
+                ) from error
         if not self.has_ended:
             raise ExportInvalid("The file ends before the export does; it was cut.")
 
     def _take(self, line: JSONObject) -> None:
         kind = line.get("kind")
         if self.has_ended or (kind == "session") is (self.head is not None):
-            raise ExportInvalid(f"An export begins with one line of kind 'session' and ends after 'end', not {kind!r}.")
+            raise ExportInvalid(
+                Phrase(
+                    "An export begins with one line of kind 'session' and ends after 'end', not {kind!r}.", kind=kind
+                )
+            )
         match kind:
             case "session":
                 self._begin(line)
@@ -192,11 +199,13 @@ class _Reader:
             case "end":
                 self._end(line)
             case _:
-                raise ExportInvalid(f"There are no lines of kind {kind!r:.80} in an export.")
+                raise ExportInvalid(Phrase("There are no lines of kind {kind!r:.80} in an export.", kind=kind))
 
     def _begin(self, line: JSONObject) -> None:
         if line.get("format") != FORMAT or line.get("version") != VERSION:
-            raise ExportInvalid(f"This is no export of the format {FORMAT!r}, version {VERSION}.")
+            raise ExportInvalid(
+                Phrase("This is no export of the format {format!r}, version {version}.", format=FORMAT, version=VERSION)
+            )
         leaf_id = line.get("leaf")
         if leaf_id is not None and not is_message_id(leaf_id):
             raise ExportInvalid("The leaf of a session is the id of a message, or null.")
@@ -215,7 +224,7 @@ class _Reader:
         self.count += 1
         limit = MAX_MESSAGES if self.rules is None else self.rules.max_messages
         if self.count > limit:
-            raise ExportInvalid(f"At most {limit} messages can be imported.")
+            raise ExportInvalid(Phrase("At most {limit} messages can be imported.", limit=limit))
         created_at = _instant(line, "created_at")
         placed_at = _instant(line, "placed_at") if "placed_at" in line else created_at
         row = import_rows.row_of(self.session_id, message, created_at=created_at, placed_at=placed_at)
@@ -270,7 +279,7 @@ class _Reader:
 
     def _note_seen(self, *names: str) -> None:
         if names in self.seen:
-            raise ExportInvalid(f"The block or entry {'/'.join(names)!r} comes twice.")
+            raise ExportInvalid(Phrase("The block or entry {names!r} comes twice.", names="/".join(names)))
         self.seen.add(names)
 
     def _other(self, row: Any) -> None:
@@ -278,14 +287,28 @@ class _Reader:
         try:
             row.clean_fields(exclude=["session", "owner", "created_by"])
         except ValidationError as error:
-            raise ExportInvalid(f"A line of kind {type(row).__name__!r} is wrong: {error.message_dict}.") from error
+            raise ExportInvalid(
+                Phrase(
+                    "A line of kind {kind!r} is wrong: {problems}.",
+                    kind=type(row).__name__,
+                    problems=error.message_dict,
+                )
+            ) from error
         if len(self.others) >= MAX_OTHERS:
-            raise ExportInvalid(f"At most {MAX_OTHERS} compactions, blocks and entries can be imported.")
+            raise ExportInvalid(
+                Phrase("At most {limit} compactions, blocks and entries can be imported.", limit=MAX_OTHERS)
+            )
         self.others.append(row)
 
     def _end(self, line: JSONObject) -> None:
         if line.get("messages") != self.count:
-            raise ExportInvalid(f"The export has {line.get('messages')!r} messages, {self.count} were found.")
+            raise ExportInvalid(
+                Phrase(
+                    "The export has {declared!r} messages, {count} were found.",
+                    declared=line.get("messages"),
+                    count=self.count,
+                )
+            )
         self._write()
         self.has_ended = True
 
@@ -327,7 +350,7 @@ def _leaf(session_id: str, leaf_id: str | None) -> Message | None:
         return None
     leaf = Message.objects.filter(session_id=session_id, message_id=leaf_id).only("depth").first()
     if leaf is None:
-        raise ExportInvalid(f"The leaf {leaf_id!r} is not among the messages.")
+        raise ExportInvalid(Phrase("The leaf {id!r} is not among the messages.", id=leaf_id))
     return leaf
 
 
@@ -335,7 +358,9 @@ def _check_session(session: Session) -> None:
     try:
         session.clean_fields(exclude=["owner", "active_leaf", "parent", "forked_from"])
     except ValidationError as error:
-        raise ExportInvalid(f"The line of kind 'session' is wrong: {error.message_dict}.") from error
+        raise ExportInvalid(
+            Phrase("The line of kind 'session' is wrong: {problems}.", problems=error.message_dict)
+        ) from error
     if not isinstance(session.loaded_keys, list) or not all(isinstance(key, str) for key in session.loaded_keys):
         raise ExportInvalid("The loaded keys of a session are a list of texts.")
 
@@ -343,17 +368,17 @@ def _check_session(session: Session) -> None:
 def _texts(line: JSONObject, name: str) -> list[str]:
     value = line.get(name) or []
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ExportInvalid(f"{name!r} must be a list of texts.")
+        raise ExportInvalid(Phrase("{name!r} must be a list of texts.", name=name))
     return [storable(text) for text in value]
 
 
 def _object(line: str | bytes) -> JSONObject:
     if len(line) > MAX_LINE_BYTES:
-        raise ExportInvalid(f"A line has at most {MAX_LINE_BYTES} bytes.")
+        raise ExportInvalid(Phrase("A line has at most {limit} bytes.", limit=MAX_LINE_BYTES))
     try:
         value = load(line)
     except ValueError as error:
-        raise ExportInvalid(f"This is not JSON: {error}.") from error
+        raise ExportInvalid(Phrase("This is not JSON: {error}.", error=error)) from error
     if not isinstance(value, dict):
         raise ExportInvalid("Each line is a JSON object.")
     return value
@@ -386,7 +411,9 @@ def _instant(line: JSONObject, name: str) -> datetime:
     except OverflowError:  # an instant at the limits of the calendar in another time zone
         is_known = False
     if instant is None or not is_known:
-        raise ExportInvalid(f"{name!r} must be an instant with its time zone, such as '2026-01-31T12:00:00+00:00'.")
+        raise ExportInvalid(
+            Phrase("{name!r} must be an instant with its time zone, such as '2026-01-31T12:00:00+00:00'.", name=name)
+        )
     return instant
 
 

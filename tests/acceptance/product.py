@@ -284,6 +284,7 @@ def _start(product: Product, plan: Plan) -> None:
     said = wait_for(lambda: product.provider.log.partition("\n")[0], what="the provider starting")
     product.provider_url = json.loads(said)["base_url"]
     defaults = {"OPENAI_BASE_URL": product.provider_url, "OPENAI_API_KEY": "scripted", "THINK_MODEL": "openai/scripted"}
+    defaults["THINK_MODELS"] = "default,openai/another"
     for name, value in defaults.items():
         environ.setdefault(name, value)
     _add_database(product, plan)

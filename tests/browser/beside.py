@@ -14,7 +14,10 @@ from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import write_text
 from sessions_app.messages.services import append_messages, create_session, fork_session
 from sessions_app.models import ContextBlock
+from tools_app.core.questions import Question
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import ToolCallRecord
+from tools_app.services import pause_call
 
 
 def seed(job: dict[str, Any]) -> str:
@@ -70,3 +73,21 @@ def answer_waiting(user_id: int, value: str) -> bool:
     turn = Turn.objects.select_related("instance").get(instance__owner_id=user_id, finished_at=None)
     call = ToolCallRecord.objects.get(turn_id=turn.pk)
     return answer_wait(key_of(turn.instance), call.call_id, value, wait="window")
+
+
+def choose_model(instance_id: str, name: str) -> None:
+    """Store a choice as it was made before the site withdrew the model."""
+    AgentInstance.objects.filter(pk=instance_id).update(model_choice={"model": name})
+
+
+def ask_often(instance_ids: list[str], count: int) -> None:
+    """Put so many questions that nobody has answered into conversations, by turns."""
+    for number in range(count):
+        instance = AgentInstance.objects.get(pk=instance_ids[number % len(instance_ids)])
+        turn = Turn.objects.filter(instance=instance).latest("position")
+        question = Question(
+            title="Payment", sentence=f"Pay bill {number}?", may_edit=False, input_schema=None
+        ).to_json()
+        call = ToolCall(call_id=f"{instance.id}-{number}", tool_name="pay", input={"amount": number})
+        pause = ToolPause(status=CallStatus.ASKED, approval_id=f"apr-{instance.id}-{number}", question=question)
+        pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=instance.owner_id)

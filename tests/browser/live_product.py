@@ -96,8 +96,10 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
         "OPENAI_BASE_URL": f"http://127.0.0.1:{provider_port}/v1",
         "OPENAI_API_KEY": "scripted",
         "THINK_MODEL": "openai/scripted",
+        "THINK_MODELS": "openai/scripted,openai/gpt-5,openai/gpt-5-mini,openai/gpt-4o",
         "THINK_APPS": "tests.acceptance.desk",
         "THINK_TITLE_MODEL": "none",
+        "THINK_MADE_UP_LANGUAGES": "1",
         "DJANGO_SETTINGS_MODULE": "thinkproject.settings",
     }
     for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS", "SECRET_KEY", "CI"):

@@ -79,7 +79,7 @@ def test_waiting_thinking_and_tool_states_are_announced(tab: ChatPage) -> None:
 def test_tool_call_is_a_line_that_opens(tab: ChatPage) -> None:
     answer = tab.ask('call tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.')
     tool = answer.locator("details.tool")
-    expect(tool.locator(".fold-label")).to_have_text("current_time")
+    expect(tool.locator(".fold-label")).to_have_text("Current time")
     expect(tool.locator(".fold-hint")).to_have_text("Europe/Berlin")
     expect(tool.locator(".fold-note")).to_contain_text("Done")
     tool.locator("summary").click()
@@ -121,7 +121,7 @@ def test_message_sent_meanwhile_waits_its_turn(tab: ChatPage) -> None:
     expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
     tab.write("Second\nsay: The second answer.")
     second = tab.page.locator(".message.is-pending", has_text="Second")
-    expect(second).to_contain_text("Queued behind the answer above")
+    expect(second).to_contain_text("Waiting for the answer above")
     expect(tab.answers).to_have_count(2, timeout=20_000)
     tab.rest()
     assert tab.kinds() == ["user", "answer", "user", "answer"]
@@ -132,7 +132,7 @@ def test_message_whose_turn_is_stopped_elsewhere_no_longer_waits(tab: ChatPage) 
     tab.write("First\nrate 20/s\nstream 60 words")
     expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
     tab.write("Second\nsay: Never said.")
-    expect(tab.page.locator(".message.is-pending", has_text="Second")).to_contain_text("Queued")
+    expect(tab.page.locator(".message.is-pending", has_text="Second")).to_contain_text("Waiting for the answer above")
     tab.page.evaluate(STOP_QUEUED)
     tab.rest()
     expect(tab.page.locator(".message.is-pending")).to_have_count(0)
@@ -150,7 +150,7 @@ def test_a_waiting_message_can_be_withdrawn_before_a_page_contains_it(tab: ChatP
     with live_product.paused_worker():
         tab.write("Never\nsay: Never said.")
         with tab.page.expect_response("**/cancel"):
-            tab.page.get_by_role("button", name="Do not send").click()
+            tab.page.get_by_role("button", name="Don’t send").click()
     tab.page.unroute("**/messages?**")
     expect(tab.page.locator(".message.is-pending")).to_have_count(0)
     expect(tab.messages.last).to_contain_text("Never")
@@ -235,7 +235,7 @@ def test_a_page_older_than_a_frame_removes_no_question(tab: ChatPage, live_produ
         tab.until(lambda: pages and sent)
         assert pages[0][1].json()["queued"] == []
         accepted = sent[0].fetch()  # the server has it; that it has is long on its way
-        expect(tab.page.locator(".message.is-user")).to_contain_text("Do not send")  # the frame has arrived
+        expect(tab.page.locator(".message.is-user")).to_contain_text("Don’t send")  # the frame has arrived
         tab.page.evaluate(
             """() => {
                 const list = document.querySelector("#messages");
@@ -320,7 +320,7 @@ def test_first_question_is_there_and_can_be_edited_though_no_page_was_read(
         tab.until(lambda: sent and any("cf_agent_stream_resume_none" in frame for frame in received))
         tab.page.unroute("**/turns")
         sent[0].continue_()
-        expect(tab.page.locator(".message.is-pending")).to_contain_text("Do not send")
+        expect(tab.page.locator(".message.is-pending")).to_contain_text("Don’t send")
     expect(tab.answers.last.locator(".md")).to_have_text("Answer one.")
     tab.rest()
     assert tab.kinds() == ["user", "answer"]

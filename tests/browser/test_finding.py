@@ -94,7 +94,7 @@ def test_hit_in_another_version_is_looked_at_and_gone_on_from(tab: ChatPage, liv
     key = orchard(live_product)
     tab.open(f"/c/{key}?at=b1")
     bar = tab.page.locator("#place")
-    expect(bar).to_contain_text("You read another version")
+    expect(bar).to_contain_text("You’re reading another version")
     expect(tab.page.locator('[data-id="b1"] .sibling-count')).to_have_text("2 / 2")
     assert ids(tab)[-2:] == ["b1", "b2"]
     check(tab.page)
@@ -130,7 +130,7 @@ def test_nothing_found_gives_the_reason(tab: ChatPage, live_product: Any) -> Non
 
     tab.page.route("**/search?*", partly)
     search(tab.page, "jam")
-    expect(note).to_have_text("Very many messages match: these are from the newest 5,000.")
+    expect(note).to_have_text("Only the newest 5,000 matching messages were searched.")
     tab.page.locator("#search").press("Escape")
     expect(note).to_be_hidden()
     expect(tab.page.locator("#hits .hit")).to_have_count(0)

@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
+from tests.browser.looks import look
+from tests.browser.test_accessibility import check
 
 OpenTab = Callable[..., ChatPage]
 
@@ -20,10 +22,9 @@ def rows(tab: ChatPage) -> list[str]:
 
 def test_empty_product_invites(tab: ChatPage) -> None:
     tab.open("/")
-    expect(tab.page.locator("#no-conversations")).to_have_text("No conversations yet.")
-    expect(tab.page.get_by_role("heading", name="What is on your mind?")).to_be_visible()
-    tab.page.get_by_role("button", name="Make a plan for my week").click()
-    expect(tab.input).to_have_value("Make a plan for my week")
+    expect(tab.page.locator("#no-conversations")).to_have_text("No conversations yet. Write a message to start one.")
+    check(tab.page)
+    look(tab, "empty-product")
 
 
 def test_newest_activity_comes_first_under_its_day(tab: ChatPage) -> None:
@@ -200,3 +201,159 @@ def test_titles_and_hits_hold_no_marks_of_markdown(tab: ChatPage) -> None:
     hit = tab.page.locator("#hits .hit").filter(has_text="Answer").locator(".hit-text")
     expect(hit).to_have_text("Take the blue bicycle today.")
     expect(hit.locator("mark")).to_have_text("bicycle")
+
+
+@pytest.mark.smoke
+def test_marks_say_how_a_conversation_stands(tab: ChatPage, open_tab: OpenTab) -> None:
+    page = tab.page
+    tab.write("Broken\nerror 400")
+    expect(page.locator(".status.is-error")).to_be_visible(timeout=20_000)
+    page.get_by_role("link", name="New", exact=True).click()
+    tab.write("Slow\nrate 20/s\nstream 60 words")
+    page.locator(".message.is-live").wait_for()
+    rows_of = page.locator("#conversations .row")
+    expect(rows_of.filter(has_text="Broken").locator(".mark.is-failed")).to_have_text("Last answer failed")
+    expect(rows_of.filter(has_text="Slow").locator(".mark.is-running")).to_have_text("Answering")
+    page.get_by_role("link", name="New", exact=True).click()
+    expect(rows_of.filter(has_text="Slow").locator(".mark.is-unread")).to_have_text("Unread", timeout=30_000)
+    expect(page.get_by_role("link", name="Broken , Assistant Last answer failed")).to_be_visible()
+    check(page)
+    look(tab, "list-marks")
+
+
+def test_marks_change_while_one_reads_another(tab: ChatPage, open_tab: OpenTab) -> None:
+    tab.ask("Reading\nsay: r.")
+    other = open_tab("/c/new?agent=desk", context=tab.page.context)
+    other.write('Paying\ncall tool pay {"amount": 3}\nsay: Paid.')
+    mark = tab.page.locator("#conversations .row", has_text="Paying").locator(".mark.is-waiting")
+    expect(mark).to_have_text("1 approval waiting")
+    expect(tab.page.locator("#approvals-link")).to_contain_text("1 approval waiting")
+    other.page.get_by_role("button", name="Allow").click()
+    other.rest()
+    expect(mark).to_have_count(0)
+    expect(tab.page.locator("#approvals-link")).to_have_count(0)
+
+
+def test_list_is_put_away_and_comes_back(tab: ChatPage) -> None:
+    page = tab.page
+    tab.ask("Alpha\nsay: a.")
+    page.get_by_role("button", name="Hide conversations").click()
+    expect(page.locator(".sidebar")).to_be_hidden()
+    check(page)
+    look(tab, "list-hidden")
+    page.reload()
+    expect(page.locator(".sidebar")).to_be_hidden()
+    page.locator(".main-head").get_by_role("link", name="New conversation").click()
+    expect(page).to_have_url(re.compile(r"/c/new$"))
+    page.keyboard.press("Control+b")
+    expect(page.locator(".sidebar")).to_be_visible()
+    page.get_by_role("button", name="Hide conversations").click()
+    page.keyboard.press("Control+k")  # leads to the search wherever it is
+    expect(page.locator("#search")).to_be_focused()
+
+
+def test_tablet_lays_the_list_over_the_conversation(tab: ChatPage) -> None:
+    page = tab.page
+    tab.ask("Alpha\nsay: a.")
+    page.set_viewport_size({"width": 768, "height": 1024})
+    page.reload()
+    expect(page.locator(".sidebar")).to_be_hidden()
+    page.get_by_role("button", name="Show conversations").click()
+    expect(page.locator(".sidebar")).to_be_visible()
+    expect(page.locator("#search")).to_be_focused()
+    check(page)
+    page.keyboard.press("Escape")
+    expect(page.locator(".sidebar")).to_be_hidden()
+    expect(page.get_by_role("button", name="Show conversations")).to_be_focused()
+    page.get_by_role("button", name="Show conversations").click()
+    page.mouse.click(700, 500)  # beside it
+    expect(page.locator(".sidebar")).to_be_hidden()
+    page.get_by_role("button", name="Show conversations").click()
+    page.locator("#conversations").get_by_role("link", name="Alpha").click()
+    expect(page.locator(".sidebar")).to_be_hidden()
+
+
+def test_menu_of_the_person(tab: ChatPage) -> None:
+    page = tab.page
+    menu = page.get_by_role("button", name="Menu for person")
+    menu.press("Enter")
+    expect(page.get_by_role("menuitem", name="What’s remembered about you")).to_be_focused()
+    check(page)
+    page.get_by_role("menuitemradio", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.get_by_role("menuitemradio", name="Dark")).to_have_attribute("aria-checked", "true")
+    check(page)
+    page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
+    menu.click()
+    page.get_by_role("menuitem", name="Keyboard shortcuts").click()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    menu.click()
+    page.get_by_role("menuitem", name="What’s remembered about you").click()
+    expect(page.get_by_role("tab", name="Memory")).to_have_attribute("aria-selected", "true")
+    menu.click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    expect(page).to_have_url(re.compile("sign-"))
+
+
+def test_archive_keeps_the_focus_in_the_list(tab: ChatPage) -> None:
+    page = tab.page
+    for title in ("Alpha", "Beta", "Gamma"):
+        tab.open("/c/new")
+        tab.ask(f"{title}\nsay: {title}.")
+    page.get_by_role("button", name="More for “Beta”").press("Enter")
+    page.get_by_role("menuitem", name="Archive").press("Enter")
+    expect(page.locator("#conversations").get_by_role("link", name="Alpha")).to_be_focused()
+    page.locator("#notices").get_by_role("button", name="Undo").click()
+    expect(page.locator("#conversations .row")).to_have_count(3)
+
+
+def test_failing_list_says_so_and_tries_again(tab: ChatPage) -> None:
+    tab.ask("Alpha\nsay: a.")
+    page = tab.page
+    page.route("**/api/v1/instances?*", lambda route: route.fulfill(status=500, json={"detail": "Not now."}))
+    page.get_by_role("button", name="Menu for person").click()
+    page.get_by_role("menuitem", name="Archived conversations").click()
+    expect(page.locator(".sidebar").get_by_role("alert")).to_contain_text("Conversations couldn’t be loaded.")
+    expect(page.locator("#archive-head").get_by_role("button")).to_be_focused()
+    check(page)
+    look(tab, "list-failed")
+    page.unroute("**/api/v1/instances?*")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#no-conversations")).to_have_text("Nothing is archived.")
+
+
+def test_loading_list_shows_its_shape(tab: ChatPage) -> None:
+    page = tab.page
+    page.route("**/api/v1/instances?*", lambda _route: None)  # never answered
+    page.get_by_role("button", name="Menu for person").click()
+    page.get_by_role("menuitem", name="Archived conversations").click()
+    expect(page.locator(".sidebar .skeleton")).to_contain_text("Loading…")
+    check(page)
+    look(tab, "list-loading")
+
+
+def test_five_thousand_conversations_stay_quick(tab: ChatPage, live_product: LiveProduct) -> None:
+    live_product.call("make_many", live_product.user_id, 5_000)
+    tab.open("/")
+    more = tab.page.get_by_role("button", name="Show more")
+    for _ in range(9):
+        more.press("Enter")
+        tab.page.wait_for_function("document.activeElement.matches('#conversations a')")
+    shown = tab.page.locator("#conversations .row").count()
+    assert shown >= 600
+    tab.page.keyboard.press("End")
+    tab.page.keyboard.press("ArrowUp")
+    assert tab.page.evaluate("document.activeElement.matches('.rows a')")
+    took = tab.page.evaluate(
+        """async () => {
+            const start = performance.now();
+            document.querySelector('#conversations a').click();
+            await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+            return performance.now() - start;
+        }"""
+    )
+    assert took < 500, took
+    tab.page.locator("#search").fill("Number 4999")
+    expect(tab.page.locator("#conversations .row-title")).to_have_text(["Number 4999"])

@@ -1,33 +1,20 @@
 """Which model answers is said; the small one is called small, a missing one is explained. The page's embedded facts are
 changed on their way, since one server has one model."""
 
-import json
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
+from tests.browser.boot import change_boot
 from tests.browser.chat_page import ChatPage
-
-BOOT = re.compile(r'(<script id="boot" type="application/json">)(.*?)(</script>)', re.DOTALL)
 
 
 def with_model(tab: ChatPage, model: dict[str, Any]) -> None:
     """Open the page as if this model answered."""
-
-    def change(route: Route) -> None:
-        answer = route.fetch()
-
-        def patched(found: "re.Match[str]") -> str:
-            boot = json.loads(found[2])
-            boot["model"] = model
-            return found[1] + json.dumps(boot).replace("<", "\\u003c") + found[3]
-
-        route.fulfill(response=answer, body=BOOT.sub(patched, answer.text()))
-
-    tab.page.route("**/c/new", change)
+    change_boot(tab, lambda boot: boot.update(model=model))
+    tab.page.route("**/api/v1/models?*", lambda route: route.fulfill(json={"items": []}))
     tab.open("/c/new")
 
 
@@ -35,7 +22,7 @@ def test_small_model_states_that_it_is_small_until_dismissed(tab: ChatPage) -> N
     small = {"name": "smollm2-360m", "kind": "local", "is_small": True, "hint": "Set OPENAI_BASE_URL."}
     with_model(tab, small)
     banner = tab.page.locator("#banner")
-    expect(banner).to_contain_text("smollm2-360m answers here: a small model")
+    expect(banner).to_contain_text("smollm2-360m is answering: a small model")
     banner.get_by_text("Connect a better one").click()
     expect(banner).to_contain_text("Set OPENAI_BASE_URL.")
     banner.get_by_role("button", name="Dismiss").click()

@@ -77,4 +77,4 @@ def test_request_that_is_not_answered_is_given_up(tab: ChatPage) -> None:
     tab.page.clock.run_for(29_000)
     assert tab.page.evaluate("window.gaveUp") is None
     tab.page.clock.run_for(2_000)
-    assert tab.page.evaluate("window.gaveUp") == ["offline", "The server did not answer in time."]
+    assert tab.page.evaluate("window.gaveUp") == ["offline", "The server didn’t answer in time."]

@@ -12,7 +12,7 @@ from tests.browser.looks import look
 from tests.browser.test_panel import LONG, check_both, panel, remember, toggle
 
 OpenTab = Callable[..., ChatPage]
-NOTHING = "There is no summary of this conversation yet."
+NOTHING = "There’s no summary of this conversation yet."
 
 
 @pytest.fixture
@@ -34,16 +34,16 @@ def changed(tab: ChatPage, name: str) -> Locator:
 
 def test_what_a_conversation_has_changed(keeper: ChatPage) -> None:
     shown = overview(keeper)
-    expect(shown).to_contain_text("a conversation begins with its first message")
+    expect(shown).to_contain_text("A conversation starts with your first message")
     look(keeper, "overview-new")
     keeper.ask("say: Hello.")
     expect(shown).to_contain_text(NOTHING)
-    expect(shown).to_contain_text("Nothing that is remembered was changed in this conversation.")
+    expect(shown).to_contain_text("Nothing in memory was changed in this conversation.")
     look(keeper, "overview-empty")
     keeper.ask(remember("memory", "Likes tea."))
     keeper.ask(remember("notes", "Water first.\nThen tea."))
     keeper.ask(remember("notes", "Water first.\nThen milk."))
-    expect(shown).to_contain_text("2 texts of what is remembered, +3.")
+    expect(shown).to_contain_text("2 texts in memory changed (+3).")
     expect(changed(keeper, "memory")).to_contain_text("new, about you")
     changed(keeper, "notes").locator("summary").click()
     expect(changed(keeper, "notes").locator(".diff")).to_have_text("@@ -0,0 +1,2 @@\n+Water first.\n+Then milk.\n")
@@ -57,7 +57,7 @@ def test_what_a_conversation_has_changed(keeper: ChatPage) -> None:
 def test_what_it_is_about_is_asked_for_written_and_deleted(keeper: ChatPage, open_tab: OpenTab) -> None:
     keeper.ask("say: Green tea.")
     shown = overview(keeper)
-    text, ask = shown.locator(".overview-text"), shown.get_by_role("button", name="Have a model write it")
+    text, ask = shown.locator(".overview-text"), shown.get_by_role("button", name="Summarise with a model")
     ask.click()
     expect(text).not_to_be_empty()
     expect(shown).to_contain_text(re.compile(r"By \S+, "))
@@ -78,10 +78,10 @@ def test_what_it_is_about_is_asked_for_written_and_deleted(keeper: ChatPage, ope
     shown.get_by_role("button", name="Save").click()
     expect(text).to_have_text("Everything about tea.")
     expect(shown.get_by_role("button", name="Edit")).to_be_focused()
-    expect(shown).to_contain_text("Your own words")
+    expect(shown).to_contain_text("Written by you")
     expect(there.locator(".overview-text")).to_have_text("Everything about tea.")  # the page received it
     keeper.ask("say: Cake.")
-    expect(shown).to_contain_text("Something was said or chosen since.")
+    expect(shown).to_contain_text("The conversation has moved on since.")
     expect(text).to_have_text("Everything about tea.")
     shown.get_by_role("button", name="Delete").click()
     keeper.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
@@ -124,7 +124,7 @@ def test_where_a_model_is_named_it_is_kept_up_to_date(open_tab: OpenTab) -> None
     expect(shown.locator(".overview-text")).to_have_text(FIRST_SUMMARY)
     tab.ask("say: Black tea.")
     expect(shown.locator(".overview-text")).to_contain_text("Black tea.")
-    expect(shown).not_to_contain_text("Something was said or chosen since.")
+    expect(shown).not_to_contain_text("The conversation has moved on since.")
 
 
 def test_the_reason_for_a_missing_browser_is_reported(keeper: ChatPage) -> None:
@@ -133,14 +133,14 @@ def test_the_reason_for_a_missing_browser_is_reported(keeper: ChatPage) -> None:
     keeper.page.route(
         "**/summary", lambda route: route.abort() if route.request.method == "POST" else route.continue_()
     )
-    shown.get_by_role("button", name="Have a model write it").click()
-    expect(shown.locator(".is-error")).to_have_text("The server cannot be reached.")
-    expect(shown.get_by_role("button", name="Have a model write it")).to_be_focused()
+    shown.get_by_role("button", name="Summarise with a model").click()
+    expect(shown.locator(".is-error")).to_have_text("The server can’t be reached.")
+    expect(shown.get_by_role("button", name="Summarise with a model")).to_be_focused()
     look(keeper, "overview-offline")
     keeper.page.unroute("**/summary")
     keeper.page.route("**/summary", lambda route: route.abort())
     keeper.page.reload()
-    expect(shown.get_by_role("alert")).to_have_text("The server cannot be reached.")
+    expect(shown.get_by_role("alert")).to_have_text("The server can’t be reached.")
     keeper.page.unroute("**/summary")
     shown.get_by_role("button", name="Try again").click()
     expect(shown).to_contain_text(NOTHING)

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
+from tests.browser.test_accessibility import check
 
 OpenTab = Callable[..., ChatPage]
 PAY = 'call tool pay {"amount": 5}\nsay: The bank says {result}.'
@@ -26,10 +27,11 @@ def question(tab: ChatPage, name: str = "pay") -> Locator:
 @pytest.mark.smoke
 def test_allowing_runs_the_call(desk: ChatPage) -> None:
     desk.ask(PAY)
-    expect(question(desk)).to_contain_text("May pay run with these arguments?")
-    expect(question(desk).locator(".value")).to_contain_text('"amount": 5')
+    expect(question(desk)).to_contain_text("Allow “Pay”?")
+    expect(question(desk).locator(".argument")).to_have_text("Amount5")
+    expect(question(desk)).to_contain_text("Expires in 6 days")
     expect(desk.page.locator("#status")).to_contain_text("Waiting for your decision.")
-    assert desk.spoken().endswith("The assistant asks for your approval.")
+    assert desk.spoken().endswith("The assistant is asking for your approval.")
     look(desk, "question")
     question(desk).get_by_role("button", name="Allow").click()
     expect(desk.answers.last).to_contain_text("The bank says paid 5.")
@@ -69,7 +71,7 @@ def test_twenty_questions_and_one_answer_to_all(desk: ChatPage) -> None:
     calls = "\n".join(f'call tool pay {{"amount": {number}}}' for number in range(20))
     desk.ask(f"{calls}\nsay: All of them: {{results}}.")
     expect(question(desk)).to_have_count(20)
-    expect(desk.page.locator("#status")).to_contain_text("20 calls wait for your decision.")
+    expect(desk.page.locator("#status")).to_contain_text("20 calls are waiting for your decision.")
     look(desk, "question-twenty")
     question(desk).nth(3).get_by_role("button", name="Decline").click()
     expect(question(desk)).to_have_count(19)
@@ -78,20 +80,23 @@ def test_twenty_questions_and_one_answer_to_all(desk: ChatPage) -> None:
     expect(desk.answers.last).to_contain_text("paid 19", timeout=20_000)
 
 
-def test_long_arguments_are_shown_whole(desk: ChatPage) -> None:
+def test_long_arguments_are_cut_until_they_are_asked_for(desk: ChatPage) -> None:
     path = "/tmp/" + "a-very-long-name-" * 40
     desk.ask(f'call tool sign {{"path": "{path}"}}')
-    expect(question(desk, "sign").locator(".value")).to_contain_text(path)
+    value = question(desk, "sign").locator(".argument-text")
+    expect(value).to_have_text(f"{path[:400]}…")
     look(desk, "question-long")
+    question(desk, "sign").get_by_role("button", name="Show all").click()
+    expect(value).to_have_text(path)
 
 
 def test_a_call_for_another_app_is_reported_and_can_be_skipped(desk: ChatPage) -> None:
     desk.ask("call tool locate {}\nsay: You are at {result}.")
-    waiting = desk.page.get_by_role("group", name="Waiting: locate")
+    waiting = desk.page.get_by_role("group", name="Waiting: Locate")
     expect(waiting).to_contain_text("another app or window")
     expect(desk.page.locator("details.tool .fold-note")).to_contain_text("Waiting for another app")
     look(desk, "question-elsewhere")
-    waiting.get_by_role("button", name="Skip it").click()
+    waiting.get_by_role("button", name="Skip").click()
     expect(desk.answers.last).to_contain_text(re.compile("denied by user"))
     expect(waiting).to_have_count(0)
 
@@ -133,3 +138,88 @@ def test_the_keyboard_stays_at_what_answers_all(desk: ChatPage, open_tab: OpenTa
     question(other).first.get_by_role("button", name="Allow").click()
     expect(everything).to_have_text("Allow all 2")
     expect(everything).to_be_focused()
+
+
+REFUND = 'call tool refund {"order_number": "A-17", "amount": 12.5}\nsay: The till says {result}.'
+
+
+@pytest.fixture
+def clerk(open_tab: OpenTab) -> ChatPage:
+    """A tab with an empty conversation of the agent whose tool asks in its own words."""
+    return open_tab("/c/new?agent=clerk")
+
+
+def test_a_tool_asks_in_its_own_words_and_not_in_the_models(clerk: ChatPage) -> None:
+    clerk.ask(REFUND)
+    asked = question(clerk, "Refund an order")
+    expect(asked.locator(".question-text")).to_have_text("Refund 12.50 euros for order A-17?")
+    expect(asked.locator(".argument")).to_have_text(["Order numberA-17", "Amount12.5"])
+    expect(clerk.page.locator("details.tool .fold-label")).to_have_text("Refund an order")
+    expect(clerk.page.locator("body")).not_to_contain_text("FOR MODELS ONLY")
+    check(clerk.page)
+
+
+@pytest.mark.smoke
+def test_arguments_are_changed_before_they_are_allowed(clerk: ChatPage) -> None:
+    clerk.ask(REFUND)
+    asked = question(clerk, "Refund an order")
+    asked.get_by_role("button", name="Edit").press("Enter")
+    amount = asked.get_by_role("textbox", name="Amount")
+    expect(amount).to_be_focused()
+    expect(asked.get_by_role("textbox", name="Order number")).to_have_count(0)  # the tool does not permit it
+    check(clerk.page)
+    look(clerk, "question-edit")
+    amount.fill("lots")
+    asked.get_by_role("textbox", name="Parts").fill("[1")
+    asked.get_by_role("textbox", name="Parts").press("Tab")
+    clerk.page.keyboard.press("Enter")
+    expect(amount).to_be_focused()
+    expect(amount).to_have_accessible_description("Write a number.")
+    expect(asked).to_contain_text("This isn’t valid JSON")
+    amount.fill("7")
+    asked.get_by_role("textbox", name="Parts").fill("")
+    asked.get_by_role("combobox", name="Reason").select_option(label="broken")
+    asked.get_by_role("button", name="Allow with these changes").click()
+    expect(clerk.answers.last).to_contain_text("refunded 7 for A-17, broken")
+    expect(clerk.input).to_be_focused()
+    tool = clerk.page.locator("details.tool")
+    expect(tool.locator(".fold-note")).to_contain_text("You changed the arguments")
+    clerk.page.reload()
+    tool.locator("> summary").click()
+    expect(tool.get_by_role("heading", name="Arguments, as you changed them")).to_be_visible()
+    tool.get_by_text("Original arguments").click()
+    expect(tool.locator(".tool-original .value")).to_contain_text('"amount": 12.5')
+
+
+def test_escape_ends_the_edit_and_nothing_else(clerk: ChatPage) -> None:
+    clerk.ask(REFUND)
+    asked = question(clerk, "Refund an order")
+    asked.get_by_role("button", name="Edit").click()
+    asked.get_by_role("textbox", name="Amount").fill("7")
+    clerk.page.keyboard.press("Escape")
+    expect(asked.get_by_role("button", name="Edit")).to_be_focused()
+    expect(asked.locator(".argument").last).to_have_text("Amount12.5")
+
+
+@pytest.mark.smoke
+def test_an_answer_that_a_question_interrupted_has_one_foot(desk: ChatPage) -> None:
+    desk.ask(PAY)
+    asked = desk.answers.last.locator(".facts").inner_text()
+    question(desk).get_by_role("button", name="Allow").click()
+    expect(desk.answers).to_have_count(2)
+    desk.rest()
+    facts = desk.page.locator(".message.is-assistant .facts")
+    expect(facts).to_have_count(1)
+    assert tokens(facts.inner_text()) > tokens(asked)
+    expect(desk.page.locator(".message-head")).to_have_count(1)
+    expect(desk.page.get_by_role("button", name="Answer again")).to_have_count(1)
+    desk.page.reload()
+    expect(facts).to_have_count(1)
+    look(desk, "one-answer")
+
+
+def tokens(facts: str) -> int:
+    """The number of tokens in the line under an answer."""
+    found = re.search(r"(\d+) tokens", facts)
+    assert found is not None, facts
+    return int(found[1])

@@ -11,7 +11,7 @@ from tests.browser.looks import look
 
 pytestmark = pytest.mark.smoke
 
-TOLD = re.compile(r"^Rate limited, retrying in \d+ s, attempt 2 of 3$")
+TOLD = re.compile(r"^The model is rate-limited\. Trying again in \d+ s \(attempt 2 of 3\)\.$")
 
 
 def test_the_page_counts_down_to_the_next_attempt(open_tab: Callable[..., ChatPage]) -> None:

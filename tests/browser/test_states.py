@@ -42,7 +42,7 @@ def call(number: int, **more: Any) -> dict[str, Any]:
 
 def test_empty_product(tab: ChatPage) -> None:
     tab.open("/")
-    expect(tab.page.get_by_role("heading", name="What is on your mind?")).to_be_visible()
+    expect(tab.page.get_by_role("heading", name="What’s on your mind?")).to_be_visible()
     look(tab, "empty")
 
 
@@ -73,11 +73,11 @@ def test_failure_gives_a_reason_and_a_retry_answers(tab: ChatPage) -> None:
     tab.write("error 401 times 1\nsay: Now it works.")
     error = tab.page.locator(".status.is-error")
     expect(error).to_contain_text("The answer failed:", timeout=20_000)
-    expect(error).to_contain_text("The administrator of this server has to set it.")
+    expect(error).to_contain_text("The administrator of this server has to set a valid one.")
     assert tab.spoken().splitlines()[-1].startswith("The answer failed. ")
     look(tab, "failed")
     tab.page.reload()
-    expect(error).to_contain_text("The administrator of this server has to set it.")
+    expect(error).to_contain_text("The administrator of this server has to set a valid one.")
     error.get_by_role("button", name="Try again").click()
     expect(tab.input).to_be_focused()
     expect(tab.answers.last.locator(".md")).to_have_text("Now it works.", timeout=20_000)
@@ -209,7 +209,7 @@ def test_conversation_of_a_retired_agent_can_be_read_and_not_continued(
     sockets: list[str] = []
     tab.page.on("websocket", lambda socket: sockets.append(socket.url))
     tab.open(f"/c/{key}")
-    expect(tab.page.locator("#read-only")).to_contain_text("its agent, retired-agent, is not served any more")
+    expect(tab.page.locator("#read-only")).to_contain_text("its agent, retired-agent, is no longer available")
     expect(tab.page.locator("#composer")).to_be_hidden()
     expect(tab.answers.locator(".md")).to_have_text("It said this.")
     for name in ("Answer again", "Edit this message"):

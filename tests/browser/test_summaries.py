@@ -67,11 +67,11 @@ def test_a_summary_that_was_asked_for(tab: ChatPage, open_tab: OpenTab, live_pro
 def test_one_that_fails_and_one_with_nothing_to_do(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.ask("say: Hello.")
     tab.write("/compact")
-    expect(tab.page.locator("#notices")).to_contain_text("There is nothing to summarise yet.", timeout=20_000)
+    expect(tab.page.locator("#status")).to_contain_text("There’s nothing to summarise yet.", timeout=20_000)
     tab.open("/c/" + live_product.seed("Long ago", history(40)))
     tab.write("/compact\nerror 401")
     error = tab.page.locator(".status.is-error")
-    expect(error).to_contain_text("Older messages could not be summarised:", timeout=20_000)
+    expect(error).to_contain_text("Couldn’t summarise older messages:", timeout=20_000)
     look(tab, "summary-failed")
     error.get_by_role("button", name="Dismiss").click()
     expect(error).to_be_hidden()
@@ -91,4 +91,29 @@ def test_a_title_comes_by_itself_to_every_tab(open_tab: OpenTab) -> None:
 def test_one_that_comes_by_itself(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.open("/c/" + live_product.seed("Long ago", history(60), agent="keeper"))
     tab.ask("say: Hello.")
-    expect(line(tab)).to_contain_text("by itself", timeout=20_000)
+    expect(line(tab)).to_contain_text("automatic", timeout=20_000)
+
+
+def test_a_command_is_answered_where_it_was_given(tab: ChatPage, live_product: LiveProduct) -> None:
+    tab.open("/c/" + live_product.seed("Long ago", history(40)))
+    status = tab.page.locator("#status")
+    tab.write("/compact Briefly.\nsay: They spoke of tea.")
+    expect(status).to_contain_text("Older messages were summarised.", timeout=20_000)
+    expect(status).to_be_in_viewport()
+    look(tab, "summarised")
+    status.get_by_role("button", name="Show the summary").click()
+    expect(line(tab)).to_be_focused()
+    expect(line(tab)).to_be_in_viewport()
+    expect(status).not_to_be_in_viewport()
+    status.get_by_role("button", name="Dismiss").press("Enter")
+    expect(status).to_be_hidden()
+    expect(tab.page.locator("#scroller")).to_be_focused()
+
+
+def test_who_reads_further_up_is_told_by_a_notice(tab: ChatPage, live_product: LiveProduct) -> None:
+    tab.open("/c/" + live_product.seed("Long ago", history(40)))
+    tab.write("/compact Briefly.\nwait 1 s\nsay: They spoke of tea.")
+    tab.page.mouse.move(700, 400)
+    tab.page.mouse.wheel(0, -2000)
+    expect(tab.page.locator("#to-end")).to_be_visible()
+    expect(tab.page.locator("#notices")).to_contain_text("Older messages were summarised.", timeout=20_000)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.house.repository import ROOT, committed
+from thinkproject import api_types
 from thinkproject.config.app_settings import documented
 from thinkproject.kernel.conf import registry
 from thinkproject.reference import PAGES, is_current
@@ -15,6 +16,10 @@ _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)")
 @pytest.mark.parametrize("page", PAGES)
 def test_the_reference_is_in_step_with_the_code(page: str) -> None:
     assert is_current(page), f"docs/reference/{page}.md is out of step: `make fix` writes it"
+
+
+def test_the_types_of_the_page_are_in_step_with_the_api() -> None:
+    assert api_types.is_current(), "openapi.d.ts is out of step: `make fix` writes it"
 
 
 def test_every_setting_has_a_description() -> None:

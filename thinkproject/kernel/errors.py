@@ -5,12 +5,16 @@ ThinkError
 
 A leaf error inherits its family (`ChatError`, `FiberError`, ...) and one kind. Its docstring is its default message,
 `code` is stable and documented, and its data are typed keyword arguments. Nothing secret goes into a message.
+
+Messages are English where they are raised, logged or stored. A message with values in it is a `Phrase`; the API,
+sockets and pages translate it for the person who asks (`thinkproject.kernel.languages`).
 """
 
 import inspect
 from typing import ClassVar
 
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 
 class ThinkError(Exception):
@@ -20,8 +24,10 @@ class ThinkError(Exception):
     http_status: ClassVar[int] = 500
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str = "", **data: JSONValue) -> None:
-        self.message = message or inspect.cleandoc(type(self).__doc__ or "").splitlines()[0]
+    def __init__(self, message: str | Phrase = "", **data: JSONValue) -> None:
+        text = message or inspect.cleandoc(type(self).__doc__ or "").splitlines()[0]
+        self.phrase = text if isinstance(text, Phrase) else Phrase(text)
+        self.message = str(self.phrase)
         self.data = data
         super().__init__(self.message)
 

@@ -31,7 +31,7 @@ REQUIREMENTS = ROOT / "requirements"
 OLDEST = (3, 11)
 DENO_CONFIG = ("--config", "static/deno.json")
 SCRIPTS = ("static/src", "tests/unit/page", "tests/clients", "examples")
-PAGE_ENTRIES = ("main.js", "simple.ts", "testing.ts")
+TYPED_SCRIPTS = ROOT / "static" / "src" / "app"
 NEWER = ("python3.13", "python3.12", "python3.11")
 DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130}  # megabytes, on Linux x86_64
 
@@ -146,7 +146,7 @@ def check(_rest: list[str]) -> int:
         ["mypy", "."],  # the longest begin first
         ["pytest", "-q", *_several([]), "tests/house"],
         ["lint-imports", "--no-logo"],
-        ["deno", "check", "-q", *DENO_CONFIG, "--frozen", *(f"static/src/js/{name}" for name in PAGE_ENTRIES)],
+        ["deno", "check", "-q", *DENO_CONFIG, "--frozen", *typed_scripts()],
         ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
         ["python", "manage.py", "check", "--fail-level", "WARNING"],
         ["ruff", "format", "--check", "."],
@@ -162,13 +162,19 @@ def check(_rest: list[str]) -> int:
     return 1 if failed else 0
 
 
+def typed_scripts() -> list[str]:
+    """The page's TypeScript, each file as a path from the root: also one that nothing imports is checked."""
+    return sorted(str(path.relative_to(ROOT)) for path in TYPED_SCRIPTS.rglob("*.ts*"))
+
+
 def fix(_rest: list[str]) -> int:
     """Format and mend."""
     install(["dev"])
     ruff = str(VENV / "bin" / "ruff")
     scripts = [str(VENV / "bin" / "deno"), "fmt", "-q", *DENO_CONFIG, *SCRIPTS]
-    reference = [str(PYTHON), "-m", "thinkproject.reference", "--write"]
-    commands = ([ruff, "check", "--fix", "."], [ruff, "format", "."], scripts, reference)
+    generated = ("reference", "api_types", "catalogues")
+    written = [[str(PYTHON), "-m", f"thinkproject.{name}", "--write"] for name in generated]
+    commands = ([ruff, "check", "--fix", "."], [ruff, "format", "."], scripts, *written)
     return max(_call(command) for command in commands)
 
 

@@ -10,9 +10,12 @@ from typing import Any
 
 from django.conf import settings
 from django.urls import Resolver404, ResolverMatch, resolve
+from django.utils.translation import override
 
 from chat.conf import AccessSettings
 from chat.http.api.problems import problem
+from thinkproject.kernel.languages import language_of
+from thinkproject.kernel.phrases import Phrase
 
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
@@ -48,7 +51,8 @@ def smallest_limit() -> int:
 
 def refusal(limit: int) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """Headers and body of the 413."""
-    response = problem(413, "too_large", f"The body of this request may have {limit} bytes.", {"max_bytes": limit})
+    text = Phrase("The body of this request may have {limit} bytes.", limit=limit)
+    response = problem(413, "too_large", text, {"max_bytes": limit})
     headers = [
         (b"content-type", response["Content-Type"].encode()),
         (b"content-length", str(len(response.content)).encode()),
@@ -74,7 +78,7 @@ class BodyLimits:
         if length is None:
             await self._serve_counted(scope, receive, send, limit)
         elif length > limit:
-            await _refuse(limit, receive, send)
+            await _refuse(scope, limit, receive, send)
         else:
             await self.application(scope, receive, send)
 
@@ -82,7 +86,7 @@ class BodyLimits:
         counted = _CountedBody(receive, send, limit)
         await self.application(scope, counted.receive, counted.send)
         if counted.is_exceeded and not counted.has_answer:
-            await _refuse(limit, receive, send)
+            await _refuse(scope, limit, receive, send)
 
 
 class _CountedBody:
@@ -109,8 +113,9 @@ class _CountedBody:
         await self._send(message)
 
 
-async def _refuse(limit: int, receive: Receive, send: Send) -> None:
-    headers, body = refusal(limit)
+async def _refuse(scope: Scope, limit: int, receive: Receive, send: Send) -> None:
+    with override(language_of(scope["headers"])):  # before the middleware
+        headers, body = refusal(limit)
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})  # complete by its length
     try:

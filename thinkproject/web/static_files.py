@@ -1,7 +1,8 @@
 """Static files under ASGI, before Django: no middleware, session or thread for other requests.
 
-WhiteNoise knows the files, their types, hashes and conditional requests; this is its ASGI face. On one's own machine
-files are found where they are edited; in production they are those of `collectstatic`, compressed and immutable.
+WhiteNoise knows the files, their types, encodings and conditional requests; this is its ASGI face. On one's own machine
+files are found where they are edited, in production among those of `collectstatic`. A file with a hash in its name is
+kept by browsers for a year without asking; others are asked for again, and answered with 304 when they are the same.
 """
 
 import asyncio
@@ -13,6 +14,8 @@ from django.conf import settings
 from django.contrib.staticfiles import finders
 from whitenoise.base import WhiteNoise
 
+from thinkproject.web.hashed_names import has_hash
+
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -23,6 +26,8 @@ BLOCK_BYTES = 256 * 1024
 
 class Files(WhiteNoise):  # type: ignore[misc]  # the package has no types
     """WhiteNoise over the static files of this project."""
+
+    FOREVER = 365 * 24 * 3600
 
     def __init__(self) -> None:
         self.prefix = "/" + settings.STATIC_URL.strip("/") + "/"
@@ -37,9 +42,8 @@ class Files(WhiteNoise):  # type: ignore[misc]  # the package has no types
             yield str(path)
 
     def immutable_file_test(self, path: str, _url: str) -> bool:
-        """Return whether a file's name carries the hash of its content: `app.0123456789ab.js`."""
-        parts = Path(path).name.split(".")
-        return len(parts) > 2 and len(parts[-2]) == 12 and all(c in "0123456789abcdef" for c in parts[-2])
+        """Return whether a file's name carries the hash of its content."""
+        return has_hash(path)
 
     def lookup(self, url: str) -> Any | None:
         """Return WhiteNoise's file for a path, or nothing. Touches the disk where files are live."""

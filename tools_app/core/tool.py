@@ -14,12 +14,14 @@ import re
 import typing
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, TypedDict, overload
 
 from pydantic import BaseModel
+from typing_extensions import Unpack
 
 from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
 from tools_app.errors import ToolDeclarationInvalid, ToolError
 
@@ -65,6 +67,9 @@ Waiter: TypeAlias = Callable[[str, str, str, float], Awaitable[WaitEnd]]
 ApprovalRule: TypeAlias = bool | Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]
 """Whether a person must approve a call: always, never, or what a function of its input says. May be async."""
 
+ApprovalText: TypeAlias = str | Callable[[JSONObject], str | Awaitable[str]]
+"""The sentence that asks a person: with names of arguments in braces, or made by a function of the input."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
@@ -82,6 +87,9 @@ class Tool:
     arguments: type[BaseModel] | None = field(default=None, repr=False)
     context_parameter: str | None = None
     needs_approval: ApprovalRule = False
+    title: str = ""  # for people; models see the name
+    approval_text: ApprovalText = ""  # empty: people are asked in the page's own words
+    editable: Editable = False  # arguments that a person may change when approving
 
     @property
     def is_client(self) -> bool:
@@ -101,80 +109,95 @@ class Tool:
         return self.function(*args, **kwargs)
 
 
-def client_tool(name: str, description: str = "", parameters: JSONObject | None = None) -> Tool:
+def client_tool(name: str, description: str = "", parameters: JSONObject | None = None, *, title: str = "") -> Tool:
     """Make a tool that clients run. `parameters` is the JSON Schema of its input; any object when left out.
 
-    Errors: `ToolDeclarationInvalid` for a name that providers refuse.
+    `title` is its name for people. Errors: `ToolDeclarationInvalid` for a name that providers refuse.
     """
     if not NAME_PATTERN.match(name):
         raise ToolDeclarationInvalid(_not_a_name(name))
+    check_title(name, title)
     schema = parameters or {"type": "object", "properties": {}}
-    return Tool(name=name, description=description, input_schema=schema, function=None)
+    return Tool(name=name, description=description, input_schema=schema, function=None, title=title)
+
+
+class ToolOptions(TypedDict, total=False):
+    """The options of `@tool`, given by keyword."""
+
+    name: str | None
+    description: str | None
+    timeout_seconds: float
+    reruns: bool
+    needs_approval: ApprovalRule
+    title: str
+    approval_text: ApprovalText
+    editable: Editable
 
 
 @overload
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
-    reruns: bool = True,
-    needs_approval: ApprovalRule = False,
-) -> Callable[[Callable[..., Any]], Tool]: ...
-def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
-    reruns: bool = True,
-    needs_approval: ApprovalRule = False,
+    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool.
 
+    `name`, `description`: for the model, in place of the function's name and docstring. `title`: for people.
     Units: `timeout_seconds`; sync functions go on in their thread after a timeout, but the model gets an error and
     moves on.
     Durability: with `reruns=True` a call that a crash cut runs again with the same `ToolContext.idempotency_key`.
     `needs_approval`: a person decides before the call runs; a function gets the input and the context, and one that
     fails counts as yes.
+    `approval_text`: the sentence that asks that person, as `"Refund {amount:.2f} for order {order_number}?"`, or a
+    function of the input that returns it; one that fails leaves the words to the page.
+    `editable`: whether that person may change the arguments, all of them or those of these names.
     Errors: `ToolDeclarationInvalid` at import, naming the parameter.
     """
 
     def make(target: Callable[..., Any]) -> Tool:
-        made = _make(target, name=name, description=description, timeout_seconds=timeout_seconds, reruns=reruns)
-        return replace(made, needs_approval=needs_approval)
+        return _make(target, options)
 
     return make(function) if function is not None else make
 
 
-def _make(
-    function: Callable[..., Any],
-    *,
-    name: str | None,
-    description: str | None,
-    timeout_seconds: float,
-    reruns: bool,
-) -> Tool:
-    tool_name: str = name or str(getattr(function, "__name__", ""))
+def _make(function: Callable[..., Any], options: ToolOptions) -> Tool:
+    tool_name: str = options.get("name") or str(getattr(function, "__name__", ""))
     if not NAME_PATTERN.match(tool_name):
         raise ToolDeclarationInvalid(_not_a_name(tool_name))
+    timeout_seconds = options.get("timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
     if timeout_seconds <= 0:
         raise ToolDeclarationInvalid(f"Tool {tool_name!r}: timeout_seconds must be positive, not {timeout_seconds!r}")
     context_parameter = _context_parameter(function)
     skip = frozenset({context_parameter} if context_parameter else ()) | _bound_self(function)
     arguments, doc = arguments_model(function, skip=skip, name=tool_name)
-    return Tool(
+    made = Tool(
         name=tool_name,
-        description=description or doc,
+        description=options.get("description") or doc,
         input_schema=json_schema(arguments),
         function=function,
         timeout_seconds=timeout_seconds,
-        reruns=reruns,
+        reruns=options.get("reruns", True),
         arguments=arguments,
         context_parameter=context_parameter,
+    )
+    return _with_question(made, options)
+
+
+def _with_question(made: Tool, options: ToolOptions) -> Tool:
+    """The tool with what is for people. Errors: `ToolDeclarationInvalid`."""
+    text, editable, title = options.get("approval_text", ""), options.get("editable", False), options.get("title", "")
+    editable = editable if isinstance(editable, bool) else tuple(editable)
+    check_title(made.name, title)
+    if isinstance(text, str):
+        check_template(made.name, text, made.input_schema)
+    check_editable(made.name, editable, made.input_schema)
+    return replace(
+        made,
+        needs_approval=options.get("needs_approval", False),
+        title=title,
+        approval_text=text,
+        editable=editable,
     )
 
 

@@ -54,12 +54,13 @@ class ToolPause:
     """The call is answered from outside: its turn ends without a result for it.
 
     Shape: `status` is `WAITING` (a client gives the result) or `ASKED` (a person decides, under `approval_id`).
-    Units: `expires_seconds` from now; `None` never expires.
+    `question`: what the person is asked, in its stored form. Units: `expires_seconds` from now; `None` never expires.
     """
 
     status: CallStatus
     approval_id: str = ""
     expires_seconds: float | None = None
+    question: JSONObject | None = None
 
 
 def parse_input(arguments: str) -> JSONObject:

@@ -22,9 +22,10 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.core.wire.accumulator import to_input_object, tool_name
+from chat.core.wire.chunks import OURS
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
 """The instruction to continue, for a history that ends with the model's own message. Never stored."""
@@ -33,6 +34,7 @@ NOTHING_TEXT: Final = "(The message is empty.)"
 INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
 NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
 DENIED_TEXT: Final = "Tool execution denied by user"
+EDITED_TEXT: Final = "The user changed the arguments before approving the call. It ran with:"
 
 _GO_ON: Final = UserMessage(content=(TextContent(text=GO_ON_TEXT),))
 
@@ -179,9 +181,10 @@ class _Builder:
     def _add_call(self, part: Part) -> None:
         call_id = self._unused_id(part["toolCallId"])
         name = _safe_name(tool_name(part))
-        given = part["input"] if part.get("input") is not None else part.get("rawInput")
-        self.content.append(ToolCallContent(call_id=call_id, tool_name=name, input=to_input_object(given)))
+        self.content.append(ToolCallContent(call_id=call_id, tool_name=name, input=to_input_object(_said_input(part))))
         output, is_error = _result(part)
+        if _is_edited(part):
+            output = _with_edit(part, output)
         self.results.append(ToolMessage(call_id=call_id, tool_name=name, output=output, is_error=is_error))
 
     def _unused_id(self, call_id: str) -> str:
@@ -225,9 +228,28 @@ def _texts(part: Part) -> Iterable[TextContent]:
 
 def _reasoning(part: Part) -> Iterable[ReasoningContent]:
     """Return the provider's signed data; truncated reasoning has no valid signature and is left out."""
-    metadata = part.get("providerMetadata")
-    if isinstance(metadata, dict) and metadata and part.get("state") != "streaming":
+    given = part.get("providerMetadata")
+    metadata = {key: value for key, value in given.items() if key != OURS} if isinstance(given, dict) else {}
+    if metadata and part.get("state") != "streaming":
         yield ReasoningContent(text=clean_text(str(part.get("text") or "")), provider_metadata=metadata)
+
+
+def _is_edited(part: Part) -> bool:
+    approval: JSONValue = part.get("approval")
+    return isinstance(approval, dict) and approval.get("edited") is True and "originalInput" in approval
+
+
+def _said_input(part: Part) -> JSONValue:
+    """The arguments as the model wrote them, also where a person has changed them since."""
+    if _is_edited(part):
+        return part["approval"]["originalInput"]
+    return part["input"] if part.get("input") is not None else part.get("rawInput")
+
+
+def _with_edit(part: Part, output: JSONValue) -> JSONValue:
+    """A result, with the arguments that the person had the call run with."""
+    note = f"{EDITED_TEXT} {dump(part.get('input'))}"
+    return clean_text(f"{note}\n{output}") if isinstance(output, str) else {"note": clean_text(note), "output": output}
 
 
 def _result(part: Part) -> tuple[JSONValue, bool]:

@@ -11,6 +11,7 @@ from typing import Final, assert_never
 
 from chat.errors import InputInvalid
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 DEFAULT_DEBOUNCE_MS: Final = 750.0
 
@@ -57,7 +58,11 @@ def to_policy(value: str | Mapping[str, JSONValue]) -> ConcurrencyPolicy:
         strategy = Strategy(values.get("strategy", Strategy.QUEUE))
     except ValueError as error:
         known = ", ".join(Strategy)
-        raise InputInvalid(f"There is no strategy {values.get('strategy')!r}; it is one of {known}.") from error
+        raise InputInvalid(
+            Phrase(
+                "There is no strategy {strategy!r}; it is one of {known}.", strategy=values.get("strategy"), known=known
+            )
+        ) from error
     milliseconds = values.get("debounceMs", values.get("debounce_ms"))
     return ConcurrencyPolicy(strategy=strategy, debounce_ms=_debounce_ms(milliseconds))
 

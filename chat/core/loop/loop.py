@@ -39,6 +39,7 @@ from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.execution import CheckedCall
+from tools_app.core.questions import question_of
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
@@ -460,13 +461,15 @@ def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
         "input": call.input,
         "approval_id": item.approval_id,
         "expires_seconds": item.expires_seconds,
+        "question": item.question,
     }
 
 
 def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
     """The chunk that shows how a call stands: its result, or the question to a person. A client's call needs none."""
     if record.get("waits") == CallStatus.ASKED:
-        return chunks.tool_approval_request(record["approval_id"], call_id)
+        question = question_of(record.get("question"))
+        return chunks.tool_approval_request(record["approval_id"], call_id, question.for_clients())
     if "waits" in record:
         return None
     if record["is_error"]:

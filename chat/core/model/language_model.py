@@ -5,10 +5,10 @@ All values are frozen. The unions are closed: match them with `assert_never`.
 """
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -115,6 +115,14 @@ class ModelSettings:
         """A copy with additional provider options, merged into the existing ones."""
         merged = {name: {**self.provider_options.get(name, {}), **given} for name, given in options.items()}
         return replace(self, provider_options={**self.provider_options, **merged})
+
+    def over(self, defaults: "ModelSettings") -> "ModelSettings":
+        """A copy in which what these leave open is as in the defaults."""
+        open_here = [each.name for each in fields(self) if getattr(self, each.name) == getattr(_OPEN, each.name)]
+        return replace(self, **{name: getattr(defaults, name) for name in open_here})
+
+
+_OPEN: Final = ModelSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

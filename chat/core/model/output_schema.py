@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from chat.errors import OutputInvalid, TurnConfigInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+from thinkproject.kernel.phrases import Phrase
 from tools_app.core.schema import json_schema
 from tools_app.core.schema_check import check_schema, problems
 from tools_app.errors import SchemaInvalid
@@ -33,11 +34,15 @@ class Output:
         try:
             value = load(_unfenced(text))
         except ValueError as error:
-            given = "nothing" if not text.strip() else "no JSON"
-            raise OutputInvalid(f"The model was asked for a structured answer and gave {given}.") from error
+            if not text.strip():
+                raise OutputInvalid("The model was asked for a structured answer and gave nothing.") from error
+            raise OutputInvalid("The model was asked for a structured answer and gave no JSON.") from error
         found = self._problems(value)
         if found:
-            raise OutputInvalid("The model's answer does not have the form that was asked for: " + "; ".join(found))
+            listed = "; ".join(found)
+            raise OutputInvalid(
+                Phrase("The model's answer does not have the form that was asked for: {problems}", problems=listed)
+            )
         return value
 
     def _problems(self, value: JSONValue) -> list[str]:

@@ -1,17 +1,20 @@
 """The cost of a model call: exact decimals from the provider's token counts. Pure.
 
-Prices are per million tokens, in one currency (the table below: US dollars). Reasoning is part of the output and has
-its price. A request whose input is beyond 200,000 tokens is paid by the price of long requests, all of it.
+Prices are per million tokens, in one currency (the list prices of `catalogue.py`: US dollars). Reasoning is part of the
+output and has its price. A request whose input is beyond 200,000 tokens is paid by the price of long requests, all of
+it.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Final, TypeVar
 
 from chat.core.model.language_model import Usage
 from thinkproject.kernel.jsonvalue import JSONValue
+
+Value = TypeVar("Value")
 
 LONG_TOKENS: Final = 200_000
 NOTHING: Final = Decimal(0)
@@ -55,11 +58,15 @@ def find_price(names: Iterable[str], table: Mapping[str, Price]) -> Price | None
     Shape: a name is `provider/model` or `model`. The table's key is the whole name, or its end behind a slash, so that
     a price holds at every provider; a date or another mark of a version behind the key is left out of account.
     """
-    for name in names:
-        for ending in _endings(name):
-            known = [key for key in table if _is_version(ending, key)]
-            if known:
-                return table[max(known, key=len)]
+    return next((price for name in names if (price := find_versioned(name, table)) is not None), None)
+
+
+def find_versioned(name: str, table: Mapping[str, Value]) -> Value | None:
+    """Find a model's entry of a table, by the same rule; `None` when it has none."""
+    for ending in _endings(name):
+        known = [key for key in table if _is_version(ending, key)]
+        if known:
+            return table[max(known, key=len)]
     return None
 
 
@@ -98,43 +105,3 @@ def _rate(value: JSONValue, what: str) -> Decimal:
     if isinstance(value, bool) or not rate.is_finite() or not 0 <= rate < _MILLION:
         raise ValueError(f"The price of {what} must be a number per million tokens, not {value!r}")
     return rate
-
-
-def _price(
-    rates: str, *, cache_read: str | None = None, cache_write: str | None = None, long: Price | None = None
-) -> Price:
-    paid_in, paid_out = map(Decimal, rates.split())
-    return Price(
-        input=paid_in,
-        output=paid_out,
-        cache_read=None if cache_read is None else Decimal(cache_read),
-        cache_write=None if cache_write is None else Decimal(cache_write),
-        long=long,
-    )
-
-
-_SONNET: Final = _price(
-    "3 15", cache_read="0.30", cache_write="3.75", long=_price("6 22.50", cache_read="0.60", cache_write="7.50")
-)
-
-PUBLISHED: Final[Mapping[str, Price]] = {
-    "gpt-5": _price("1.25 10", cache_read="0.125"),
-    "gpt-5-mini": _price("0.25 2", cache_read="0.025"),
-    "gpt-5-nano": _price("0.05 0.40", cache_read="0.005"),
-    "gpt-4.1": _price("2 8", cache_read="0.50"),
-    "gpt-4.1-mini": _price("0.40 1.60", cache_read="0.10"),
-    "gpt-4.1-nano": _price("0.10 0.40", cache_read="0.025"),
-    "gpt-4o": _price("2.50 10", cache_read="1.25"),
-    "gpt-4o-mini": _price("0.15 0.60", cache_read="0.075"),
-    "o3": _price("2 8", cache_read="0.50"),
-    "o4-mini": _price("1.10 4.40", cache_read="0.275"),
-    "claude-opus-4": _price("15 75", cache_read="1.50", cache_write="18.75"),
-    "claude-opus-4-1": _price("15 75", cache_read="1.50", cache_write="18.75"),
-    "claude-sonnet-4": _SONNET,
-    "claude-sonnet-4-5": _SONNET,
-    "claude-haiku-4-5": _price("1 5", cache_read="0.10", cache_write="1.25"),
-    "claude-3-5-haiku": _price("0.80 4", cache_read="0.08", cache_write="1"),
-    "gemini-2.5-pro": _price("1.25 10", cache_read="0.31", long=_price("2.50 15", cache_read="0.625")),
-    "gemini-2.5-flash": _price("0.30 2.50", cache_read="0.075"),
-}
-"""List prices in US dollars as published in the middle of 2025. Prices change: `THINK_PRICES` goes before these."""

@@ -56,6 +56,9 @@ class Chunk(TypedDict, total=False):
 
 DATA_PREFIX: Final = "data-"
 STATUS: Final = DATA_PREFIX + "think-status"
+RESUMED: Final = DATA_PREFIX + "think-resumed"
+OURS: Final = "think"
+"""The key of this product in `providerMetadata`, which is never sent to a provider."""
 
 
 def _with(chunk: Chunk, **optional: JSONValue) -> Chunk:
@@ -170,9 +173,13 @@ def tool_output_denied(call_id: str) -> Chunk:
     return {"type": "tool-output-denied", "toolCallId": call_id}
 
 
-def tool_approval_request(approval_id: str, call_id: str) -> Chunk:
-    """Ask a person whether the call may run."""
-    return {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id}
+def tool_approval_request(approval_id: str, call_id: str, descriptor: JSONObject | None = None) -> Chunk:
+    """Ask a person whether the call may run.
+
+    `descriptor`: the title and sentence of the question, and which arguments may be changed.
+    """
+    chunk: Chunk = {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id}
+    return _with(chunk, approvalDescriptor=descriptor)
 
 
 def file(url: str, media_type: str) -> Chunk:

@@ -1,4 +1,4 @@
-"""Frames of extensions: MCP servers, agents used as tools, and session events.
+"""Frames of extensions: MCP servers, agents used as tools, session events, and the product's own.
 
 One shape serves both directions: the server makes and encodes it, clients in Python get it from `parse_server`. A shape
 that is wrong cannot be made (`pydantic.ValidationError`). Objects of MCP keep the fields that we do not know; elsewhere
@@ -179,9 +179,40 @@ def agent_tool_event(
 # The list of conversations
 
 
-def conversation_changed(instance_id: str, title: str) -> str:
-    """Send the new title of one of the user's conversations. Only for clients that asked for it in their address."""
-    return dump({"type": "think_conversation", "id": instance_id, "title": title})
+class ConversationLine(WireShape):
+    """A conversation in the list: its title, and what stands beside it. As `title`, `is_running`, … of the API."""
+
+    id: str
+    title: str
+    is_running: bool = Field(alias="isRunning")
+    waiting_count: int = Field(alias="waitingCount")
+    has_failed: bool = Field(alias="hasFailed")
+
+
+def conversation_changed(line: ConversationLine) -> str:
+    """Send the line of one of the user's conversations. Only for clients that asked for it in their address."""
+    return dump({"type": "think_conversation", **line.model_dump(by_alias=True)})
+
+
+# The model of a conversation
+
+
+class ModelChosen(WireShape):
+    """The conversation's choice and the model that answers next, after a change and on connect.
+
+    `model_choice` `None`: the agent's own. `model`: `None` where it is not known. `model_notice`: what of the choice
+    does not count, and why. Only for clients that asked for the product's own frames.
+    """
+
+    instance_id: str | None = Field(alias="instanceId")
+    model_choice: JSONObject | None
+    model: str | None
+    model_notice: str = ""
+
+
+def model_chosen(value: ModelChosen) -> str:
+    """Send the choice of a model."""
+    return dump({"type": "think_model_choice", **value.model_dump(by_alias=True)})
 
 
 # The session

@@ -107,10 +107,11 @@ class ToolResult(_Frame):
 
 
 class ToolApproval(_Frame):
-    """A person's decision about a call."""
+    """A person's decision about a call. `edited_input`: the arguments that it runs with instead; ours alone."""
 
     tool_call_id: Id = Field(alias="toolCallId")
     approved: bool
+    edited_input: JSONObject | None = Field(default=None, alias="editedInput")
     auto_continue: bool = Field(default=False, alias="autoContinue")
 
 
@@ -126,6 +127,16 @@ class Rpc(_Frame):
     id: Text
     method: Text
     args: list[Any]
+
+
+class ChooseModel(_Frame):
+    """Choose the model of the conversation; `None` goes back to the agent's own. The shape is checked where it is set.
+
+    `id` names the error frame of a choice that is refused.
+    """
+
+    id: Id
+    model_choice: Any = None
 
 
 class Foreign(_Frame):
@@ -144,6 +155,7 @@ ClientFrame: TypeAlias = (
     | ToolResult
     | ToolApproval
     | StateUpdate
+    | ChooseModel
     | Rpc
 )
 
@@ -158,6 +170,7 @@ _PLAIN: Final[dict[str, type[ClientFrame]]] = {
     "cf_agent_tool_result": ToolResult,
     "cf_agent_tool_approval": ToolApproval,
     "cf_agent_state": StateUpdate,
+    "think_model_choice": ChooseModel,
 }
 _ROLES: Final = ("user", "assistant", "system")  # a tuple: clients send values that do not hash
 
@@ -188,7 +201,7 @@ def parse(text: str | bytes, *, decode: Load = load) -> ClientFrame | Foreign:
     model = _PLAIN.get(kind) if isinstance(kind, str) else None
     if model is None:
         return Foreign(text=text)
-    return _check(model, raw, request_id=None)
+    return _check(model, raw, request_id=_known_id(raw) if model is ChooseModel else None)
 
 
 def _parse_rpc(raw: JSONObject, text: str) -> Rpc | Foreign:
@@ -199,15 +212,18 @@ def _parse_rpc(raw: JSONObject, text: str) -> Rpc | Foreign:
 
 
 def _parse_request(raw: JSONObject, decode: Load) -> ChatRequest:
-    request_id = raw.get("id")
-    try:
-        known_id = _check_id(request_id) if isinstance(request_id, str) else None
-    except ValueError:
-        known_id = None
+    request_id, known_id = raw.get("id"), _known_id(raw)
     init = raw.get("init")
     if not isinstance(init, dict) or init.get("method") != "POST":
         raise _invalid("The request's method must be POST.", known_id)
     return _request_of(_parse_body(init.get("body"), known_id, decode), request_id, known_id)
+
+
+def _known_id(raw: JSONObject) -> str | None:
+    try:
+        return _check_id(raw["id"]) if isinstance(raw.get("id"), str) else None
+    except ValueError:
+        return None
 
 
 def parse_request_body(text: str, request_id: str) -> ChatRequest:
@@ -296,7 +312,7 @@ def encode(frame: ClientFrame) -> str:
         return dump({"type": _CHAT_REQUEST, "id": frame.id, "init": {"method": "POST", "body": dump(body)}})
     kind = _RPC if isinstance(frame, Rpc) else next(name for name, model in _PLAIN.items() if type(frame) is model)
     values = frame.model_dump(by_alias=True)
-    if not isinstance(frame, StateUpdate):
+    if not isinstance(frame, StateUpdate | ChooseModel):
         values = {key: value for key, value in values.items() if value is not None}
     return dump({"type": kind, **values})
 

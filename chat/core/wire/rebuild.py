@@ -66,7 +66,7 @@ def _call(part: Part) -> Iterator[Chunk]:
     if tool_input is not None:
         yield chunks.tool_input_delta(call_id, dump(tool_input))
     if isinstance(approval, dict) and approval.get("id"):
-        yield chunks.tool_approval_request(str(approval["id"]), call_id)
+        yield chunks.tool_approval_request(str(approval["id"]), call_id, approval.get("descriptor"))
     settled = settlement(part)
     if settled is not None:
         yield settled

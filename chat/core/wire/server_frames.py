@@ -10,7 +10,14 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import Field, ValidationError
 
-from chat.core.wire.extension_frames import AgentToolEvent, McpServers, SessionError, SessionPhase, WireShape
+from chat.core.wire.extension_frames import (
+    AgentToolEvent,
+    McpServers,
+    ModelChosen,
+    SessionError,
+    SessionPhase,
+    WireShape,
+)
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 
@@ -126,6 +133,7 @@ ServerFrame: TypeAlias = (
     | AgentToolEvent
     | SessionPhase
     | SessionError
+    | ModelChosen
 )
 
 _MODELS: Final[dict[str, type[ServerFrame]]] = {
@@ -145,6 +153,7 @@ _MODELS: Final[dict[str, type[ServerFrame]]] = {
     "agent-tool-event": AgentToolEvent,
     "cf_agent_session": SessionPhase,
     "cf_agent_session_error": SessionError,
+    "think_model_choice": ModelChosen,
 }
 
 

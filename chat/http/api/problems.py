@@ -15,6 +15,8 @@ from ninja.errors import HttpError, ValidationError
 
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.languages import translate
+from thinkproject.kernel.phrases import Phrase
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_SECONDS: Final = 60
@@ -22,8 +24,8 @@ RETRY_SECONDS: Final = 60
 _CODES = {400: "bad_request", 401: "unauthenticated", 403: "denied", 404: "not_found", 413: "too_large", 429: "quota"}
 
 
-def problem(status: int, code: str, detail: str, data: JSONObject | None = None) -> HttpResponse:
-    """Build a problem response. A 401 names the bearer scheme.
+def problem(status: int, code: str, detail: str | Phrase, data: JSONObject | None = None) -> HttpResponse:
+    """Build a problem response, its detail in the language of the request. A 401 names the bearer scheme.
 
     `retry_after_seconds` in data becomes `Retry-After`, which every 429 has.
     """
@@ -32,7 +34,7 @@ def problem(status: int, code: str, detail: str, data: JSONObject | None = None)
         "type": f"urn:think:error:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": translate(detail),
         "code": code,
         "data": data,
     }
@@ -47,7 +49,7 @@ def problem(status: int, code: str, detail: str, data: JSONObject | None = None)
 
 def problem_of(error: ThinkError) -> HttpResponse:
     """Problem of an error that the product foresaw."""
-    return problem(error.http_status, error.code, error.message, dict(error.data))
+    return problem(error.http_status, error.code, error.phrase, dict(error.data))
 
 
 def install_problems(api: NinjaAPI) -> None:

@@ -27,11 +27,12 @@ from chat.runtime.resolve import resolve
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import dump
+from thinkproject.kernel.phrases import Phrase
 
 logger = logging.getLogger(__name__)
 
 MAX_KEY_CHARS = 128
-BUSY = "The server is very busy at the moment. Please try again."
+BUSY = Phrase("The server is very busy at the moment. Please try again.")
 
 
 @csrf_exempt  # the transport knows no token; the Origin rule stands in its place
@@ -89,7 +90,7 @@ def _post(request: HttpRequest, caller: Caller, key: InstanceKey) -> list[Playba
     post = posts.read_post(request.body.decode("utf-8", "replace"))
     idempotency_key = request.headers.get("Idempotency-Key") or None
     if idempotency_key is not None and len(idempotency_key) > MAX_KEY_CHARS:
-        raise InputInvalid(f"An idempotency key has at most {MAX_KEY_CHARS} characters.")
+        raise InputInvalid(Phrase("An idempotency key has at most {limit} characters.", limit=MAX_KEY_CHARS))
     return [posts.accept_post(key, opened.instance, post, idempotency_key=idempotency_key)]
 
 

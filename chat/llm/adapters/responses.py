@@ -30,6 +30,8 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump
 _REASONING_MODEL: Final = re.compile(r"^(?:o\d|gpt-[5-9]|gpt-\d{2}|codex|computer-use)(?!.*chat-latest)")
 _REASONING_REFUSED: Final = re.compile(r"reasoning|encrypted_content", re.IGNORECASE)
 
+_VALUE_REFUSED: Final = re.compile(r"(?:unsupported|invalid)[ _]value", re.IGNORECASE)
+
 _without_reasoning: set[tuple[str, str]] = set()
 
 
@@ -57,11 +59,22 @@ class ResponsesModel(HttpModel):
         return ResponsesReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
 
     def _gives_in(self, body: JSONObject, refusal: str) -> bool:
-        """A model that does not reason refuses to be asked for its reasoning; that is no failure."""
-        gives_in = "include" in body and _REASONING_REFUSED.search(refusal) is not None
+        """A model that does not reason refuses to be asked for its reasoning; that is no failure.
+
+        One that reasons and does not know an effort is not taken for such a model: people chose it, and have to know.
+        """
+        is_about_effort = "effort" in body.get("reasoning", {}) and _VALUE_REFUSED.search(refusal) is not None
+        gives_in = "include" in body and _REASONING_REFUSED.search(refusal) is not None and not is_about_effort
         if gives_in:
             _without_reasoning.add((self._endpoint.base_url, self._model))
         return gives_in
+
+    def _warnings(self, request: ModelRequest) -> tuple[str, ...]:
+        found = super()._warnings(request)
+        effort = request.settings.reasoning_effort
+        if effort is None or (self._endpoint.base_url, self._model) not in _without_reasoning:
+            return found
+        return (*found, f"{self.name} does not support reasoning_effort; it was not sent.")
 
     def _body(self, request: ModelRequest) -> JSONObject:
         settings = request.settings

@@ -21,6 +21,11 @@ from chat.think import Think
 
 
 class {class_name}(Think):
+    title = "{title}"
+    description = "Say in one line what it is for."
+    icon = "chat"
+    suggestions = ("What can you do?",)
+
     def get_model(self):
         return "default"
 """
@@ -63,7 +68,8 @@ class Command(BaseCommand):
         else:
             package = route_name.replace("-", "_")
             folder = _new_folder(package, Path(options["directory"]))
-        names = {"package": package, "class_name": class_name}
+        title = route_name.replace("-", " ").capitalize()
+        names = {"package": package, "class_name": class_name, "title": title}
         files = {
             folder / "__init__.py": "",
             folder / "agents.py": AGENTS.format(**names),

@@ -197,7 +197,7 @@ def model() -> tuple[State, str]:
 
 def pages() -> tuple[State, str]:
     """The built page assets exist, in a checkout or a wheel."""
-    found = finders.find("think/main.js")
+    found = finders.find("think/manifest.json")
     return (State.OK, str(found)) if found else (State.NOTE, "their scripts are missing: run `python static/build.py`")
 
 

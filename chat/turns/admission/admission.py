@@ -20,7 +20,7 @@ from chat.agent.think import Think
 from chat.core.durable_names import TURN_FIBER
 from chat.errors import InputInvalid, TurnConflict
 from chat.files import attachments
-from chat.instances.notifications import ChatCleared, group_of, notify_on_commit, notify_waiters
+from chat.instances.notifications import ChatCleared, group_of, notify_conversation, notify_on_commit, notify_waiters
 from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import (
     LockedInstance,
@@ -59,6 +59,7 @@ from sessions_app.messages.services import clear_session, queue_messages
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.statements import Insert
 from tools_app.core.tool_calls import OPEN
@@ -106,9 +107,9 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     nothing is changed.
     """
     if len(request.request_id) > MAX_REQUEST_ID:
-        raise InputInvalid(f"A request id has at most {MAX_REQUEST_ID} characters.")
+        raise InputInvalid(Phrase("A request id has at most {limit} characters.", limit=MAX_REQUEST_ID))
     if not issubclass(get_agent_class(key.agent), Think):
-        raise TurnConflict(f"Agent {key.agent!r} does not chat.")
+        raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
     intake, file_ids = adopt_files_of(key.owner_id, request.intake)  # objects first, rows second
     intake, original_ids = fit_intake(key.owner_id, intake)
     request, file_ids = replace(request, intake=intake), [*file_ids, *original_ids]
@@ -186,6 +187,7 @@ def _accept(
             "origin": request.origin,
         },
     )
+    notify_conversation(instance.owner_id, instance.pk)
     return turn
 
 
@@ -331,6 +333,7 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
             clear_session(instance.session_id)
         cleared: ChatCleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         notify_on_commit(group_of(key), cleared)
+        notify_conversation(instance.owner_id, instance.pk)
     return instance.generation
 
 
@@ -411,4 +414,5 @@ def _live_fibers(instance: AgentInstance) -> list[str]:
 def _notify_settled(turn: Turn) -> None:
     key = key_of(turn.instance)
     notify_on_commit(group_of(key), {"type": "turn.settled", "turn_id": turn.id})
+    notify_conversation(key.owner_id, turn.instance_id)
     notify_waiters(turn.id)

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from chat.agent.base import InstanceKey
 from chat.errors import CallNotFound, QuotaExceeded
+from chat.instances.notifications import notify_conversation
 from chat.instances.rows import find_instance, hold_instance
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, accept_turn
@@ -19,6 +20,7 @@ from chat.turns.admission.intake import Continue, Placement
 from chat.turns.admission.tool_answers import Reply, answer, is_ready, show_answers
 from chat.turns.state.client_tools import remember_client_tools
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.phrases import Phrase
 from tools_app.models import ApprovalEventKind
 from tools_app.selectors import expired_call, find_call
 from tools_app.services import Actor, abandon_call
@@ -38,7 +40,7 @@ class Replied:
     is_new: bool
     late_for: Turn | None = None
     turn: Turn | None = None
-    refusal: str = ""
+    refusal: Phrase | None = None
 
 
 def reply_to_call(
@@ -53,7 +55,8 @@ def reply_to_call(
 
     Durability: when this returns the answer and the turn that follows are committed. An answer that comes late, twice
     or to nothing changes nothing. `client_tools` replaces the tools that clients run. Errors: `CallChanged`,
-    `InputInvalid` for tools that are too many; nothing is changed.
+    `InputInvalid` for tools that are too many, and those of a decision that changes arguments (`answer`); nothing is
+    changed.
     """
     with transaction.atomic():
         instance = find_instance(key)
@@ -62,6 +65,8 @@ def reply_to_call(
         hold_instance(instance)
         remember_client_tools(instance, client_tools)
         answered = answer(instance, reply, actor)
+        if answered.is_new:
+            notify_conversation(instance.owner_id, instance.pk)
         if answered.ready is None:
             return Replied(is_new=answered.is_new, late_for=answered.late_for)
         turn, refusal = _go_on(instance, answered.ready, origin)
@@ -97,18 +102,19 @@ def expire_question(row_id: int, instance_id: str) -> bool:
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
     if instance is not None and turn is not None and turn.finished_at is not None:
         show_answers(instance, turn, [row])
+        notify_conversation(instance.owner_id, instance.pk)
         if is_ready(turn):
             _go_on(instance, turn, "")
     return True
 
 
-def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | None, str]:
+def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | None, Phrase | None]:
     """Admit the continuation. The answer stays when it is refused."""
     placement = Placement(trigger=TurnTrigger.CONTINUE, base_id=parent.assistant_id, base_is_explicit=True)
     request = TurnRequest(intake=Continue(), body=instance.last_body, origin=origin)
     try:
         with transaction.atomic():
-            return accept_turn(instance, request, placement, parent=parent), ""
+            return accept_turn(instance, request, placement, parent=parent), None
     except QuotaExceeded as error:
         logger.warning("not continued", extra={"action": "turn_not_continued", "reason": error.message})
-        return None, error.message
+        return None, error.phrase

@@ -17,6 +17,7 @@ from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.phrases import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,16 +153,22 @@ def _program(intake: Program) -> Placement:
 
 def _edit(session_id: str, target: StoredMessage, message: NewMessage) -> Placement:
     if target.role != "user":
-        raise InputInvalid(f"Only your own messages can be edited; {target.id!r} is the {target.role}'s.")
+        raise InputInvalid(
+            Phrase("Only your own messages can be edited; {id!r} is the {role}'s.", id=target.id, role=target.role)
+        )
     if not target.placed:
         raise InputInvalid(
-            f"Message {target.id!r} waits for its turn and has no place yet, so nothing can stand beside it."
+            Phrase(
+                "Message {id!r} waits for its turn and has no place yet, so nothing can stand beside it.", id=target.id
+            )
         )
     own_id = str(message.get("id") or "")
     if own_id == target.id:
         own_id = ""  # useChat sends what it edits under the id that it had
     elif own_id and selectors.get_message(session_id, own_id):
-        raise InputInvalid(f"The id {own_id!r} is another message's here. An edit needs an id of its own, or none.")
+        raise InputInvalid(
+            Phrase("The id {id!r} is another message's here. An edit needs an id of its own, or none.", id=own_id)
+        )
     edited = _user_message({**message, "id": own_id, "role": "user"})
     return Placement(
         trigger=TurnTrigger.EDIT,
@@ -175,7 +182,7 @@ def _edit(session_id: str, target: StoredMessage, message: NewMessage) -> Placem
 def _answer_again(session_id: str, target: StoredMessage) -> Placement:
     if target.role == "assistant":
         if target.parent_id is None:
-            raise InputInvalid(f"Message {target.id!r} answers nothing, so it cannot be regenerated.")
+            raise InputInvalid(Phrase("Message {id!r} answers nothing, so it cannot be regenerated.", id=target.id))
         target = _known(session_id, target.parent_id)
     return Placement(trigger=TurnTrigger.REGENERATE, base_id=target.id, base_is_explicit=True, answers=(target.id,))
 
@@ -219,11 +226,13 @@ def _known_of(session_id: str, messages: Sequence[Message]) -> dict[str, client_
 def _known(session_id: str, message_id: str) -> StoredMessage:
     stored = selectors.get_message(session_id, message_id)
     if stored is None:
-        raise InputInvalid(f"There is no message {message_id!r} in this conversation.")
+        raise InputInvalid(Phrase("There is no message {id!r} in this conversation.", id=message_id))
     return stored
 
 
 def _user_message(message: NewMessage) -> Message:
     if message.get("role", "user") != "user":
-        raise InputInvalid(f"A client may only add messages of role 'user', not {message.get('role')!r}.")
+        raise InputInvalid(
+            Phrase("A client may only add messages of role 'user', not {role!r}.", role=message.get("role"))
+        )
     return {**message, "id": str(message.get("id") or new_id("msg")), "role": "user"}

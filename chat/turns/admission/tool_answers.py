@@ -16,7 +16,7 @@ from typing import Final
 from chat.agent.base import InstanceKey
 from chat.core.wire import frames
 from chat.core.wire.client_intent import Known, call_answers
-from chat.errors import CallChanged
+from chat.errors import CallChanged, CallDecided, InputInvalid
 from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import find_instance, key_of
 from chat.models import AgentInstance, Turn
@@ -31,10 +31,12 @@ from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
 from sessions_app.messages.services import update_message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from thinkproject.kernel.phrases import Phrase
+from tools_app.core.questions import checked_edit, question_of
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolResult
 from tools_app.models import ApprovalEventKind, ToolCallRecord
 from tools_app.selectors import calls_of, find_call, open_calls
-from tools_app.services import Actor, abandon_call, answer_call, decide_call, keep_early_answer
+from tools_app.services import Actor, Decision, abandon_call, answer_call, decide_call, keep_early_answer
 
 ANSWERABLE: Final = OPEN - {CallStatus.APPROVED}
 """Calls that wait for an answer."""
@@ -48,7 +50,8 @@ class Reply:
     """An answer to one call: a decision where `is_approved` is set, else a result.
 
     Shape: a result is an `output`, or an `error_text` (empty: the usual words). `input_hash` is the fingerprint of the
-    arguments that were shown to the answerer, where it sends them. `continues`: go on by itself once nothing is open.
+    arguments that were shown to the answerer, where it sends them. `edited_input`: the arguments that an approved call
+    runs with instead, all of them. `continues`: go on by itself once nothing is open.
     """
 
     call_id: str
@@ -57,6 +60,7 @@ class Reply:
     is_approved: bool | None = None
     reason: str = ""
     input_hash: str | None = None
+    edited_input: JSONObject | None = None
     continues: bool = True
 
 
@@ -76,7 +80,8 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
     """Take an answer, inside a transaction that holds the instance's row.
 
     Durability: committed with that transaction; the first answer wins. Errors: `CallChanged` when the answerer was
-    shown other arguments.
+    shown other arguments. Of a decision that changes arguments: `CallDecided` when it comes too late, `EditInvalid`
+    when they may not be changed like this, `InputInvalid` when it does not approve.
     """
     row = find_call(instance.pk, reply.call_id)
     if row is None and _keep_early(instance, reply):
@@ -114,17 +119,36 @@ def _keep_early(instance: AgentInstance, reply: Reply) -> bool:
 
 def _take(row: ToolCallRecord, reply: Reply, actor: Actor) -> bool:
     if reply.input_hash not in (None, fingerprint(row.input)):
-        raise CallChanged(f"The arguments of the call {row.call_id!r} are not those that were answered.")
+        raise CallChanged(Phrase("The arguments of the call {id!r} are not those that were answered.", id=row.call_id))
     waits = row.status == CallStatus.WAITING
+    edited = _edited(row, reply)
     if reply.is_approved is None and reply.error_text is None:
         # What a tool of ours gave is never believed from outside, approved or not.
         return waits and answer_call(row, ToolResult(output=reply.output), continues=reply.continues)
     if waits and not reply.is_approved:
         text = reply.error_text or reply.reason or DENIED_TEXT
         return answer_call(row, ToolResult(output=text, is_error=True), continues=reply.continues)
-    reason = reply.reason or reply.error_text or ""
-    approved = bool(reply.is_approved)
-    return decide_call(row, approved=approved, actor=actor, reason=reason, continues=reply.continues)
+    decision = Decision(
+        approved=bool(reply.is_approved),
+        reason=reply.reason or reply.error_text or "",
+        edited_input=edited,
+        continues=reply.continues,
+    )
+    is_first = decide_call(row, decision, actor)
+    if not is_first and edited is not None:
+        raise CallDecided
+    return is_first
+
+
+def _edited(row: ToolCallRecord, reply: Reply) -> JSONObject | None:
+    """The changed arguments of a decision, if they differ. Errors: as `answer`."""
+    if reply.edited_input is None:
+        return None
+    if not reply.is_approved:
+        raise InputInvalid("Arguments can be changed by an approval only.")
+    if row.status != CallStatus.ASKED:
+        raise CallDecided
+    return checked_edit(question_of(row.question), row.input, reply.edited_input)
 
 
 def show_answers(instance: AgentInstance, turn: Turn, rows: Iterable[ToolCallRecord]) -> None:
@@ -145,6 +169,8 @@ def with_answers(rows: Iterable[ToolCallRecord]) -> Callable[[Message], Message]
 
 
 def _apply(message: Message, row: ToolCallRecord) -> Message:
+    if row.edited_input is not None:  # no result comes before the arguments that led to it
+        message = apply_approval(message, row.call_id, Approval(approved=True, edited_input=row.edited_input))
     match CallStatus(row.status):
         case CallStatus.SUCCEEDED:
             return apply_result(message, row.call_id, Result(output=row.output))
@@ -260,7 +286,12 @@ def pending_calls(instance: AgentInstance) -> list[ToolCallRecord]:
 def reply_of(frame: frames.ToolResult | frames.ToolApproval) -> Reply:
     """The answer that a frame carries. A failure without words gets the usual ones."""
     if isinstance(frame, frames.ToolApproval):
-        return Reply(call_id=frame.tool_call_id, is_approved=frame.approved, continues=frame.auto_continue)
+        return Reply(
+            call_id=frame.tool_call_id,
+            is_approved=frame.approved,
+            edited_input=frame.edited_input,
+            continues=frame.auto_continue,
+        )
     has_failed = frame.state == "output-error"
     return Reply(
         call_id=frame.tool_call_id,

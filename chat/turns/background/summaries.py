@@ -20,12 +20,13 @@ from chat.core.context.session_summaries import clean_summary, is_about, session
 from chat.core.durable_names import SUMMARY_FIBER
 from chat.core.model.language_model import Finish
 from chat.errors import InputInvalid
+from chat.instances.notifications import notify_conversation
 from chat.instances.rows import hold_instance, key_of
 from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.models import AgentInstance
 from chat.turns.background.ask_model import ask, count_call, small_model
-from chat.turns.background.titles import OFF, notify_conversation
+from chat.turns.background.titles import OFF
 from chat.turns.state import policies
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus

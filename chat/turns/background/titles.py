@@ -15,7 +15,7 @@ from chat.agent.think import Think
 from chat.core.context.titles import clean_title, is_decent, title_request
 from chat.core.durable_names import TITLE_FIBER
 from chat.core.model.language_model import Finish
-from chat.instances.notifications import notify_on_commit, user_group
+from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
 from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
@@ -121,8 +121,3 @@ def _store(context: FiberContext, title: str, model_name: str, finish: Finish | 
         if title and rows.update(title=title, title_is_provisional=False) and context.owner_id is not None:
             notify_conversation(context.owner_id, payload["instance_id"])
         count_call(payload["session_id"], model_name, finish)
-
-
-def notify_conversation(owner_id: Any, instance_id: str) -> None:
-    """Notify the owner's open pages, on commit, of a new title or summary."""
-    notify_on_commit(user_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})

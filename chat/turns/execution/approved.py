@@ -1,7 +1,8 @@
 """Calls of an earlier answer that a person approved: run by the turn that continues it, before its model is asked.
 
 Each is settled in one transaction: the call's row, the stored message with the result, and a record in the journal. The
-call runs with exactly the arguments that were shown, and the agent's hooks still see it.
+call runs with exactly the arguments that were shown, or those that the person made of them, and the agent's hooks still
+see it.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ def _continued(facts: TurnFacts) -> Turn | None:
 
 
 async def _run(context: FiberContext, facts: TurnFacts, tools: TurnTools, turn: Turn, row: ToolCallRecord) -> None:
-    call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input)
+    call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
     async for item in tools.run_here(call, turn.pk):
         if isinstance(item, ToolResult):
             await db(partial(_settle, context, facts, turn, row, item))

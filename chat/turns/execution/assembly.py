@@ -15,6 +15,7 @@ from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ChatOptions, TurnConfig, TurnContext
 from chat.core.loop.loop import TurnPlan
+from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import ModelMessage
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
@@ -27,6 +28,7 @@ from chat.user_code.call_hook import call_hook, call_hook_typed, is_overridden, 
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
+from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
@@ -47,10 +49,11 @@ class Assembled:
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
-async def make_think(key: InstanceKey, make_agent: MakeAgent) -> Think:
-    """Make the agent object of an instance and run its `on_start`."""
+async def make_think(key: InstanceKey, make_agent: MakeAgent, model_choice: JSONObject | None = None) -> Think:
+    """Make the agent object of an instance and run its `on_start`. `model_choice`: the conversation's."""
     agent = make_agent(key)
     assert isinstance(agent, Think), "admission refuses agents that do not chat"
+    agent.model_choice = stored_choice(model_choice)
     await notify_hook(agent, "on_start")
     return agent
 

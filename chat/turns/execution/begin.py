@@ -30,6 +30,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from sessions_app.messages.services import Placed, place_input, update_message
 from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.core.tool_calls import OPEN
 from tools_app.selectors import OPEN_CALLS
@@ -93,7 +94,7 @@ def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
 def _find(turn_id: str) -> tuple[Turn, bool]:
     row = _FIND.one(turn_id)
     if row is None:
-        raise TurnNotFound(f"Turn {turn_id!r} is gone.")
+        raise TurnNotFound(Phrase("Turn {id!r} is gone.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
     return turn, bool(row[-1])
@@ -120,6 +121,8 @@ def _begin(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts
         return facts_of(turn, None, is_skipped=True)
     placed = _place(turn, has_open_calls)
     turn.options = {**turn.options, "leaf": placed.leaf_id}
+    if turn.instance.model_choice is not None:
+        turn.options["model_choice"] = turn.instance.model_choice  # what changes later is for later turns
     history = None if placed.leaf_id is None else _repaired(turn, placed)
     _BEGIN.run(instant(timezone.now()), dump(turn.options), turn.pk)
     return facts_of(turn, placed.leaf_id, history)

@@ -4,6 +4,7 @@ import asyncio
 
 from chat.core.durable_names import EXPIRY_FIBER
 from chat.core.loop.loop import CALL_PREFIX
+from chat.instances.notifications import notify_conversation
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
@@ -54,9 +55,11 @@ class TurnJournal:
             status=CallStatus(record["waits"]),
             approval_id=record["approval_id"],
             expires_seconds=record["expires_seconds"],
+            question=record.get("question"),
         )
         key = self._facts.key
         row = pause_call(call, pause, turn_id=self._facts.turn_id, scope=key.instance_id, owner_id=key.owner_id)
+        notify_conversation(key.owner_id, key.instance_id)
         if pause.expires_seconds is not None:
             start_fiber(
                 EXPIRY_FIBER,

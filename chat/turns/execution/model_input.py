@@ -3,6 +3,7 @@
 A turn begins with it (`assembly.py`), and people are shown it (`preview.py`): what they see is what is sent.
 """
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,10 +15,13 @@ from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy, context_policy
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ModelChoice
+from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.errors import AttachmentNotFound
 from chat.files import attachments
+from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, resolve_model
+from chat.llm.wrappers import Preset
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
@@ -31,6 +35,8 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.toolset import Toolset
 from tools_app.session_tools import session_tools, skill_reader
+
+logger = logging.getLogger(__name__)
 
 NOTHING_SAID: Final[Message] = {"id": "", "role": "assistant", "parts": []}
 
@@ -56,6 +62,11 @@ class ConversationPoint(Protocol):
     @property
     def client_tools(self) -> tuple[JSONObject, ...]:
         """Tools of the client that asked last."""
+        ...
+
+    @property
+    def model_choice(self) -> JSONObject | None:
+        """The model that people chose for the conversation."""
         ...
 
 
@@ -106,7 +117,7 @@ async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_pro
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
     `TurnConfigInvalid` for a policy that is none.
     """
-    choice = await call_hook(agent, "get_model")
+    choice = await _choose(agent, place.model_choice)
     model = guarded_model(agent, choice)
     history = await history_at(agent, place)
     context = await agent.host.open_context(agent, place.session_id)
@@ -127,6 +138,20 @@ async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_pro
         system=system,
         offered=offered,
     )
+
+
+async def _choose(agent: Think, stored: JSONObject | None) -> ModelChoice:
+    """The conversation's choice where it counts, else the agent's own model. The log has what does not count."""
+    effect = effect_of(type(agent), stored_choice(stored))
+    choice: ModelChoice = effect.choice.model or await call_hook(agent, "get_model")
+    if effect.choice.has_parameters:
+        model = resolve_model(choice)
+        effect = fit(effect, model.name)
+        choice = Preset(model, effect.choice.settings)
+    if effect.notice:
+        extra = {"action": "model_choice_not_in_effect", "agent": agent.key.agent, "notice": effect.notice}
+        logger.warning("a chosen model or parameter does not count", extra=extra)
+    return choice
 
 
 def tool_specs(toolset: Toolset) -> tuple[ToolSpec, ...]:

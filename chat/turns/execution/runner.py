@@ -30,7 +30,7 @@ from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, cut_outputs, rec
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnConfigInvalid, TurnTimeout
-from chat.instances.notifications import send_notification
+from chat.instances.notifications import send_conversation, send_notification
 from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
@@ -144,7 +144,7 @@ class TurnRun:
         return await self._finish(writer, "completed")
 
     async def _answer(self, writer: StreamWriter) -> None:
-        self._agent = agent = await make_think(self._facts.key, self._make_agent)
+        self._agent = agent = await make_think(self._facts.key, self._make_agent, self._facts.model_choice)
         if self._is_recovering:
             self._notify_recovering(True)
             await self._ask_recovery(agent)
@@ -340,7 +340,9 @@ class TurnRun:
         await close_stream(self._turn_id, is_stored=self._is_stored)
         if self._is_recovering:
             self._notify_recovering(False)
-        send_notification(self._context.metadata["address"], {"type": "turn.settled", "turn_id": self._turn_id})
+        known = self._context.metadata
+        send_notification(known["address"], {"type": "turn.settled", "turn_id": self._turn_id})
+        send_conversation(self._context.owner_id, known["instance_id"])
 
 
 def _settle_as(final: JSONObject) -> JSONObject:

@@ -24,6 +24,7 @@ from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from tools_app.core.execution import CheckedCall, check_call, to_json
+from tools_app.core.questions import Question, fill_in, one_line
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
@@ -95,7 +96,13 @@ class TurnTools:
             return None
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
         seconds = chat_settings.approval_seconds if seconds is None else seconds
-        return ToolPause(status=CallStatus.ASKED, approval_id=new_id("apr"), expires_seconds=seconds or None)
+        question = await _question(tool, call)
+        return ToolPause(
+            status=CallStatus.ASKED,
+            approval_id=new_id("apr"),
+            expires_seconds=seconds or None,
+            question=question.to_json(),
+        )
 
     def _begin(self, call: ToolCall, turn_id: str) -> int:
         with self._context.fenced():
@@ -180,6 +187,28 @@ async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
                 return bool(await call_user_code(rule, call.input, context))
     except AgentCodeFailed:
         return True
+
+
+async def _question(tool: Tool, call: ToolCall) -> Question:
+    """The question to the person, in the tool's own words; without a sentence where its function fails."""
+    return Question(
+        title=tool.title,
+        sentence=await _sentence(tool, call),
+        may_edit=tool.editable,
+        input_schema=tool.input_schema if tool.editable else None,
+    )
+
+
+async def _sentence(tool: Tool, call: ToolCall) -> str:
+    text = tool.approval_text
+    if isinstance(text, str):
+        return fill_in(text, call.input, tool.input_schema)
+    try:
+        with user_code_boundary("approval_text"):
+            async with asyncio.timeout(tool.timeout_seconds):
+                return one_line(str(await call_user_code(text, call.input)))
+    except AgentCodeFailed:
+        return ""
 
 
 def _substituted(output: object) -> ToolResult:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from chat.errors import InputInvalid
 from chat.models import AgentInstance
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size
+from thinkproject.kernel.phrases import Phrase
 from tools_app.core.tool import Tool, client_tool
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -21,7 +22,13 @@ def remember_client_tools(instance: AgentInstance, tools: Sequence[JSONObject] |
     if tools is None or list(tools) == instance.client_tools:
         return
     if len(tools) > MAX_TOOLS or byte_size(list(tools)) > MAX_BYTES:
-        raise InputInvalid(f"A client may bring {MAX_TOOLS} tools of {MAX_BYTES // 1024} KiB together.")
+        raise InputInvalid(
+            Phrase(
+                "A client may bring {limit} tools of {kibibytes} KiB together.",
+                limit=MAX_TOOLS,
+                kibibytes=MAX_BYTES // 1024,
+            )
+        )
     to_tools(tools)
     instance.client_tools = list(tools)
     AgentInstance.objects.filter(pk=instance.pk).update(client_tools=instance.client_tools)
@@ -32,4 +39,4 @@ def to_tools(tools: Sequence[JSONObject]) -> list[Tool]:
     try:
         return [client_tool(tool["name"], tool.get("description") or "", tool.get("parameters")) for tool in tools]
     except ToolDeclarationInvalid as error:
-        raise InputInvalid(error.message) from error
+        raise InputInvalid(error.phrase) from error

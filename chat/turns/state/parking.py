@@ -6,6 +6,7 @@ from chat.instances.rows import find_instance
 from chat.turns.state.active import active_turns
 from fibers import services
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.phrases import Phrase
 from tools_app.models import ToolCallRecord
 
 
@@ -19,5 +20,5 @@ def answer_wait(key: InstanceKey, call_id: str, value: JSONValue, *, wait: str) 
     turns = {} if instance is None else {turn.pk: turn for turn in active_turns(instance.pk)}
     row = ToolCallRecord.objects.filter(turn_id__in=turns, call_id=call_id).only("turn_id").first()
     if row is None:
-        raise CallNotFound(f"No turn of this conversation that is under way has a call {call_id!r}.")
+        raise CallNotFound(Phrase("No turn of this conversation that is under way has a call {id!r}.", id=call_id))
     return services.answer_wait(turns[row.turn_id].fiber_id, f"{call_id}:{wait}"[:150], value)

@@ -21,6 +21,7 @@ from chat.instances.spending import session_spending
 from chat.models import AgentInstance
 from fibers.models import Fiber
 from thinkproject.kernel.jsonvalue import load
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement
 
 _NOTHING: Final = Decimal(0)
@@ -68,7 +69,9 @@ class TurnsPerMinute:
             return
         lock_owner(instance.owner_id)
         if _asked_lately(instance.owner_id) >= limit:
-            raise QuotaExceeded(f"You have sent {limit} messages within a minute. Please wait a little.")
+            raise QuotaExceeded(
+                Phrase("You have sent {limit} messages within a minute. Please wait a little.", limit=limit)
+            )
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Steps are not limited here."""
@@ -106,8 +109,10 @@ class SessionBudget:
         spending = session_spending(instance, steps.session_id)
         if spending.max_cost is not None and spending.cost + steps.cost >= spending.max_cost:
             raise BudgetReached(
-                f"This conversation has reached its budget of {spending.max_cost.normalize():f}. "
-                "It goes on when the budget is raised.",
+                Phrase(
+                    "This conversation has reached its budget of {cost:f}. It goes on when the budget is raised.",
+                    cost=spending.max_cost.normalize(),
+                ),
                 max_cost=str(spending.max_cost),
                 cost=str(spending.cost + steps.cost),
             )

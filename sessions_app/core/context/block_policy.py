@@ -19,6 +19,7 @@ from sessions_app.core.context.context_blocks import (
     check_text,
 )
 from sessions_app.errors import BlockNotFound, BlockNotWritable
+from thinkproject.kernel.phrases import Phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +33,30 @@ class BlockPolicy:
         """A block. Errors: `BlockNotFound`."""
         if label not in self.blocks:
             known = ", ".join(repr(known) for known in self.blocks) or "none"
-            raise BlockNotFound(f"There is no context block {label!r}. Blocks: {known}.")
+            raise BlockNotFound(
+                Phrase("There is no context block {label!r}. Blocks: {known}.", label=label, known=known)
+            )
         return self.blocks[label]
 
     def text(self, label: str) -> Declaration:
         """A block whose text may be written. Errors: `BlockNotFound`, `BlockNotWritable`."""
         declaration = self._writable(label)
         if declaration.kind.is_keyed:
-            raise BlockNotWritable(f"Block {label!r} holds entries under keys, not one text.")
+            raise BlockNotWritable(Phrase("Block {label!r} holds entries under keys, not one text.", label=label))
         return declaration
 
     def entries(self, label: str) -> Declaration:
         """A block that takes entries. Errors: `BlockNotFound`, `BlockNotWritable`."""
         declaration = self._writable(label)
         if not declaration.kind.is_keyed:
-            raise BlockNotWritable(f"Block {label!r} holds one text, not entries under keys.")
+            raise BlockNotWritable(Phrase("Block {label!r} holds one text, not entries under keys.", label=label))
         return declaration
 
     def imported_text(self, label: str, content: object) -> Declaration:
         """A block that an import may set. Errors: those of `text`; `BlockTooLarge`, `ContextInvalid`."""
         declaration = self.text(label)
         if not isinstance(declaration.provider, StoredText) or declaration.is_runtime:
-            raise BlockNotWritable(f"Block {label!r} is not stored with the session.")
+            raise BlockNotWritable(Phrase("Block {label!r} is not stored with the session.", label=label))
         self._check_imported(declaration, content)
         return declaration
 
@@ -61,7 +64,9 @@ class BlockPolicy:
         """A block to which imports may add entries. Errors: those of `entries`; `BlockTooLarge`, `ContextInvalid`."""
         declaration = self.entries(label)
         if not isinstance(declaration.provider, StoredSkills | StoredSearch):
-            raise BlockNotWritable(f"The entries of block {label!r} are not stored with the session.")
+            raise BlockNotWritable(
+                Phrase("The entries of block {label!r} are not stored with the session.", label=label)
+            )
         check_key(entry.key)
         check_text("A title", entry.title)
         check_text("A description", entry.description)
@@ -70,12 +75,14 @@ class BlockPolicy:
 
     def _check_imported(self, declaration: Declaration, content: object) -> None:
         if declaration.of != "session":
-            raise BlockNotWritable(f"Block {declaration.label!r} belongs to its user, not to one conversation.")
+            raise BlockNotWritable(
+                Phrase("Block {label!r} belongs to its user, not to one conversation.", label=declaration.label)
+            )
         text = check_text(f"The content of {declaration.label!r}", content)
         check_content(declaration.label, text, declaration.max_tokens, self.counter)
 
     def _writable(self, label: str) -> Declaration:
         declaration = self.find(label)
         if not declaration.kind.writable:
-            raise BlockNotWritable(f"Block {label!r} is read-only.")
+            raise BlockNotWritable(Phrase("Block {label!r} is read-only.", label=label))
         return declaration

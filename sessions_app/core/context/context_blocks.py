@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from sessions_app.core.compaction.tokens import TokenCounter, count_tokens, estimate_text
 from sessions_app.errors import BlockTooLarge, ContextInvalid
+from thinkproject.kernel.phrases import Phrase
 
 BAR: Final = "═" * 46
 MAX_CHARS: Final = 500_000  # of a block, and of an entry
@@ -149,7 +150,11 @@ def declare(
     check_label(label)
     limit: object = max_tokens
     if limit is not None and (type(limit) is not int or limit < 1):
-        raise ContextInvalid(f"Block {label!r}: max_tokens must be a positive whole number, not {limit!r}.")
+        raise ContextInvalid(
+            Phrase(
+                "Block {label!r}: max_tokens must be a positive whole number, not {limit!r}.", label=label, limit=limit
+            )
+        )
     return Declaration(
         label=label, description=description, max_tokens=max_tokens, provider=_as_provider(label, provider)
     )
@@ -224,14 +229,26 @@ def check_content(
     """
     check_text(f"The content of {label!r}", content)
     if len(content) > MAX_CHARS:
-        raise BlockTooLarge(f"Block {label!r} holds at most {MAX_CHARS} characters, not {len(content)}.")
+        raise BlockTooLarge(
+            Phrase(
+                "Block {label!r} holds at most {limit} characters, not {length}.",
+                label=label,
+                limit=MAX_CHARS,
+                length=len(content),
+            )
+        )
     if max_tokens is None:
         return
     tokens = count_tokens(content, counter) if content else 0
     if tokens > max_tokens and not (held and tokens < count_tokens(held, counter)):
         raise BlockTooLarge(
-            f"Block {label!r} holds at most {max_tokens} tokens; this would be {tokens}. Shorten it or replace what "
-            f"is no longer needed.",
+            Phrase(
+                "Block {label!r} holds at most {limit} tokens; this would be {tokens}. Shorten it or replace what "
+                "is no longer needed.",
+                label=label,
+                limit=max_tokens,
+                tokens=tokens,
+            ),
             tokens=tokens,
             max_tokens=max_tokens,
         )
@@ -241,7 +258,9 @@ def check_label(label: object) -> str:
     """Refuse a label that would be ambiguous in a prompt or an address. Errors: `ContextInvalid`."""
     if not isinstance(label, str) or not _LABEL.fullmatch(label):
         raise ContextInvalid(
-            f"{label!r:.80} is no label of a block: expected 1 to 64 letters, digits, '_', '.' or '-'."
+            Phrase(
+                "{label!r:.80} is no label of a block: expected 1 to 64 letters, digits, '_', '.' or '-'.", label=label
+            )
         )
     return label
 
@@ -250,8 +269,12 @@ def check_key(key: object) -> str:
     """Refuse a key that could not be an address. Errors: `ContextInvalid`."""
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY_CHARS or "/" in key or not _is_plain(key):
         raise ContextInvalid(
-            f"{key!r:.80} is no key of an entry: expected 1 to {MAX_KEY_CHARS} characters without '/' or control "
-            f"characters."
+            Phrase(
+                "{key!r:.80} is no key of an entry: expected 1 to {limit} characters without '/' or control "
+                "characters.",
+                key=key,
+                limit=MAX_KEY_CHARS,
+            )
         )
     return key
 
@@ -259,9 +282,11 @@ def check_key(key: object) -> str:
 def check_text(what: str, text: object) -> str:
     """Refuse anything but a text that PostgreSQL can store. Errors: `ContextInvalid`."""
     if not isinstance(text, str):
-        raise ContextInvalid(f"{what} must be a text, not {type(text).__name__}.")
+        raise ContextInvalid(Phrase("{what} must be a text, not {kind}.", what=what, kind=type(text).__name__))
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise ContextInvalid(f"{what} has characters that cannot be stored (NUL, or halves of a surrogate pair).")
+        raise ContextInvalid(
+            Phrase("{what} has characters that cannot be stored (NUL, or halves of a surrogate pair).", what=what)
+        )
     return text
 
 
@@ -329,7 +354,11 @@ def _as_provider(label: str, given: Provider) -> Provider:
         return SimpleNamespace(get=given)
     if not _has(given, "get"):
         raise ContextInvalid(
-            f"Block {label!r}: a provider is a text, a function, or an object with get(), not {given!r}."
+            Phrase(
+                "Block {label!r}: a provider is a text, a function, or an object with get(), not {given!r}.",
+                label=label,
+                given=given,
+            )
         )
     return given
 

@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from sessions_app.core.context.context_blocks import Declaration, Provider, SearchableHistory, StoredText, declare
 from sessions_app.errors import BlockExists
+from thinkproject.kernel.phrases import Phrase
 
 
 class ContextSetup:
@@ -25,7 +26,7 @@ class ContextSetup:
         Errors: `BlockExists` for a label that was used before, `ContextInvalid`.
         """
         if label in self.blocks:
-            raise BlockExists(f"There is a context block {label!r} already.")
+            raise BlockExists(Phrase("There is a context block {label!r} already.", label=label))
         self.blocks[label] = declare(label, description=description, max_tokens=max_tokens, provider=provider)
         return self
 

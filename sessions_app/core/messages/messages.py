@@ -14,6 +14,7 @@ from sessions_app.core.messages.parts import part_problem
 from sessions_app.core.messages.shapes import Content, Message, Part
 from sessions_app.errors import MessageInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.phrases import Phrase
 
 MAX_ID_CHARS = 128
 MAX_PARTS = 1000
@@ -94,7 +95,7 @@ def parse_message(value: JSONValue, *, max_bytes: int = MAX_BYTES) -> Message:
     Errors: `MessageInvalid`, whose text says what was expected and found.
     """
     if not isinstance(value, dict):
-        raise MessageInvalid(f"A message must be a JSON object, not {_kind(value)}.")
+        raise MessageInvalid(Phrase("A message must be a JSON object, not {kind}.", kind=_kind(value)))
     message: Message = {
         "id": _checked_id(value.get("id")),
         "role": _checked_role(value.get("role")),
@@ -103,7 +104,9 @@ def parse_message(value: JSONValue, *, max_bytes: int = MAX_BYTES) -> Message:
     metadata = value.get("metadata")
     if metadata is not None:
         if not isinstance(metadata, dict):
-            raise MessageInvalid(f"A message's metadata must be a JSON object, not {_kind(metadata)}.")
+            raise MessageInvalid(
+                Phrase("A message's metadata must be a JSON object, not {kind}.", kind=_kind(metadata))
+            )
         message["metadata"] = metadata
     _check_bounds(message, max_bytes)
     return message
@@ -111,7 +114,9 @@ def parse_message(value: JSONValue, *, max_bytes: int = MAX_BYTES) -> Message:
 
 def _checked_id(value: JSONValue) -> str:
     if not is_message_id(value):
-        raise MessageInvalid(f"A message's id must be text of 1 to {MAX_ID_CHARS} characters, without NUL.")
+        raise MessageInvalid(
+            Phrase("A message's id must be text of 1 to {limit} characters, without NUL.", limit=MAX_ID_CHARS)
+        )
     return str(value)
 
 
@@ -123,25 +128,32 @@ def _checked_role(value: JSONValue) -> str:
 
 def _checked_parts(value: JSONValue) -> list[Part]:
     if not isinstance(value, list):
-        raise MessageInvalid(f"A message's parts must be a list, not {_kind(value)}.")
+        raise MessageInvalid(Phrase("A message's parts must be a list, not {kind}.", kind=_kind(value)))
     if len(value) > MAX_PARTS:
-        raise MessageInvalid(f"A message may have {MAX_PARTS} parts, not {len(value)}.")
+        raise MessageInvalid(
+            Phrase("A message may have {limit} parts, not {count}.", limit=MAX_PARTS, count=len(value))
+        )
     for index, part in enumerate(value):
         problem = part_problem(part)
         if problem:
-            raise MessageInvalid(f"Part {index} of the message {problem}.", part=index)
+            raise MessageInvalid(
+                Phrase("Part {index} of the message {problem}.", index=index, problem=problem), part=index
+            )
     return value
 
 
 def _check_bounds(message: Message, max_bytes: int) -> None:
     if not is_within_depth(message, MAX_DEPTH):
-        raise MessageInvalid(f"The message is nested more than {MAX_DEPTH} levels deep.")
+        raise MessageInvalid(Phrase("The message is nested more than {limit} levels deep.", limit=MAX_DEPTH))
     try:
         size = len(dump(message).encode())
     except (TypeError, ValueError) as error:
-        raise MessageInvalid(f"The message is not JSON: {error}.") from error
+        raise MessageInvalid(Phrase("The message is not JSON: {error}.", error=error)) from error
     if size > max_bytes:
-        raise MessageInvalid(f"The message has {size} bytes; at most {max_bytes} are accepted.", max_bytes=max_bytes)
+        raise MessageInvalid(
+            Phrase("The message has {size} bytes; at most {limit} are accepted.", size=size, limit=max_bytes),
+            max_bytes=max_bytes,
+        )
 
 
 def is_within_depth(value: JSONValue, max_depth: int) -> bool:

@@ -46,10 +46,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A person's decision about a tool call."""
+    """A person's decision about a tool call. `edited_input`: the arguments that it was changed to."""
 
     approved: bool
     reason: str = ""
+    edited_input: JSONObject | None = None
 
 
 def is_tool(part: Mapping[str, object]) -> bool:
@@ -139,11 +140,15 @@ def decide_part(part: Part, approval: Approval) -> Part:
     """Approve or deny one tool part; decided and settled parts come back as the same object.
 
     The fields of the request for approval are kept. A transcript from before approvals had ids gets the call's id.
+    Where the person changed the arguments the part has the changed ones, and the approval those of the model.
     """
     if is_settled(part) or state_of(part) not in ACCEPTS_APPROVAL:
         return part
     state = ToolState.APPROVAL_RESPONDED if approval.approved else ToolState.OUTPUT_DENIED
-    return {**part, "state": state.value, "approval": _decision(part, approval)}
+    decided: Part = {**part, "state": state.value, "approval": _decision(part, approval)}
+    if approval.edited_input is not None:
+        decided["input"] = approval.edited_input
+    return decided
 
 
 def _decision(part: Part, approval: Approval) -> shapes.Approval:
@@ -152,6 +157,8 @@ def _decision(part: Part, approval: Approval) -> shapes.Approval:
     decision = {**kept, "id": kept.get("id") or part.get("toolCallId"), "approved": approval.approved}
     if approval.reason:
         decision["reason"] = approval.reason
+    if approval.edited_input is not None:
+        decision |= {"edited": True, "originalInput": part.get("input")}
     return cast("shapes.Approval", decision)
 
 

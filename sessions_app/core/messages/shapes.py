@@ -18,6 +18,8 @@ class Approval(TypedDict, total=False):
     inputSchemaInput: JSONValue
     signature: str
     isAutomatic: bool
+    edited: bool  # ours: the person changed the arguments; the part's input has the changed ones
+    originalInput: JSONValue  # ours: the arguments as the model wrote them, where they were changed
 
 
 class Part(TypedDict, total=False):

@@ -1,5 +1,6 @@
 // Entry of the chat page: reads what the server has embedded, and draws the app.
 
+import "@preact/signals"; // views follow what they read
 import { render } from "preact";
 import { readBoot } from "./store/boot.ts";
 import { App } from "./store/app.ts";

@@ -1,6 +1,7 @@
 """`chat.client` against the real product: processes that are killed, lines that are cut, clients beside each other."""
 
 import asyncio
+import json
 from collections.abc import Callable
 
 import pytest
@@ -76,6 +77,25 @@ async def test_a_conversation(shared_product: Product) -> None:
         assert "".join([text async for text in second.texts()]) == "And again."
         assert [m["role"] for m in chat.messages] == ["user", "assistant"] * 2
         await at_rest(chat)
+
+
+@pytest.mark.smoke
+async def test_a_chosen_model_answers_and_every_client_learns_of_it(shared_product: Product) -> None:
+    async with client(shared_product, "py-model") as chat, client(shared_product, "py-model") as other:
+        await chat.choose_model("openai/another", temperature=0.5)
+        assert chat.model == "openai/another"
+        async with asyncio.timeout(10):
+            while other.model != "openai/another":  # noqa: ASYNC110 - the client says nothing when it learns
+                await asyncio.sleep(0.05)
+        assert other.model_choice == chat.model_choice
+        await (await other.send("marker: py-model\nsay: Hello.")).message()
+        log = [json.loads(line) for line in shared_product.provider_log.read_text(encoding="utf-8").splitlines()]
+        asked = [entry["body"] for entry in log if entry["kind"] == "request" and "py-model" in json.dumps(entry)]
+        assert (asked[0]["model"], asked[0]["temperature"]) == ("another", 0.5)  # a title may be asked for after it
+        with pytest.raises(RequestRefused, match="is not offered here"):
+            await other.choose_model("openai/stranger")
+        await other.choose_model()
+        assert (other.model, other.model_choice) == ("openai/scripted", None)
 
 
 @pytest.mark.smoke

@@ -7,7 +7,7 @@ The calls of `Desk` are answered by browsers and by people; `Board` has a state,
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from django.core.cache import cache
 
@@ -84,6 +84,40 @@ class Desk(Think):
     def get_tools(self) -> list[Tool]:
         """Give one of ours, some that people approve, and one that a browser runs."""
         return [linger, pay, spend, sign, ask_remote, client_tool("locate", "Ask the browser where it is.")]
+
+
+@tool(
+    needs_approval=True,
+    title="Refund an order",
+    approval_text="Refund {amount:.2f} euros for order {order_number}?",
+    editable=("amount", "reason", "notify", "note", "parts"),
+)
+def refund(
+    order_number: str,
+    amount: float,
+    reason: Literal["late", "broken"] = "late",
+    notify: bool = True,
+    note: str | None = None,
+    parts: list[str] | None = None,
+) -> str:
+    """FOR MODELS ONLY: give money back."""
+    return f"refunded {amount:g} for {order_number}, {reason}, {notify}, {note}, {parts}"
+
+
+class Clerk(Think):
+    """Gives money back, after asking."""
+
+    title = "Returns clerk"
+    icon = "cart"
+    suggestions = ("Refund my last order", "What is your returns policy?")
+
+    def get_model(self) -> str:
+        """Answer with the scripted provider."""
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        """Give the one whose arguments a person may change."""
+        return [refund]
 
 
 @tool(reruns=False)

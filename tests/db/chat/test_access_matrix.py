@@ -101,7 +101,7 @@ UPLOAD = b"\r\n".join(
 # (method, path of the API): body, for operations on one thing of a user
 GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances/{instance_id}"): None,
-    ("PATCH", "/api/v1/instances/{instance_id}"): {"title": "Taken"},
+    ("PATCH", "/api/v1/instances/{instance_id}"): {"title": "Taken", "model_choice": None},
     ("DELETE", "/api/v1/instances/{instance_id}"): None,
     ("GET", "/api/v1/instances/{instance_id}/messages"): None,
     ("GET", "/api/v1/instances/{instance_id}/context"): None,
@@ -164,8 +164,10 @@ GUARDED: dict[tuple[str, str], Any] = {
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/agents"): None,
     ("GET", "/api/v1/model"): None,
+    ("GET", "/api/v1/models"): None,
     ("GET", "/api/v1/instances"): None,
     ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
+    ("GET", "/api/v1/approvals"): None,
     ("POST", "/api/v1/files"): None,
     ("POST", "/api/v1/imports"): UPLOAD,
     ("GET", "/api/v1/search"): None,
@@ -195,7 +197,12 @@ BY_NAME = {
     "^agents/.+/chat$": "the same; tests in test_use_chat_refusals.py",
     "^agents/.+/chat/.+/stream$": "the same",
 }
-PAGES = {"", "c/new", "c/<str:instance_id>"}  # of the web UI: the API's own answers, embedded; tested below
+PAGES = {
+    "",
+    "approvals",
+    "c/new",
+    "c/<str:instance_id>",
+}  # of the web UI: the API's own answers, embedded; tested below
 
 
 @pytest.fixture(autouse=True)

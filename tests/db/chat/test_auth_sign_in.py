@@ -46,7 +46,7 @@ def test_a_post_signs_in_once(alice: User) -> None:
     assert is_signed_in(client)
     refused = second.post(path, **LOCAL)
     assert refused.status_code == 403
-    assert b"This link does not work any more" in refused.content
+    assert b"This link no longer works" in refused.content
     assert b"Welcome" not in refused.content
     assert not is_signed_in(second)
 

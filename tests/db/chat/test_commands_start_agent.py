@@ -12,6 +12,11 @@ from chat.think import Think
 
 
 class SupportDesk(Think):
+    title = "Support desk"
+    description = "Say in one line what it is for."
+    icon = "chat"
+    suggestions = ("What can you do?",)
+
     def get_model(self):
         return "default"
 """

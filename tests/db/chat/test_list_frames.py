@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.conversations.services import rename_instance, title_of
+from chat.conversations.services import list_line, rename_instance
 from chat.models import AgentInstance
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -32,11 +32,12 @@ async def frames_until(socket: Any, kind: str) -> list[JSONObject]:
 
 
 async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentInstance) -> None:
-    assert await db(title_of, talk.id, bob.pk) is None
+    assert await db(list_line, talk.id, bob.pk) is None
     page, client, stranger = await opened(alice, "_list=1"), await opened(alice, ""), await opened(bob, "_list=1")
     await db(rename_instance, talk, "Balcony tomatoes")
     sent = (await frames_until(page, "think_conversation"))[-1]
-    assert sent == {"type": "think_conversation", "id": talk.id, "title": "Balcony tomatoes"}
+    line = {"title": "Balcony tomatoes", "isRunning": False, "waitingCount": 0, "hasFailed": False}
+    assert sent == {"type": "think_conversation", "id": talk.id, **line}
     for other in (client, stranger):
         received: set[str] = set()
         for probe in ("p", "q"):  # what was published before has been received when the second is answered

@@ -41,6 +41,7 @@ def by_the_orm(key: InstanceKey, user_id: int) -> Snapshot:
         failed=None if active else unseen_failure(instance, user_id),
         state=instance.state,
         state_version=instance.state_version,
+        model_choice=instance.model_choice,
     )
 
 

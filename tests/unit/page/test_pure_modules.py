@@ -12,9 +12,11 @@ ROOT = HERE.parents[2]
 
 
 def test_pure_modules() -> None:
-    command = [find_deno_bin(), "test", "--no-config", "--no-lock", "--no-check", "--no-remote", "--quiet"]
+    config = str(ROOT / "static" / "deno.json")
+    command = [find_deno_bin(), "test", "--config", config, "--cached-only", "--frozen", "--no-check", "--quiet"]
+    allowed = ["--allow-net=127.0.0.1", f"--allow-read={ROOT / 'static' / 'src'}"]
     done = subprocess.run(
-        [*command, "--allow-net=127.0.0.1", *map(str, sorted(HERE.glob("*.test.js")))],
+        [*command, *allowed, *map(str, sorted(HERE.glob("*.test.[jt]s")))],
         env={**os.environ, "NO_COLOR": "1", "DENO_NO_UPDATE_CHECK": "1"},
         capture_output=True,
         text=True,
@@ -26,8 +28,8 @@ def test_pure_modules() -> None:
 
 
 def test_hints_name_error_codes_that_exist() -> None:
-    source = (ROOT / "static" / "src" / "js" / "status_line.js").read_text(encoding="utf-8")
-    block = source.partition("const HINTS = {")[2].partition("};")[0]
+    source = (ROOT / "static" / "src" / "app" / "store" / "status.ts").read_text(encoding="utf-8")
+    block = source.partition("const HINTS: { readonly [code: string]: MessageKey } = {")[2].partition("};")[0]
     hinted = set(re.findall(r"^  (\w+):", block, re.MULTILINE))
     documented = set(
         re.findall(r"^\| `(\w+)`", (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8"), re.MULTILINE)

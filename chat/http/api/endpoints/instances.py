@@ -1,23 +1,26 @@
 """API operations on agents, conversations and their transcripts: parse, open, call, encode."""
 
+import logging
 from dataclasses import asdict
 from typing import Annotated
 
+from asgiref.sync import async_to_sync
 from django.http import HttpRequest
+from django.templatetags.static import static
 from ninja import Query, Router, Schema, Status
 from pydantic import StringConstraints
 
 from chat.access.auth import open_agent, open_instance, open_session
+from chat.agent.appearance import DEFAULT_ICON, Appearance, is_symbol
 from chat.agent.registry import list_agents
 from chat.conversations import services
+from chat.core.model.chosen_model import NOTHING
 from chat.errors import InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import (
     AddedMessageIn,
-    AgentOut,
     InstanceIn,
-    InstanceOut,
     InstancePageOut,
     InstancePatch,
     InstancesQuery,
@@ -26,22 +29,34 @@ from chat.http.api.schemas.common import (
     MessageOut,
     MessagesIn,
     MessagesOut,
-    ModelOut,
     RunningTurnOut,
     TranscriptOut,
     TurnOut,
 )
+from chat.http.api.schemas.models import (
+    AgentOut,
+    InstanceDetailOut,
+    ModelOut,
+    OfferedModelOut,
+    OfferedModelsOut,
+    PricesOut,
+)
 from chat.http.api.schemas.sessions import EditedAnswerIn, EditedAnswerOut
+from chat.instances.model_choice import store_choice
 from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
 from chat.models import AgentInstance
 from chat.reads import transcripts
 from chat.runtime.add_messages import add_messages, edit_answer
+from chat.runtime.agent_factory import model_choices
+from chat.runtime.model_choice import OfferedModel
 from chat.turns.admission.admission import clear_instance
 from sessions_app.core.messages.messages import parse_message
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.ids import new_id
+
+logger = logging.getLogger(__name__)
 
 router = Router()
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -62,8 +77,17 @@ class TranscriptPage(Schema):
 
 @router.get("/agents", response=list[AgentOut], operation_id="list_agents", tags=["agents"])
 def agents(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
-    """Agents that can be talked to."""
-    return list_agents()
+    """Agents that can be talked to, and how they look."""
+    return [_agent(shown) for shown in list_agents()]
+
+
+@router.get(
+    "/models", response=OfferedModelsOut, operation_id="list_models", openapi_extra=declares(404), tags=["agents"]
+)
+def models(request: HttpRequest, agent: Text) -> object:
+    """The models that can be chosen for conversations with an agent. None: nothing can be chosen."""
+    key = open_agent(caller_of(request).user, agent, services.new_instance_name()).key
+    return OfferedModelsOut(items=[_offered(model) for model in async_to_sync(model_choices(key).offered)()])
 
 
 @router.get("/model", response=ModelOut, operation_id="get_model", tags=["agents"])
@@ -98,7 +122,7 @@ def instance_list(
 
 @router.post(
     "/instances",
-    response={201: InstanceOut},
+    response={201: InstanceDetailOut},
     operation_id="create_instance",
     openapi_extra=declares(404, 429),
     tags=["conversations"],
@@ -106,20 +130,33 @@ def instance_list(
 def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     """Start a conversation, or open the existing one with this name."""
     opened = open_agent(caller_of(request).user, data.agent, data.name or services.new_instance_name())
-    instance = services.create_instance(opened, title=data.title, title_is_provisional=data.title_is_provisional)
-    return Status(201, services.instance_summary(instance.id))
+    choice = NOTHING
+    if data.model_choice is not None and opened.instance is None and not opened.is_read_only:
+        choice = async_to_sync(model_choices(opened.key).check)(data.model_choice.dict())
+    instance = services.create_instance(
+        opened, title=data.title, title_is_provisional=data.title_is_provisional, model_choice=choice
+    )
+    return Status(201, _detail(instance))
 
 
-@router.get("/instances/{instance_id}", response=InstanceOut, operation_id="get_instance", tags=["conversations"])
+@router.get("/instances/{instance_id}", response=InstanceDetailOut, operation_id="get_instance", tags=["conversations"])
 def instance_detail(request: HttpRequest, instance_id: str) -> object:
-    """One conversation."""
-    return services.instance_summary(_opened(request, instance_id).id)
+    """One conversation, and the model that answers next."""
+    return _detail(_opened(request, instance_id))
 
 
-@router.patch("/instances/{instance_id}", response=InstanceOut, operation_id="update_instance", tags=["conversations"])
+@router.patch(
+    "/instances/{instance_id}", response=InstanceDetailOut, operation_id="update_instance", tags=["conversations"]
+)
 def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch) -> object:
-    """Rename a conversation, pin it, put it away or restore it, or note that you have seen it."""
+    """Rename a conversation, choose its model, pin it, put it away or restore it, or note that you have seen it.
+
+    A choice of a model takes effect with the next turn. One that is refused changes nothing.
+    """
     instance = _opened(request, instance_id)
+    if "model_choice" in data.model_fields_set:
+        chosen = None if data.model_choice is None else data.model_choice.dict()
+        store_choice(key_of(instance), async_to_sync(model_choices(key_of(instance)).check)(chosen))
     if data.title is not None:
         services.rename_instance(instance, data.title)
     if data.pinned is not None:
@@ -128,7 +165,7 @@ def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch)
         services.archive_instance(instance, is_archived=data.archived)
     if data.seen:
         services.mark_seen(instance)
-    return services.instance_summary(instance.id)
+    return _detail(instance)
 
 
 @router.delete("/instances/{instance_id}", response={204: None}, operation_id="delete_instance", tags=["conversations"])
@@ -219,6 +256,51 @@ def session_messages(
 
 def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
     return open_instance(caller_of(request).user, instance_id)
+
+
+def _detail(instance: AgentInstance) -> InstanceDetailOut:
+    summary = services.instance_summary(instance.id)
+    view = async_to_sync(model_choices(key_of(instance)).view)(summary.model_choice)
+    return InstanceDetailOut(**asdict(summary), model=view.model, model_notice=view.notice)
+
+
+def _agent(shown: Appearance) -> AgentOut:
+    is_file = not is_symbol(shown.icon)
+    return AgentOut(
+        name=shown.name,
+        title=shown.title,
+        description=shown.description,
+        icon=DEFAULT_ICON if is_file else shown.icon,
+        icon_url=_static_url(shown.icon) if is_file else None,
+        suggestions=list(shown.suggestions),
+    )
+
+
+def _static_url(path: str) -> str | None:
+    try:
+        return static(path)
+    except ValueError:  # a site that collects its static files has not this one: the page shows a symbol
+        logger.exception("an agent's icon is missing", extra={"action": "icon_missing", "path": path})
+        return None
+
+
+def _offered(model: OfferedModel) -> OfferedModelOut:
+    known = model.known
+    price = known.price
+    return OfferedModelOut(
+        name=known.name,
+        title=known.title,
+        provider=known.provider,
+        context_tokens=known.limits.context_tokens or None,
+        max_output_tokens=known.limits.output_tokens or None,
+        prices=None
+        if price is None
+        else PricesOut(input=price.input, output=price.output, cached_input=price.cache_read),
+        reasoning_efforts=list(known.reasoning_efforts),
+        parameters=list(known.parameters),
+        inputs=None if known.inputs is None else list(known.inputs),
+        is_default=model.is_default,
+    )
 
 
 def _added(data: AddedMessageIn) -> Message:

@@ -86,4 +86,5 @@ class PreviewOut(Schema):
 async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
     """Preview the next model call, built by the code of real calls. No model is called."""
     instance = await db(open_instance, caller_of(request).user, instance_id)
-    return await preview(key_of(instance), instance.session_id or "", make_agent, instance.client_tools)
+    session_id, tools = instance.session_id or "", instance.client_tools
+    return await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice)

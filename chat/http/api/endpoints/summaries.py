@@ -11,9 +11,9 @@ from chat.access.auth import open_session
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import Input
+from chat.instances.notifications import notify_conversation
 from chat.models import AgentInstance
 from chat.turns.background.summaries import request_summary, summary_work
-from chat.turns.background.titles import notify_conversation
 from sessions_app.compactions.summaries import find_summary
 from sessions_app.compactions.summaries import write_summary as store_own_words
 from sessions_app.context.diffs import DocumentDiff, session_diff

@@ -1,24 +1,51 @@
 """API operations on tool calls that are answered from outside a turn: open calls, decisions, results, events."""
 
+from typing import Annotated
+
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Query, Router
+from pydantic import StringConstraints
 
 from chat.access.auth import open_instance
 from chat.errors import CallNotFound, InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.schemas.common import AnsweredOut, ApprovalEventOut, ApprovalIn, OpenCallOut, ResultIn
+from chat.http.api.schemas.calls import (
+    AnsweredOut,
+    ApprovalEventOut,
+    ApprovalIn,
+    OpenCallOut,
+    PendingApprovalOut,
+    PendingApprovalsOut,
+    ResultIn,
+)
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
+from chat.reads.approvals import PendingApproval, pending_approvals
 from chat.turns.admission.continuation import Replied, reply_to_call, require_call
 from chat.turns.admission.tool_answers import Reply, pending_calls
 from thinkproject.kernel.jsonvalue import fingerprint
+from thinkproject.kernel.languages import translate
+from tools_app.core.questions import Question, question_of, title_of
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 from tools_app.selectors import approval_events
 from tools_app.services import Actor
 
 router = Router(tags=["calls"])
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+
+
+@router.get("/approvals", response=PendingApprovalsOut, operation_id="list_pending_approvals")
+def approval_list(request: HttpRequest, cursor: Cursor = "", limit: Limit = 50) -> PendingApprovalsOut:
+    """The calls in all your conversations that you can decide now, newest first.
+
+    Decide one with `POST /instances/{instance_id}/calls/{call_id}/approval`.
+    """
+    page = pending_approvals(caller_of(request).user.pk, cursor=cursor, limit=limit)
+    items = [_pending(item) for item in page.items]
+    return PendingApprovalsOut(items=items, count=page.count, next_cursor=page.next_cursor)
 
 
 @router.get("/instances/{instance_id}/calls", response=list[OpenCallOut], operation_id="list_open_calls")
@@ -39,7 +66,9 @@ def call_list(request: HttpRequest, instance_id: str) -> list[OpenCallOut]:
 def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: ApprovalIn) -> AnsweredOut:
     """Approve or deny a call. The first decision counts; a later one changes nothing and returns the first.
 
-    With `input`, the decision counts only for exactly these arguments (409 otherwise).
+    With `input`, the decision counts only for exactly these arguments (409 otherwise). With `edited_input` an approved
+    call runs with those arguments instead: 422 where its tool does not let people change them like this, 409 where the
+    call has been decided already. Then nothing is changed.
     """
     instance = open_instance(caller_of(request).user, instance_id)
     shown = None if data.input is None else fingerprint(data.input)
@@ -48,6 +77,7 @@ def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: Appr
         is_approved=data.approved,
         reason=data.reason,
         input_hash=shown,
+        edited_input=data.edited_input,
         continues=data.continues,
     )
     return _answer(request, instance, reply)
@@ -84,12 +114,39 @@ def _answer(request: HttpRequest, instance: AgentInstance, reply: Reply) -> Answ
     return AnsweredOut(
         accepted=replied.is_new,
         turn_id=None if replied.turn is None else replied.turn.pk,
-        not_continued=replied.refusal or None,
+        not_continued=translate(replied.refusal) if replied.refusal else None,
     )
 
 
+def _pending(view: PendingApproval) -> PendingApprovalOut:
+    return PendingApprovalOut(
+        call_id=view.call_id,
+        instance_id=view.instance_id,
+        title=view.title,
+        agent=view.agent,
+        message_id=view.message_id,
+        tool=view.tool,
+        tool_title=view.tool_title,
+        sentence=view.question.sentence,
+        may_edit=_may_edit(view.question),
+        input_schema=view.question.input_schema,
+        input=view.input,
+        requested_at=view.requested_at,
+        expires_at=view.expires_at,
+    )
+
+
+def _may_edit(question: Question) -> bool | list[str]:
+    return question.may_edit if isinstance(question.may_edit, bool) else list(question.may_edit)
+
+
 def _open_call(row: ToolCallRecord, message_id: str) -> OpenCallOut:
+    question = question_of(row.question)
     return OpenCallOut(
+        tool_title=title_of(row.tool_name, question.title),
+        sentence=question.sentence,
+        may_edit=_may_edit(question),
+        input_schema=question.input_schema,
         call_id=row.call_id,
         tool_name=row.tool_name,
         input=row.input,

@@ -17,6 +17,7 @@ from chat.reads import transcripts
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
 from chat.turns.admission.intake import Continue, Edit, Intake, Regenerate, Submit
 from sessions_app.core.messages.shapes import NewMessage
+from thinkproject.kernel.phrases import Phrase
 
 router = Router(tags=["turns"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -108,12 +109,12 @@ def _intake(data: TurnIn) -> Intake:
 
 def _target(data: TurnIn) -> str:
     if data.message_id is None:
-        raise InputInvalid(f"A turn of trigger {data.trigger!r} needs `message_id`.")
+        raise InputInvalid(Phrase("A turn of trigger {trigger!r} needs `message_id`.", trigger=data.trigger))
     return data.message_id
 
 
 def _message(data: TurnIn) -> NewMessage:
     if data.message is None:
-        raise InputInvalid(f"A turn of trigger {data.trigger!r} needs `message`.")
+        raise InputInvalid(Phrase("A turn of trigger {trigger!r} needs `message`.", trigger=data.trigger))
     message = cast("NewMessage", data.message.dict(exclude_none=True))
     return {**message, "role": "user"}

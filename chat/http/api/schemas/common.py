@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from ninja import Field, Schema
 from pydantic import ConfigDict, PlainSerializer, StringConstraints
 
+from chat.core.model.chosen_model import MAX_EFFORT, MAX_NAME, MAX_OUTPUT_TOKENS, MAX_TEMPERATURE
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
@@ -17,6 +18,10 @@ Amount = Annotated[Decimal, PlainSerializer(lambda value: f"{value.normalize():f
 
 Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 Title = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
+
+
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f]+$")]
+Effort = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EFFORT, pattern=r"^[^\x00-\x1f]+$")]
 
 
 class Input(Schema):
@@ -36,21 +41,14 @@ class Problem(Schema):
     data: JSONObject
 
 
-class AgentOut(Schema):
-    """An agent class that is served."""
+class ModelChoice(Input):
+    """A conversation's choice; null leaves a value to the agent. A choice replaces the former one as a whole."""
 
-    name: str
-    title: str
-    description: str
-
-
-class ModelOut(Schema):
-    """The model that answers by default. `hint`: how to connect a better one."""
-
-    name: str
-    kind: str
-    is_small: bool
-    hint: str
+    model: ModelName | None = None
+    reasoning_effort: Effort | None = None
+    temperature: Annotated[float, Field(ge=0, le=MAX_TEMPERATURE)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=MAX_OUTPUT_TOKENS)] | None = None
 
 
 class InstanceIn(Input):
@@ -63,15 +61,17 @@ class InstanceIn(Input):
     name: Name | None = None
     title: Title = ""
     title_is_provisional: bool = False
+    model_choice: ModelChoice | None = None
 
 
 class InstancePatch(Input):
-    """Changes of a conversation. `seen`: the owner is looking at it now."""
+    """Changes of a conversation. `seen`: the owner is looking at it now. `model_choice` null: the agent's own model."""
 
     title: Title | None = None
     pinned: bool | None = None
     archived: bool | None = None
     seen: Literal[True] | None = None
+    model_choice: ModelChoice | None = None
 
 
 class InstancesQuery(Schema):
@@ -95,7 +95,12 @@ class OriginOut(Schema):
 class InstanceOut(Schema):
     """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
 
+    `waiting_count`: how many calls at the end of the shown path wait for a decision or a result. `has_failed`: the last
+    turn of the shown path failed, and nothing followed.
+
     `session_id`: its current history; `keeps_sessions`: its agent keeps several.
+
+    `model_choice`: what was chosen for it, null for nothing.
 
     `path` is what stands behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents.
     """
@@ -112,9 +117,12 @@ class InstanceOut(Schema):
     session_id: str | None
     keeps_sessions: bool
     is_running: bool
+    waiting_count: int
+    has_failed: bool
     is_unread: bool
     is_read_only: bool
     forked_from: OriginOut | None
+    model_choice: ModelChoice | None
 
 
 class InstancePageOut(Schema):
@@ -188,54 +196,6 @@ class TurnPageOut(Schema):
     items: list[TurnOut]
     has_more: bool
     next_cursor: str | None
-
-
-class OpenCallOut(Schema):
-    """A tool call that waits for an answer. `needs`: a person's approval, or a result from a client."""
-
-    call_id: str
-    tool_name: str
-    input: JSONValue
-    needs: Literal["approval", "result"]
-    turn_id: str
-    message_id: str
-    asked_at: datetime
-    expires_at: datetime | None
-
-
-class ApprovalIn(Input):
-    """A decision. `input`: the arguments it is about. `continues`: go on by itself once nothing is open."""
-
-    approved: bool
-    reason: Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] = ""
-    input: JSONObject | None = None
-    continues: bool = True
-
-
-class ResultIn(Input):
-    """The result of a client's call: an output, or why there is none."""
-
-    output: JSONValue = None
-    error_text: Annotated[str, StringConstraints(max_length=10_000)] | None = None
-    continues: bool = True
-
-
-class AnsweredOut(Schema):
-    """Whether the answer counted, and the turn that goes on from it. `not_continued`: why there is none."""
-
-    accepted: bool
-    turn_id: str | None
-    not_continued: str | None
-
-
-class ApprovalEventOut(Schema):
-    """An event of a tool call. `actor_id`: null for events of the product itself."""
-
-    kind: str
-    actor_id: int | str | None
-    via: str
-    reason: str
-    created_at: datetime
 
 
 class StepOut(Schema):

@@ -60,6 +60,15 @@ export function duration(ms: number): string {
   return t("common.minutes-seconds", { minutes: Math.floor(seconds / 60), seconds: seconds % 60 });
 }
 
+const SECONDS = { second: 1, minute: 60, hour: 3_600, day: 86_400 } as const;
+
+/** How far away an instant is, in the largest unit that fits: "in 2 days", "5 minutes ago". */
+export function relativeTime(iso: string, now = Date.now()): string {
+  const seconds = (Date.parse(iso) - now) / 1_000;
+  const unit = (["day", "hour", "minute"] as const).find((name) => Math.abs(seconds) >= SECONDS[name]) ?? "second";
+  return new Intl.RelativeTimeFormat(formatLocale()).format(Math.trunc(seconds / SECONDS[unit]), unit);
+}
+
 /** Bytes as 12 B, 340 kB, 1.2 MB. */
 export function fileSize(bytes: number): string {
   if (bytes < 1000) return t("common.bytes", { count: bytes });

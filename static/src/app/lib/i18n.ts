@@ -25,7 +25,7 @@ export function useCatalogue(tag: string, messages: Readonly<Record<string, Mess
 
 /** The locale for numbers and dates: that of the texts, or the browser's where it is a variety of the same language. */
 export function formatLocale(): string {
-  const own = typeof navigator === "undefined" ? "" : navigator.language ?? "";
+  const own = (typeof navigator === "undefined" ? "" : navigator.language ?? "").replace(/-u-va-posix$/, "");
   const base = locale.split("-")[0];
   if (own.split("-")[0] === base) return own;
   return /^(en-xa|ar-xb)$/i.test(locale) ? (own || "en") : locale;
@@ -56,3 +56,6 @@ function shown(value: string | number | undefined, name: string): string {
   if (typeof value === "number") return new Intl.NumberFormat(formatLocale()).format(value);
   return value ?? name;
 }
+
+/** A number as people of the language write it. */
+export const formatCount = (count: number): string => new Intl.NumberFormat(formatLocale()).format(count);

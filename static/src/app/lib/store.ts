@@ -14,7 +14,7 @@ export class Store {
 
   /** Announce a change: call it after the fields have their new values. */
   changed(): void {
-    this.#version.value += 1;
+    this.#version.value = this.#version.peek() + 1; // an effect that changes a store does not follow it by that
   }
 
   /** The version without subscribing to it. */

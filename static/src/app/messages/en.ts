@@ -1,6 +1,7 @@
 // The English catalogue: one file for each area of the page, so that a text is found by where it is seen. Keys begin with
 // the name of their file.
 
+import agents from "./en/agents.json" with { type: "json" };
 import approvals from "./en/approvals.json" with { type: "json" };
 import common from "./en/common.json" with { type: "json" };
 import composer from "./en/composer.json" with { type: "json" };
@@ -14,6 +15,7 @@ import status from "./en/status.json" with { type: "json" };
 import tools from "./en/tools.json" with { type: "json" };
 
 export const en = {
+  ...agents,
   ...approvals,
   ...common,
   ...composer,

@@ -24,7 +24,9 @@ export function Panel() {
   };
   const close = () => {
     panel.close();
-    document.getElementById("panel-toggle")?.focus();
+    // The button in the head or, where the list is all that is seen, the menu that also opens it.
+    const openers = ["panel-toggle", "user-menu"].map((id) => document.getElementById(id));
+    openers.find((opener) => opener?.offsetParent)?.focus();
   };
   const entry = PANELS.find((item) => item.name === panel.view) ?? PANELS[0];
   return (

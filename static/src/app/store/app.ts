@@ -1,7 +1,9 @@
 // The page as one: which conversation is shown, and the parts that show it and act on it. It has no document: views follow it
 // and its parts, and everything that a person does is a method of one of them.
 
+import { effect, untracked } from "@preact/signals-core";
 import { newId } from "../lib/ids.ts";
+import { copyText } from "../lib/clipboard.ts";
 import { recall, remember } from "../lib/storage.ts";
 import { Speaker } from "../lib/speech.ts";
 import { Store } from "../lib/store.ts";
@@ -29,10 +31,12 @@ import { openQuestions } from "./runs.ts";
 import { Search } from "./search.ts";
 import { type Destination, Sending } from "./sending.ts";
 import { Summaries } from "./summaries.ts";
-import type { Agent, Instance, Message } from "./types.ts";
+import type { RawPage } from "./path.ts";
+import type { Agent, Instance } from "./types.ts";
 import { keptInHistory, Unsent } from "./unsent.ts";
 
-const WIDE = matchMedia("(min-width: 760px)");
+const WIDE = matchMedia("(min-width: 760px)"); // beneath, one column at a time
+const HAS_DRAWER = matchMedia("(min-width: 760px) and (max-width: 899px)"); // the list lies over the conversation
 
 /** Where the reader is to be taken, for the timeline. `query`: words to mark in the message; `keepsFocus`: the focus stays. */
 export interface Reveal {
@@ -65,7 +69,7 @@ export class App extends Store {
   /** What the narrow page shows, and the wide one beside the list. */
   view: "list" | "conversation" | "approvals" = "conversation";
   /** The list is put away on a wide page. */
-  isSidebarHidden = recall("sidebar-hidden") === true;
+  isSidebarHidden = HAS_DRAWER.matches || recall("sidebar-hidden") === true;
   /** Grows with each wish that the search has the focus. */
   searchWishes = 0;
   /** The search within the conversation is open. */
@@ -79,6 +83,7 @@ export class App extends Store {
   endWishes = 0;
   #unsent: Unsent;
   #saidRecovering = false;
+  #unfollow = () => {};
 
   /** `panels`: names of the views of the panel. */
   constructor(boot: Boot, panels: readonly string[]) {
@@ -114,6 +119,7 @@ export class App extends Store {
       this.#showConversation(fromInstance(boot.instance), boot.messages, placeOf(location));
       if (boot.page === "list" && !wantsList) this.router.replace(this.#routeOf(boot.instance.id));
     } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
+    this.approvals.start(boot.approvals, boot.page === "approvals");
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
   }
 
@@ -125,6 +131,12 @@ export class App extends Store {
   agentOf = (instance: Pick<Instance, "agent">): Agent =>
     this.agents.find((agent) => agent.name === instance.agent) ??
       { name: instance.agent, title: instance.agent, description: "", icon: "", icon_url: "", suggestions: [] };
+
+  /** Name of the agent that a conversation was begun with last, here or in another tab; the first one before that. */
+  get lastAgent(): string {
+    const last = recall("agent");
+    return (this.agents.find((agent) => agent.name === last) ?? this.agents[0])?.name ?? "assistant";
+  }
 
   // --- where one is -----------------------------------------------------------------------------------------------------
 
@@ -164,7 +176,8 @@ export class App extends Store {
     if (this.conversation.instance.id === id) {
       return place ? this.#goTo(place, query, keepsFocus) : this.conversation.backToNewest();
     }
-    let instance = this.list.find(id);
+    const listed = this.list.find(id);
+    let instance = listed && { ...listed, model: "" }; // lists do not say which model answers
     if (!instance) {
       try {
         instance = fromInstance(await this.api.instance(id));
@@ -210,7 +223,7 @@ export class App extends Store {
   /** Show or hide the list beside the conversation; the browser remembers it. */
   toggleSidebar(): void {
     this.isSidebarHidden = !this.isSidebarHidden;
-    remember("sidebar-hidden", this.isSidebarHidden || null);
+    if (!HAS_DRAWER.matches) remember("sidebar-hidden", this.isSidebarHidden || null);
     this.changed();
   }
 
@@ -228,6 +241,7 @@ export class App extends Store {
 
   #setView(view: App["view"]): void {
     this.view = view;
+    if (HAS_DRAWER.matches) this.isSidebarHidden = view !== "list";
     this.changed();
   }
 
@@ -242,20 +256,22 @@ export class App extends Store {
 
   /** A new conversation: each tab generates a name, unless a message that it began here was not sent yet. */
   #showNew(agent: string): void {
-    const wanted = agent || this.conversation?.instance.agent;
-    const known = this.agents.find((item) => item.name === wanted) ?? this.agents[0];
-    const begun = keptInHistory() ?? { agent: known?.name ?? "assistant", name: newId("cnv") };
+    const chosen = this.agents.find((item) => item.name === agent)?.name;
+    if (chosen) remember("agent", chosen);
+    const begun = keptInHistory() ?? { agent: chosen ?? this.lastAgent, name: newId("cnv") };
     this.#showConversation({ ...fromInstance({ id: "", ...begun }), isNew: true }, null);
     this.#setView("conversation");
   }
 
   #showConversation(
     instance: Instance,
-    page: Record<string, unknown> | null,
+    page: RawPage | null,
     place: MessagePlace | null = null,
     query = "",
   ): void {
+    this.#unfollow();
     this.conversation?.close();
+    this.summaries?.close();
     this.outbox?.close();
     this.connection.watch(null);
     const conversation = new Conversation(this.api, instance, page);
@@ -283,14 +299,20 @@ export class App extends Store {
 
   #listen(conversation: Conversation): void {
     const { events } = conversation;
-    events.on("status", () => this.#onStatus(conversation));
-    events.on("place", (detail) => this.#onPlace(conversation, detail?.isBack === true));
-    events.on("switched", () => {
-      this.histories.refresh();
-      this.summaries.read();
+    const stops = [
+      effect(() => {
+        void conversation.version;
+        untracked(() => this.#onStatus(conversation));
+      }),
+      effect(() => this.#speak(conversation)),
+    ];
+    this.#unfollow = () => stops.forEach((stop) => stop());
+    events.on("moved", ({ how }) => how === "back" && this.#onBack(conversation));
+    events.on("switched", () => this.histories.refresh());
+    events.on("listed", ({ id, ...change }) => {
+      this.conversations.patch(id, change);
+      if (change.waitingCount !== undefined) this.approvals.refreshSoon();
     });
-    events.on("message", (id) => this.#speak(conversation, id));
-    events.on("listed", ({ id, ...change }) => this.conversations.patch(id, change));
     events.on("spoken-end", ({ outcome }) => this.#onEnd(conversation, outcome));
   }
 
@@ -321,26 +343,38 @@ export class App extends Store {
     this.conversation.stop().catch(this.notices.fail);
   }
 
-  /** Show another version of a message. */
-  async selectSibling(id: string): Promise<void> {
+  /** Put a text into the clipboard. Resolves to whether it is there; a refusal is shown. */
+  async copy(text: string): Promise<boolean> {
+    const isCopied = await copyText(text);
+    if (isCopied) this.announcer.say(t("common.copied"));
+    else this.notices.show(t("message.copy-refused"));
+    return isCopied;
+  }
+
+  /** Show another version of a message. Resolves to whether that worked; why not is shown. */
+  async selectSibling(id: string): Promise<boolean> {
     try {
       await this.conversation.selectSibling(id);
+      return true;
     } catch (error) {
       this.notices.fail(error);
+      return false;
     }
   }
 
   /** The title of the window. */
   get documentTitle(): string {
     if (this.view === "approvals") return `${t("approvals.title")} · ${this.boot.product}`;
-    return `${titleOf(this.conversation.instance)} · ${this.boot.product}`;
+    const { instance } = this.conversation;
+    const agent = this.agents.length > 1 ? ` · ${this.agentOf(instance).title}` : "";
+    return `${titleOf(instance)}${agent} · ${this.boot.product}`;
   }
 
   // --- what follows from the conversation's state -------------------------------------------------------------------------
 
-  #onPlace(conversation: Conversation, isBack: boolean): void {
+  #onBack(conversation: Conversation): void {
     const { id } = conversation.instance;
-    if (conversation === this.conversation && id && isBack && placeOf(location)) this.router.replace(this.#routeOf(id));
+    if (conversation === this.conversation && id && placeOf(location)) this.router.replace(this.#routeOf(id));
   }
 
   #onStatus(conversation: Conversation): void {
@@ -350,11 +384,15 @@ export class App extends Store {
     if (id) this.list.patch(id, { isRunning: Boolean(conversation.running) });
   }
 
-  #speak(conversation: Conversation, id: string): void {
-    const message = conversation.messages.find((item: Message) => item.id === id);
-    const at = message?.parts.findLastIndex((part) => part.type === "text") ?? -1;
-    const part = message?.parts[at];
-    if (message?.isLive && part?.type === "text") this.speaker.follow(`${id} ${at}`, part.text);
+  /** Follows the answer that is being written, as far as it has come. */
+  #speak(conversation: Conversation): void {
+    void conversation.version;
+    const message = conversation.running?.message;
+    if (!message) return;
+    void conversation.revision(message.id);
+    const at = message.parts.findLastIndex((part) => part.type === "text");
+    const part = message.parts[at];
+    if (message.isLive && part?.type === "text") untracked(() => this.speaker.follow(`${message.id} ${at}`, part.text));
   }
 
   #onEnd(conversation: Conversation, outcome: string): void {
@@ -379,9 +417,12 @@ export class App extends Store {
     const { conversation } = this;
     const item = conversation?.instance.id && this.list.find(conversation.instance.id);
     if (item) {
-      const { title, isPinned, isArchived, modelChoice, model } = item;
-      conversation.update({ title, isPinned, isArchived, modelChoice, model });
+      const { title, isPinned, isArchived } = item; // lists do not say which model answers
+      conversation.update({ title, isPinned, isArchived });
     }
+    const { items, pinned } = this.list;
+    const isWaiting = this.approvals.count > 0 || [...items, ...pinned].some((item) => item.waitingCount > 0);
+    if (isWaiting || this.view === "approvals") this.approvals.refresh();
   }
 }
 

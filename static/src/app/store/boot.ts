@@ -1,14 +1,10 @@
 // What the server embeds in the page: answers of the API's own operations, so that the first view needs no request.
 
+import type { InstancePage } from "../net/api.ts";
+import type { RawInstance } from "./instances.ts";
+import type { RawPage } from "./path.ts";
+import type { ApprovalsPage } from "./approvals.ts";
 import type { Agent } from "./types.ts";
-
-/** A conversation of the API, as it came; `instances.ts` reads it. */
-export type RawInstance = Record<string, unknown> & { id: string };
-
-export interface RawPage {
-  items: RawInstance[];
-  next_cursor: string | null;
-}
 
 export interface SiteModel {
   name: string;
@@ -24,9 +20,10 @@ export interface Boot {
   urls: { home: string; api: string; agents: string; files: string; logout: string };
   agents: Agent[];
   model: SiteModel | null;
-  instances: RawPage & { pinned: RawInstance[] };
+  instances: InstancePage & { pinned: RawInstance[] };
   instance: RawInstance | null;
-  messages: Record<string, unknown> | null;
+  messages: RawPage | null;
+  approvals: ApprovalsPage;
 }
 
 /** Read what is embedded; null on a page without it. */

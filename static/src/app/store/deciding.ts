@@ -1,14 +1,15 @@
 // Answers to calls that wait for a person: allow, decline, skip, and allow with other arguments.
 
+import { t } from "../lib/i18n.ts";
 import type { Api } from "../net/api.ts";
 import { openQuestions } from "./runs.ts";
 import type { Conversation } from "./conversation.ts";
-import type { ToolPart } from "./types.ts";
+import type { JsonObject, ToolPart } from "./types.ts";
 
 /** A decision: `editedInput` where the person has changed the arguments. */
 export interface Decision {
   approved: boolean;
-  editedInput?: unknown;
+  editedInput?: JsonObject;
 }
 
 export class Deciding {
@@ -52,9 +53,10 @@ export class Deciding {
 
   async #answered(request: Promise<unknown>): Promise<boolean> {
     try {
-      const { not_continued: refusal } = await request as { not_continued?: string };
-      if (refusal) this.#show(refusal);
-      return true;
+      const { accepted, not_continued: refusal } = await request as { accepted?: boolean; not_continued?: string };
+      if (accepted === false) this.#show(t("approvals.decided-before"));
+      else if (refusal) this.#show(refusal);
+      return accepted !== false;
     } catch (error) {
       this.#show((error as Error).message); // another window may have decided
       return false;

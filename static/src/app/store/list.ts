@@ -1,10 +1,9 @@
 // The list of conversations: pinned ones first, then by day of the last activity. It is read by pages, looked at again now and
 // then, and changed at once where something is known before it is read.
 
-import type { Api } from "../net/api.ts";
+import type { Api, InstancePage } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
-import type { RawInstance, RawPage } from "./boot.ts";
-import { fromInstance } from "./instances.ts";
+import { fromInstance, type RawInstance } from "./instances.ts";
 import type { Instance } from "./types.ts";
 
 const FIRST_PAGE = 60;
@@ -37,7 +36,7 @@ export class ConversationList extends Store {
   }
 
   /** Begin with what the server has embedded, and look again from now on. */
-  start(page: RawPage & { pinned: RawInstance[] }): void {
+  start(page: InstancePage & { pinned: RawInstance[] }): void {
     this.#take(page, [], page.pinned);
     const look = () => document.visibilityState === "visible" && this.refresh();
     setInterval(look, LOOK_MS);
@@ -87,7 +86,7 @@ export class ConversationList extends Store {
       const [page, pinned] = await Promise.all([
         this.#api.instances({ ...this.#wanted, limit }, { signal }),
         isWhole ? this.#api.instances({ pinned: true, limit: LONGEST_PAGE }, { signal }) : null,
-      ]) as [RawPage, RawPage | null];
+      ]);
       if (signal.aborted) return;
       this.error = null;
       this.#take(page, this.#isSameList ? this.items : [], pinned?.items ?? []);
@@ -103,7 +102,7 @@ export class ConversationList extends Store {
   /** Read the page after the last item. Errors: `ApiError`; nothing has changed then. */
   async loadMore(): Promise<void> {
     const { query, isArchive } = this;
-    const page = await this.#api.instances({ ...this.#wanted, cursor: this.#cursor }) as RawPage;
+    const page = await this.#api.instances({ ...this.#wanted, cursor: this.#cursor });
     if (query !== this.query || isArchive !== this.isArchive) return; // another list by now
     const known = new Set(this.items.map((item) => item.id));
     this.items = [...this.items, ...page.items.map(fromInstance).filter((item) => !known.has(item.id))];
@@ -150,7 +149,7 @@ export class ConversationList extends Store {
   }
 
   /** Show the newest page. Items of `before` that are older than all of it, loaded by "Show more", stay with their cursor. */
-  #take(page: RawPage, before: readonly Instance[], pinned: RawInstance[]): void {
+  #take(page: InstancePage, before: readonly Instance[], pinned: RawInstance[]): void {
     const fresh = page.items.map(fromInstance);
     const ids = new Set(fresh.map((item) => item.id));
     const end = new Date(fresh.at(-1)?.activeAt ?? 0);

@@ -1,30 +1,21 @@
 // The models that a site lets people choose from, by agent, and the choice that belongs to a conversation.
 
-import type { Api } from "../net/api.ts";
+import type { Api, Schemas } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
 import type { Conversation } from "./conversation.ts";
-import type { ModelChoice } from "./types.ts";
+import { choiceOf, fromInstance, type RawInstance } from "./instances.ts";
+import type { Instance, ModelChoice } from "./types.ts";
 
-/** A model as the API gives it. Prices: US dollars for a million tokens. */
-export interface ModelFacts {
-  name: string;
-  title: string;
-  provider: string;
-  context_tokens: number | null;
-  max_output_tokens: number | null;
-  prices: { input: string | number; output: string | number; cached_input?: string | number | null } | null;
-  reasoning_efforts: string[];
-  parameters: string[];
-  is_default: boolean;
+/** A model as the API gives it. Prices: US dollars for a million tokens; `inputs`: files that it reads besides text. */
+export type ModelFacts = Schemas["OfferedModelOut"];
+
+export const NO_CHOICE: ModelChoice = choiceOf({});
+
+/** What a conversation of the API says about its model. */
+function chosen(raw: RawInstance): Pick<Instance, "modelChoice" | "model" | "modelNotice"> {
+  const { modelChoice, model, modelNotice } = fromInstance(raw);
+  return { modelChoice, model, modelNotice };
 }
-
-export const NO_CHOICE: ModelChoice = {
-  model: null,
-  reasoning_effort: null,
-  temperature: null,
-  top_p: null,
-  max_output_tokens: null,
-};
 
 export class Models extends Store {
   /** Why the models could not be read; empty when they could. */
@@ -56,18 +47,23 @@ export class Models extends Store {
     const isDefault = Object.values(choice).every((value) => value === null);
     const wanted = isDefault ? null : choice;
     if (!conversation.instance.id) return conversation.update({ modelChoice: wanted }); // sent when it is created
-    const raw = await this.#api.changeInstance(conversation.instance.id, { model_choice: wanted }) as {
-      model_choice?: ModelChoice | null;
-      model?: string;
-    };
-    conversation.update({ modelChoice: raw.model_choice ?? null, model: raw.model ?? "" });
+    conversation.update(chosen(await this.#api.changeInstance(conversation.instance.id, { model_choice: wanted })));
+  }
+
+  /** Read which model answers next in a conversation: lists do not say it. Nothing changes where it cannot be read. */
+  async learn(conversation: Conversation): Promise<void> {
+    try {
+      conversation.update(chosen(await this.#api.instance(conversation.instance.id)));
+    } catch {
+      // The picker shows what is known without it; a choice that is refused says why.
+    }
   }
 
   async #read(agent: string): Promise<void> {
     if (this.#reading.has(agent)) return;
     this.#reading.add(agent);
     try {
-      this.#lists.set(agent, (await this.#api.models(agent) as { items: ModelFacts[] }).items);
+      this.#lists.set(agent, (await this.#api.models(agent)).items);
       this.error = "";
     } catch (error) {
       if (!this.#lists.has(agent)) this.#lists.set(agent, []); // not asked again with each drawing

@@ -36,6 +36,16 @@ export interface ReasoningPart extends Watched {
   providerMetadata?: Record<string, unknown>;
 }
 
+/** A question to the person about a call, and its answer. `descriptor`: the question in the tool's own words. */
+export interface ToolApproval {
+  id: string;
+  approved?: boolean;
+  descriptor?: { title?: string; sentence?: string; mayEdit?: boolean | string[] };
+  /** The person changed the arguments: the part has the changed ones, `originalInput` those of the model. */
+  edited?: boolean;
+  originalInput?: unknown;
+}
+
 export interface ToolPart extends Watched {
   type: `tool-${string}` | "dynamic-tool";
   toolCallId: string;
@@ -48,7 +58,7 @@ export interface ToolPart extends Watched {
   errorText?: string;
   preliminary?: boolean;
   providerExecuted?: boolean;
-  approval?: { id: string; approved?: boolean };
+  approval?: ToolApproval;
   toolMetadata?: Record<string, unknown>;
   callProviderMetadata?: Record<string, unknown>;
   resultProviderMetadata?: Record<string, unknown>;
@@ -104,6 +114,8 @@ export type Part =
 export interface TurnFacts {
   id: string;
   status: string;
+  /** What began it: "continue" where it took up an answer that had ended with a question. */
+  trigger?: string;
   model: string;
   input_tokens: number | null;
   output_tokens: number | null;
@@ -200,6 +212,8 @@ export interface Instance {
   modelChoice: ModelChoice | null;
   /** Name of the model that answers next, where it is known. */
   model: string;
+  /** What of the choice does not count, and why; empty when all of it does. */
+  modelNotice: string;
 }
 
 /** An agent that conversations can be begun with, as the API gives it. */

@@ -5,12 +5,14 @@ import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { Panel } from "../panels/panel.tsx";
-import { ApprovalsPage } from "./approvals_page.tsx";
 import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
 import { bindKeys } from "./keys.ts";
+import { lazy } from "./lazy.tsx";
 import { LiveRegion, NoticeRegion } from "./notices.tsx";
 import { Sidebar } from "./sidebar.tsx";
+
+const ApprovalsPage = lazy(async () => (await import("./approvals_page.tsx")).ApprovalsPage);
 
 export function AppView() {
   const app = follow(useApp());
@@ -20,22 +22,32 @@ export function AppView() {
   useEffect(() => {
     document.title = app.documentTitle;
     document.body.dataset.view = app.view;
+    document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
   const isCovered = follow(panel).isOpen && matchMedia("(max-width: 759px)").matches;
   const isReadOnly = conversation.instance.isReadOnly;
   return (
     <>
-      <a class="skip" href={isReadOnly ? "#scroller" : "#composer-input"}>
-        {t(isReadOnly ? "common.skip-to-messages" : "common.skip-to-field")}
-      </a>
+      <SkipLink hasField={app.view !== "approvals" && !isReadOnly} />
       <main class="columns">
         <Sidebar isCovered={isCovered} />
-        {app.view === "approvals" ? <ApprovalsPage /> : <ConversationView isCovered={isCovered} />}
+        {app.view === "approvals"
+          ? <ApprovalsPage isCovered={isCovered} />
+          : <ConversationView isCovered={isCovered} />}
         <Panel />
+        <NoticeRegion />
       </main>
       <DialogHost />
       <LiveRegion />
-      <NoticeRegion />
     </>
+  );
+}
+
+/** Past the list, to where one writes; where that is not possible, to what there is to read. */
+function SkipLink({ hasField }: { hasField: boolean }) {
+  return (
+    <a class="skip" href={hasField ? "#composer-input" : "#scroller"}>
+      {t(hasField ? "common.skip-to-field" : "common.skip-to-content")}
+    </a>
   );
 }

@@ -91,7 +91,7 @@ function Commands() {
           onClick={() => composer.fill(`${command.usage} `)}
         >
           <code>{command.usage}</code>
-          <span>{t(command.hint)}</span>
+          <span>{command.hint}</span>
         </button>
       ))}
     </div>

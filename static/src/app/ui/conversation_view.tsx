@@ -1,33 +1,35 @@
 // The conversation that is shown: its head, what is said about the line and the place, the messages, and the field.
 
-import { useRef } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { ComposerView } from "./composer.tsx";
 import { ConnectionBar } from "./connection_bar.tsx";
 import { useApp } from "./context.ts";
-import { FindBar } from "./find_bar.tsx";
 import { Head } from "./head.tsx";
+import { lazy } from "./lazy.tsx";
 import { ModelBanner } from "./model_banner.tsx";
 import { PlaceBar } from "./place_bar.tsx";
 import { Timeline } from "./timeline.tsx";
+
+const FindBar = lazy(async () => (await import("./find_bar.tsx")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
   const app = follow(useApp());
   const { conversation, composer } = app;
   const { instance } = follow(conversation);
-  const element = useRef<HTMLElement>(null);
+  const { isDropping, handlers } = useDrop((files) => composer.addFiles(files), instance.isReadOnly);
   return (
     <section
       id="main"
       class="main"
       aria-labelledby="title"
       inert={isCovered}
-      ref={element}
-      {...dropHandlers(element, (files) => composer.addFiles(files), instance.isReadOnly)}
+      {...handlers}
     >
+      {isDropping && <p class="drop-here">{t("composer.drop-here")}</p>}
       <Head />
-      <FindBar />
+      {app.isFinding && <FindBar key={instance.id} />}
       <PlaceBar />
       <ConnectionBar />
       <ModelBanner />
@@ -44,27 +46,26 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
 }
 
 /** Files can be dropped anywhere on the conversation. */
-function dropHandlers(
-  element: { current: HTMLElement | null },
-  take: (files: File[]) => void,
-  isReadOnly: boolean,
-) {
+function useDrop(take: (files: File[]) => void, isReadOnly: boolean) {
+  const [isDropping, setDropping] = useState(false);
   const hasFiles = (event: DragEvent) => !isReadOnly && event.dataTransfer?.types.includes("Files");
-  return {
+  const handlers = {
     onDragOver: (event: DragEvent) => {
       if (!hasFiles(event)) return;
       event.preventDefault();
-      element.current?.classList.add("is-drop");
+      setDropping(true);
     },
     onDragLeave: (event: DragEvent) => {
-      if (!element.current?.contains(event.relatedTarget as Node)) element.current?.classList.remove("is-drop");
+      const isOutside = !(event.currentTarget as HTMLElement).contains(event.relatedTarget as Node);
+      if (isOutside) setDropping(false);
     },
     onDrop: (event: DragEvent) => {
-      element.current?.classList.remove("is-drop");
+      setDropping(false);
       const files = [...(event.dataTransfer?.files ?? [])];
       if (!hasFiles(event) || !files.length) return;
       event.preventDefault();
       take(files);
     },
   };
+  return { isDropping, handlers };
 }

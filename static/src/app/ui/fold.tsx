@@ -1,10 +1,10 @@
 // A line that opens. Its body is made when it is opened first, and stays.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, DetailsHTMLAttributes } from "preact";
 import { useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
-type Props = Omit<JSX.HTMLAttributes<HTMLDetailsElement>, "children" | "icon" | "label"> & {
+type Props = Omit<DetailsHTMLAttributes<HTMLDetailsElement>, "children" | "icon" | "label"> & {
   icon: string;
   label: ComponentChildren;
   /** A short value beside the label. */
@@ -12,16 +12,21 @@ type Props = Omit<JSX.HTMLAttributes<HTMLDetailsElement>, "children" | "icon" | 
   /** How it stands, at the end of the line. */
   note?: ComponentChildren;
   bodyClass?: string;
+  /** How it stands at first. */
   isOpen?: boolean;
+  /** It was opened or closed. */
+  onOpen?: (isOpen: boolean) => void;
   children: () => ComponentChildren;
 };
 
 export function Fold(
-  { icon, label, hint, note, bodyClass, isOpen = false, class: className, children, ...props }: Props,
+  { icon, label, hint, note, bodyClass, isOpen = false, onOpen, class: className, children, ...props }: Props,
 ) {
   const [wasOpened, setOpened] = useState(isOpen);
   const onToggle = (event: Event) => {
-    if ((event.currentTarget as HTMLDetailsElement).open) setOpened(true);
+    const { open } = event.currentTarget as HTMLDetailsElement;
+    if (open) setOpened(true);
+    onOpen?.(open);
   };
   return (
     <details class={`fold ${className ?? ""}`.trim()} open={isOpen} onToggle={onToggle} {...props}>

@@ -1,8 +1,8 @@
 // Links that the page follows by itself; with a modifier key, or in a new tab, they are ordinary links.
 
-import type { JSX, Ref } from "preact";
+import type { AnchorHTMLAttributes, Ref } from "preact";
 
-type Props = JSX.HTMLAttributes<HTMLAnchorElement> & {
+type Props = AnchorHTMLAttributes<HTMLAnchorElement> & {
   href: string;
   go: () => void;
   linkRef?: Ref<HTMLAnchorElement>;

@@ -1,6 +1,6 @@
 // Symbols of the sprite in the page, and the buttons that show only one.
 
-import type { JSX, Ref } from "preact";
+import type { ButtonHTMLAttributes, Ref } from "preact";
 
 /** One symbol, hidden from assistive technology: what it stands for is said by the control around it. */
 export function Icon({ name }: { name: string }) {
@@ -11,7 +11,7 @@ export function Icon({ name }: { name: string }) {
   );
 }
 
-type ButtonProps = Omit<JSX.HTMLAttributes<HTMLButtonElement>, "icon" | "label"> & {
+type ButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, "icon" | "label"> & {
   icon: string;
   label: string;
   buttonRef?: Ref<HTMLButtonElement>;

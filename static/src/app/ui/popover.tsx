@@ -1,6 +1,6 @@
 // Menus and other popovers beside the button that opens them: the browser's own popover element, with arrow keys.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
@@ -19,6 +19,7 @@ export function placeBeside(popover: HTMLElement, button: HTMLElement): void {
 
 /** Arrow keys, Home and End among elements. */
 export function moveFocus(event: KeyboardEvent, elements: HTMLElement[]): void {
+  if (/^(Home|End)$/.test(event.key) && (event.target as HTMLElement).tagName === "INPUT") return; // keys of the field
   const last = elements.length - 1;
   const at = elements.indexOf(document.activeElement as HTMLElement);
   const to = { ArrowDown: at >= last ? 0 : at + 1, ArrowUp: at <= 0 ? last : at - 1, Home: 0, End: last }[event.key];
@@ -27,7 +28,7 @@ export function moveFocus(event: KeyboardEvent, elements: HTMLElement[]): void {
   elements[to].focus();
 }
 
-type ButtonProps = JSX.HTMLAttributes<HTMLButtonElement> & { "aria-label"?: string };
+type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { "aria-label"?: string; "data-action"?: string };
 
 interface PopoverProps {
   /** What the popover is called. */
@@ -37,10 +38,12 @@ interface PopoverProps {
   /** Content, made while it is open only; `close` puts it away and gives the focus back to the button. */
   children: (close: () => void) => ComponentChildren;
   class?: string;
+  /** Called when the button opens it. */
+  onOpen?: () => void;
 }
 
 /** A button and the popover that it opens. The content exists while it is open. */
-export function Popover({ label, role, button, children, class: className }: PopoverProps) {
+export function Popover({ label, role, button, children, class: className, onOpen }: PopoverProps) {
   const [isOpen, setOpen] = useState(false);
   const buttonElement = useRef<HTMLButtonElement>(null);
   const element = useRef<HTMLDivElement>(null);
@@ -48,13 +51,20 @@ export function Popover({ label, role, button, children, class: className }: Pop
     if (!isOpen || !element.current || !buttonElement.current) return;
     element.current.showPopover();
     placeBeside(element.current, buttonElement.current);
-    const first = element.current.querySelector<HTMLElement>("[aria-current], [aria-checked=true], [autofocus]") ??
-      element.current.querySelector<HTMLElement>("[role^=menuitem], button, a, input, select");
-    first?.focus();
+    const first = (selector: string) => element.current!.querySelector<HTMLElement>(selector);
+    const chosen = role === "dialog" ? first("[autofocus]") ?? first("[aria-current], [aria-checked=true]") : null;
+    (chosen ?? first("[role^=menuitem], button, a, input, select"))?.focus();
   }, [isOpen]);
   const close = () => {
     element.current?.hidePopover();
     buttonElement.current?.focus();
+  };
+  const wasOpen = useRef(false); // when the pointer went down: the browser has closed it before the click is told
+  const toggle = () => {
+    const isClosing = isOpen || wasOpen.current;
+    wasOpen.current = false;
+    if (!isClosing) onOpen?.();
+    setOpen(!isClosing);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const items = [...element.current!.querySelectorAll<HTMLElement>("[role^=menuitem], [data-option]")];
@@ -68,7 +78,8 @@ export function Popover({ label, role, button, children, class: className }: Pop
         aria-expanded={isOpen}
         {...button}
         ref={buttonElement}
-        onClick={() => setOpen(!isOpen)}
+        onPointerDown={() => wasOpen.current = isOpen}
+        onClick={toggle}
       />
       {isOpen && (
         <div
@@ -78,7 +89,7 @@ export function Popover({ label, role, button, children, class: className }: Pop
           role={role}
           aria-label={label}
           onKeyDown={onKeyDown}
-          onToggle={(event) => (event as ToggleEvent).newState === "closed" && setOpen(false)}
+          onToggle={(event) => event.newState === "closed" && setOpen(false)}
         >
           {children(close)}
         </div>

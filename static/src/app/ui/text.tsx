@@ -1,11 +1,11 @@
 // Texts of the catalogue with elements in them.
 
 import type { ComponentChild } from "preact";
-import { type MessageKey, segmentsOf, t } from "../lib/i18n.ts";
+import { type MessageKey, segmentsOf, t, type Values } from "../lib/i18n.ts";
 
 /** The message `id` with an element in the place of each name: `<Text id="list.fork-of" of={<a …/>} />`. */
 export function Text({ id, count, ...elements }: { id: MessageKey; count?: number } & Record<string, ComponentChild>) {
-  const values = count === undefined ? {} : { count };
+  const values: Values = count === undefined ? {} : { count };
   return (
     <>
       {segmentsOf(id, values).map(({ text, name }) => (name === "count" ? count : name ? elements[name] : text))}

@@ -100,6 +100,11 @@ def test_bad_request_without_an_id_cannot_be_ended(request_id: JSONValue) -> Non
         ({"type": "cf_agent_stream_resume_request", "probeId": "p"}, frames.ResumeRequest(probe_id="p")),
         ({"type": "cf_agent_stream_resume_ack", "id": "R"}, frames.ResumeAck(id="R")),
         ({"type": "cf_agent_state", "state": None}, frames.StateUpdate(state=None)),
+        (
+            {"type": "think_model_choice", "id": "c", "model_choice": {"model": "a/b"}},
+            frames.ChooseModel(id="c", model_choice={"model": "a/b"}),
+        ),
+        ({"type": "think_model_choice", "id": "c"}, frames.ChooseModel(id="c")),
         ({"type": "rpc", "id": "1", "method": "m", "args": [1]}, frames.Rpc(id="1", method="m", args=[1])),
         (
             {"type": "cf_agent_tool_approval", "toolCallId": "c", "approved": False, "autoContinue": True},
@@ -135,6 +140,8 @@ def test_tools_of_a_result_are_read() -> None:
         {"type": "cf_agent_chat_request_cancel", "id": 1},
         {"type": "cf_agent_stream_resume_request", "probeId": 7},
         {"type": "cf_agent_stream_resume_ack"},
+        {"type": "think_model_choice", "model_choice": None},
+        {"type": "think_model_choice", "id": "", "model_choice": None},
         {"type": "cf_agent_tool_result"},
         {"type": "cf_agent_tool_result", "toolCallId": "c", "state": "input-available"},
         {"type": "cf_agent_tool_approval", "toolCallId": "c"},

@@ -179,3 +179,18 @@ def test_session_error_there_and_back() -> None:
     text = side.session_error("The summary failed.")
     assert load(text) == {"type": "cf_agent_session_error", "error": "The summary failed."}
     assert parse_server(text) == side.SessionError(error="The summary failed.")
+
+
+def test_the_choice_of_a_model_there_and_back() -> None:
+    chosen = side.ModelChosen(instance_id="ins_1", model_choice={"model": "a/b", "temperature": 0.5}, model="a/b")
+    text = side.model_chosen(chosen)
+    assert load(text) == {
+        "type": "think_model_choice",
+        "instanceId": "ins_1",
+        "model_choice": {"model": "a/b", "temperature": 0.5},
+        "model": "a/b",
+        "model_notice": "",
+    }
+    assert parse_server(text) == chosen
+    nothing = side.ModelChosen(instance_id=None, model_choice=None, model=None)
+    assert parse_server(side.model_chosen(nothing)) == nothing

@@ -24,7 +24,7 @@ from chat.core.model.language_model import (
     ToolSpec,
     UserMessage,
 )
-from chat.errors import ModelAuth, ModelError, NetworkLost
+from chat.errors import ModelAuth, ModelError, ModelRejected, NetworkLost
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.endpoint import Endpoint
@@ -238,6 +238,25 @@ async def test_a_model_that_does_not_reason_is_remembered(endpoint_of: Callable[
         for _ in range(2):
             assert text_of(await collect(model, make_request("say: hi"))) == "hi"
         assert ["reasoning" in body for body in server.requests()] == [True, False, False]
+
+
+async def test_an_effort_that_was_not_sent_is_named(endpoint_of: Callable[..., Endpoint]) -> None:
+    with ScriptedServer(ServerOptions(rejects=("reasoning",))) as server:
+        model = ResponsesModel(endpoint_of(server), "gpt-5-plain")
+        request = make_request("say: hi", settings=ModelSettings(reasoning_effort="low"))
+        [finish] = [event for event in await collect(model, request) if isinstance(event, Finish)]
+        assert finish.warnings == ("acme/gpt-5-plain does not support reasoning_effort; it was not sent.",)
+
+
+async def test_a_refused_effort_is_a_failure_and_not_remembered(
+    server: ScriptedServer, endpoint_of: Callable[..., Endpoint]
+) -> None:
+    model = ResponsesModel(endpoint_of(server), "gpt-5")
+    settings = ModelSettings(reasoning_effort="enormous")
+    with pytest.raises(ModelRejected):
+        await collect(model, make_request("error 400 code unsupported_value_of_reasoning_effort", settings=settings))
+    await collect(model, make_request("say: hi", settings=ModelSettings(reasoning_effort="low")))
+    assert [body["reasoning"]["effort"] for body in server.requests()] == ["enormous", "low"]
 
 
 async def test_a_server_that_answers_in_one_piece_is_understood(

@@ -26,7 +26,7 @@ from chat.llm.answer_tool import NAME
 from chat.llm.endpoint import Endpoint
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.testing import collect, make_request, text_of
-from chat.llm.wrappers import POLICY, Retrying, SchemaByTool
+from chat.llm.wrappers import POLICY, Preset, Retrying, SchemaByTool
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.retry import RetryPolicy
 
@@ -65,6 +65,28 @@ async def test_sampling_reaches_chat_completions(server: ScriptedServer, chat_mo
     [body] = bodies(server)
     assert {name: body[name] for name in settings} == settings
     assert finish(events).warnings == ()
+
+
+async def test_an_effort_reaches_either_wire(server: ScriptedServer, endpoint_of: Callable[..., Endpoint]) -> None:
+    request = ask("say: hi", reasoning_effort="high", top_p=0.5, max_output_tokens=40)
+    await collect(ChatCompletionsModel(endpoint_of(server), "gpt-5"), request)
+    await collect(ResponsesModel(endpoint_of(server), "gpt-5"), request)
+    chat, responses = bodies(server)
+    assert (chat["reasoning_effort"], chat["top_p"], chat["max_tokens"]) == ("high", 0.5, 40)
+    assert responses["reasoning"] == {"summary": "auto", "effort": "high"}
+    assert (responses["top_p"], responses["max_output_tokens"]) == (0.5, 40)
+
+
+async def test_settings_of_a_preset_are_below_those_of_the_request(
+    server: ScriptedServer, chat_model: LanguageModel
+) -> None:
+    preset = Preset(chat_model, ModelSettings(temperature=0.2, top_p=0.5, stop_sequences=("END",)))
+    request = ask("say: hi", temperature=1.0)
+    await collect(preset, request)
+    [body] = bodies(server)
+    assert (body["temperature"], body["top_p"], body["stop"]) == (1.0, 0.5, ["END"])
+    assert preset.describe(request) == body
+    assert preset.name == chat_model.name
 
 
 async def test_unsupported_settings_of_responses_get_a_warning(

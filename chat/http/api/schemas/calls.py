@@ -1,0 +1,108 @@
+"""Schemas of tool calls that wait for an answer from outside their turn, and of decisions about them."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from ninja import Schema
+from pydantic import StringConstraints
+
+from chat.http.api.schemas.common import Input
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+
+class QuestionOut(Schema):
+    """The question to a person about a call, in words for people.
+
+    `tool_title`: the tool's name for people. `sentence`: the tool's own question with the arguments filled in, empty
+    where it has none. `may_edit`: which arguments may be changed when approving: all of them (true), none (false), or
+    those of these names. `input_schema`: the schema that changed arguments have to fit; null where none may change.
+    """
+
+    tool_title: str
+    sentence: str
+    may_edit: bool | list[str]
+    input_schema: JSONObject | None
+
+
+class OpenCallOut(QuestionOut):
+    """A tool call that waits for an answer. `needs`: a person's approval, or a result from a client."""
+
+    call_id: str
+    tool_name: str
+    input: JSONValue
+    needs: Literal["approval", "result"]
+    turn_id: str
+    message_id: str
+    asked_at: datetime
+    expires_at: datetime | None
+
+
+class PendingApprovalOut(QuestionOut):
+    """A call that you can decide. `title`: that of the conversation, `agent` its agent, `tool` the tool's name.
+
+    `message_id`: the answer that the call is part of. `expires_at`: when it counts as denied; null for never.
+    """
+
+    call_id: str
+    instance_id: str
+    title: str
+    agent: str
+    message_id: str
+    tool: str
+    input: JSONValue
+    requested_at: datetime
+    expires_at: datetime | None
+
+
+class PendingApprovalsOut(Schema):
+    """A page of calls that you can decide, newest first. `count`: how many there are over all pages.
+
+    `next_cursor`: give it as `cursor` for the next page; null at the end.
+    """
+
+    items: list[PendingApprovalOut]
+    count: int
+    next_cursor: str | None
+
+
+class ApprovalIn(Input):
+    """A decision. `input`: the arguments it is about. `continues`: go on by itself once nothing is open.
+
+    `edited_input`: all arguments that the approved call runs with instead, where its tool lets people change them.
+    """
+
+    approved: bool
+    reason: Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] = ""
+    input: JSONObject | None = None
+    edited_input: JSONObject | None = None
+    continues: bool = True
+
+
+class ResultIn(Input):
+    """The result of a client's call: an output, or why there is none."""
+
+    output: JSONValue = None
+    error_text: Annotated[str, StringConstraints(max_length=10_000)] | None = None
+    continues: bool = True
+
+
+class AnsweredOut(Schema):
+    """Whether the answer counted, and the turn that goes on from it. `not_continued`: why there is none."""
+
+    accepted: bool
+    turn_id: str | None
+    not_continued: str | None
+
+
+class ApprovalEventOut(Schema):
+    """An event of a tool call. `actor_id`: null for events of the product itself.
+
+    `edited_input`: of an approval that changed the arguments, those that the call runs with.
+    """
+
+    kind: str
+    actor_id: int | str | None
+    via: str
+    reason: str
+    edited_input: JSONObject | None
+    created_at: datetime

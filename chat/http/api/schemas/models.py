@@ -1,0 +1,73 @@
+"""Schemas of agents, of models, and of what people choose among them."""
+
+from ninja import Schema
+
+from chat.http.api.schemas.common import Amount, InstanceOut
+
+
+class AgentOut(Schema):
+    """An agent class that is served, as it looks to people.
+
+    `icon`: a symbol of the page; where the agent has a file of its own, `icon_url` is its address, else null.
+    `suggestions`: prompts for an empty conversation.
+    """
+
+    name: str
+    title: str
+    description: str
+    icon: str
+    icon_url: str | None
+    suggestions: list[str]
+
+
+class ModelOut(Schema):
+    """The model that answers by default. `hint`: how to connect a better one."""
+
+    name: str
+    kind: str
+    is_small: bool
+    hint: str
+
+
+class PricesOut(Schema):
+    """Prices per million tokens, in the currency of the price table. `cached_input`: null where it costs as any."""
+
+    input: Amount
+    output: Amount
+    cached_input: Amount | None
+
+
+class OfferedModelOut(Schema):
+    """A model that can be chosen. Null is unknown.
+
+    `reasoning_efforts` and `parameters`: what can be chosen for it. `inputs`: the files that it reads besides text.
+    `is_default`: the agent's own model, which answers without a choice.
+    """
+
+    name: str
+    title: str
+    provider: str
+    context_tokens: int | None
+    max_output_tokens: int | None
+    prices: PricesOut | None
+    reasoning_efforts: list[str]
+    parameters: list[str]
+    inputs: list[str] | None
+    is_default: bool
+
+
+class OfferedModelsOut(Schema):
+    """The models that can be chosen for conversations with an agent; none where nothing can be chosen."""
+
+    items: list[OfferedModelOut]
+
+
+class InstanceDetailOut(InstanceOut):
+    """A conversation with the model that answers next.
+
+    `model`: the name of the model that answers the next turn, null
+    where it is not known. `model_notice`: what of the choice does not count and why, empty when all of it does.
+    """
+
+    model: str | None
+    model_notice: str

@@ -1,0 +1,69 @@
+"""The files that pages load, under the names that the build gave them (`static/dist/manifest.json`).
+
+Names carry a hash of the content, so browsers keep these files for ever. The manifest is read again when it has
+changed: after a build the next page names the new files.
+"""
+
+import json
+import logging
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from django.templatetags.static import static
+
+logger = logging.getLogger(__name__)
+
+MANIFEST = Path(__file__).resolve().parents[1] / "static" / "think" / "manifest.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asset:
+    """A file that a page loads: its address, and those of the modules that it imports before it runs."""
+
+    url: str
+    preload: tuple[str, ...] = ()
+
+
+def find_asset(name: str) -> Asset | None:
+    """The file that stands for a plain name, such as `main.js`; `None`, with a warning, when nothing was built.
+
+    Addresses are those of the project's static storage. Modules import each other by relative names, so a storage has
+    to keep the files of a folder together. Errors: `KeyError` for a name that the build does not know.
+    """
+    entries = _entries(MANIFEST)
+    if entries is None:
+        _warn_once()
+        return None
+    entry = entries[name]
+    url = static(f"think/{entry['file']}")
+    return Asset(url=url, preload=tuple(urljoin(url, module) for module in entry["preload"]))
+
+
+def _entries(manifest: Path) -> dict[str, Any] | None:
+    try:
+        found = manifest.stat()
+    except FileNotFoundError:
+        return None
+    entries: dict[str, Any] = _read(manifest, found.st_mtime_ns, found.st_ino)
+    return entries
+
+
+_last: tuple[object, dict[str, Any]] | None = None
+
+
+def _read(manifest: Path, *version: int) -> dict[str, Any]:
+    global _last  # noqa: PLW0603 - one file, kept as it was read last
+    key = (manifest, *version)
+    if _last is None or _last[0] != key:
+        _last = (key, json.loads(manifest.read_text(encoding="utf-8"))["entries"])
+    return _last[1]
+
+
+@cache
+def _warn_once() -> None:
+    logger.warning(
+        "the page's scripts and styles are missing; run `python static/build.py`", extra={"action": "page_not_built"}
+    )

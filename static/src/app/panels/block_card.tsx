@@ -1,0 +1,111 @@
+// One block of what is remembered: its text or its entries, its history, and what a person can do about them.
+
+import { useState } from "preact/hooks";
+import { t } from "../lib/i18n.ts";
+import { kindOf, usageOf } from "../store/context_facts.ts";
+import type { Block, Remembered } from "../store/remembered.ts";
+import { useApp } from "../ui/context.ts";
+import { Editor } from "../ui/editor.tsx";
+import { keepFocusIn, useReturnFocus } from "../ui/return_focus.ts";
+import { ChangeList } from "./change_list.tsx";
+import { EntryList } from "./entry_list.tsx";
+
+interface Props {
+  block: Block;
+  store: Remembered;
+  /** Something else is stored than before. */
+  changed: () => Promise<void>;
+}
+
+export function BlockCard({ block, store, changed }: Props) {
+  const { dialogs, notices } = useApp();
+  const [isEditing, setEditing] = useState(false);
+  const editButton = useReturnFocus<HTMLButtonElement>(isEditing);
+  const isText = !(block.is_skill || block.is_searchable);
+  const entryCount = block.entry_count ?? 0;
+  const hasEntries = !isText || entryCount > 0;
+  const isPlain = !hasEntries || Boolean(block.content && block.isElsewhere);
+  const canEdit = block.writable && isPlain && isText;
+  const isKept = block.of !== "agent" || block.writable;
+  const canDelete = isKept && Boolean(block.content || entryCount > 0);
+  const { label } = block;
+  const write = async (text: string): Promise<string> => {
+    try {
+      await store.write(text);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    await changed();
+    return "";
+  };
+  const remove = async () => {
+    const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+    const answer = await dialogs.ask(load, {
+      title: t("memory.delete-block-title", { label }),
+      text: t("memory.delete-text"),
+      option: t("memory.delete-history-too"),
+      confirm: t("common.delete"),
+      isDanger: true,
+    });
+    if (!answer) return;
+    await store.forget(answer.isTicked).catch(notices.fail);
+    await changed();
+    keepFocusIn(document.getElementById("panel-memory"));
+  };
+  return (
+    <article class="block">
+      <h3 dir="auto">{label}</h3>
+      <p class="muted">{factsOf(block, isPlain)}</p>
+      {block.description && <p class="muted">{block.description}</p>}
+      <div class="block-body">
+        {isEditing
+          ? (
+            <Editor
+              label={t("memory.text-of", { label })}
+              text={block.content}
+              save={write}
+              done={() => setEditing(false)}
+            />
+          )
+          : <Content block={block} isText={isText} hasEntries={hasEntries} />}
+        {hasEntries && <EntryList store={store} block={block} changed={changed} />}
+      </div>
+      {!isEditing && (canEdit || canDelete) && (
+        <p class="block-buttons">
+          {canEdit && (
+            <button
+              type="button"
+              class="quiet"
+              ref={editButton}
+              aria-label={t("memory.edit-label", { label })}
+              onClick={() => setEditing(true)}
+            >
+              {t("common.edit")}
+            </button>
+          )}
+          {canDelete && (
+            <button type="button" class="quiet" aria-label={t("memory.delete-label", { label })} onClick={remove}>
+              {t("common.delete")}
+            </button>
+          )}
+        </p>
+      )}
+      {isKept && (
+        <ChangeList store={store} subject={`block:${label}`} of={label} current={block.content} restore={write} />
+      )}
+    </article>
+  );
+}
+
+function Content({ block, isText, hasEntries }: { block: Block; isText: boolean; hasEntries: boolean }) {
+  if (block.content && isText) return <p class="block-text" dir="auto">{block.content}</p>;
+  return hasEntries ? null : <p class="muted">{t("memory.empty")}</p>;
+}
+
+function factsOf(block: Block, isPlain: boolean): string {
+  return [
+    block.isElsewhere ? t("memory.not-read") : kindOf({ ...block, of: "" }),
+    isPlain && usageOf(block),
+    Boolean(block.entry_count) && t("memory.entries", { count: block.entry_count ?? 0 }),
+  ].filter(Boolean).join(" · ");
+}

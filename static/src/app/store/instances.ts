@@ -1,0 +1,60 @@
+// A conversation of the API in this code's words, and where it is.
+
+import { t } from "../lib/i18n.ts";
+import type { components } from "../net/openapi.d.ts";
+import type { Instance, ModelChoice } from "./types.ts";
+
+type Schemas = components["schemas"];
+
+/** An instance as the API gives it, in a list or alone; what only the one of the two tells may be missing. */
+export type RawInstance = Pick<Schemas["InstanceOut"], "id" | "agent" | "name"> & Partial<Schemas["InstanceDetailOut"]>;
+
+export function fromInstance(raw: RawInstance): Instance {
+  const origin = raw.forked_from;
+  return {
+    id: raw.id,
+    agent: raw.agent,
+    name: raw.name,
+    path: raw.path,
+    title: raw.title ?? "",
+    activeAt: raw.active_at ?? raw.created_at ?? new Date().toISOString(),
+    isNew: false,
+    isRunning: Boolean(raw.is_running),
+    isUnread: Boolean(raw.is_unread),
+    isReadOnly: Boolean(raw.is_read_only),
+    isPinned: Boolean(raw.pinned_at),
+    isArchived: Boolean(raw.archived_at),
+    waitingCount: raw.waiting_count ?? 0,
+    hasFailed: Boolean(raw.has_failed),
+    sessionId: raw.session_id ?? null,
+    keepsSessions: Boolean(raw.keeps_sessions),
+    origin: origin ? { id: origin.instance_id, messageId: origin.message_id, title: origin.title } : null,
+    modelChoice: raw.model_choice ? choiceOf(raw.model_choice) : null,
+    model: raw.model ?? "",
+    modelNotice: raw.model_notice ?? "",
+  };
+}
+
+/** A choice with all of its settings; null where none is chosen. */
+export const choiceOf = (raw: Schemas["ModelChoice"]): ModelChoice => ({
+  model: raw.model ?? null,
+  reasoning_effort: raw.reasoning_effort ?? null,
+  temperature: raw.temperature ?? null,
+  top_p: raw.top_p ?? null,
+  max_output_tokens: raw.max_output_tokens ?? null,
+});
+
+/** A conversation that is begun here: the server knows it with its first message. */
+export function newInstance(agent: string, name: string): Instance {
+  return { ...fromInstance({ id: "", agent, name }), isNew: true };
+}
+
+/** Where a conversation's socket is, behind `/agents/`. One that is not made yet is a root. */
+export function pathOf({ path, agent, name }: Pick<Instance, "path" | "agent" | "name">): string {
+  return path || `${encodeURIComponent(agent)}/${encodeURIComponent(name)}`;
+}
+
+/** What a conversation is called. */
+export function titleOf(instance: Pick<Instance, "title"> | null | undefined): string {
+  return instance?.title || t("common.new-conversation");
+}

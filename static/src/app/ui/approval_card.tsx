@@ -1,0 +1,109 @@
+// A call that asks for approval: in the tool's own words what would happen, its arguments, and the answers to it. Where the tool
+// permits it, the arguments can be changed first. It knows of nothing around it.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { relativeTime } from "../lib/format.ts";
+import { t } from "../lib/i18n.ts";
+import type { Decision } from "../store/deciding.ts";
+import type { JsonObject } from "../store/types.ts";
+import { lazy } from "./lazy.tsx";
+import { ArgumentsTable } from "./arguments_table.tsx";
+
+const ArgumentsForm = lazy(async () => (await import("./arguments_form.tsx")).ArgumentsForm);
+
+export interface ApprovalCardProps {
+  /** What the tool does, in a few words. */
+  title: string;
+  /** The tool's own sentence with the arguments in it; may be empty. */
+  sentence: string;
+  input: unknown;
+  /** JSON schema of the arguments; null where it is not known. */
+  schema: JsonObject | null;
+  /** Names of arguments that may be changed, or all of them (true), or none (false). */
+  mayEdit: boolean | string[];
+  /** When it can be answered no longer, ISO 8601. */
+  expiresAt: string | null;
+  isReadOnly: boolean;
+  /** Resolves to whether the decision is stored. */
+  decide: (decision: Decision) => Promise<boolean>;
+}
+
+export function ApprovalCard(props: ApprovalCardProps) {
+  const { title, sentence, input, schema, mayEdit, isReadOnly } = props;
+  const [isBusy, setBusy] = useState(false);
+  const [isEditing, setEditing] = useState(false);
+  const edit = useRef<HTMLButtonElement>(null);
+  const canEdit = schema !== null && (mayEdit === true || (Array.isArray(mayEdit) && mayEdit.length > 0));
+  const decide = async (decision: Decision) => {
+    setBusy(true);
+    if (!(await props.decide(decision))) setBusy(false); // it was not stored: try again
+  };
+  const stopEditing = () => {
+    setEditing(false);
+    setTimeout(() => edit.current?.focus());
+  };
+  return (
+    <div class="question" role="group" aria-label={t("approvals.approve", { title })}>
+      <p class="question-text" dir="auto">{sentence || t("approvals.question", { title })}</p>
+      {isEditing && schema
+        ? (
+          <ArgumentsForm
+            input={input}
+            schema={schema}
+            mayEdit={mayEdit}
+            isBusy={isBusy}
+            submit={(editedInput) => decide({ approved: true, editedInput })}
+            cancel={stopEditing}
+          />
+        )
+        : (
+          <>
+            <ArgumentsTable input={input} />
+            {!isReadOnly && (
+              <p class="question-buttons">
+                <button
+                  type="button"
+                  class="button is-primary"
+                  disabled={isBusy}
+                  onClick={() => decide({ approved: true })}
+                >
+                  {t("approvals.allow")}
+                </button>
+                {canEdit && (
+                  <button
+                    type="button"
+                    class="button"
+                    disabled={isBusy}
+                    ref={edit}
+                    onClick={() => setEditing(true)}
+                  >
+                    {t("common.edit")}
+                  </button>
+                )}
+                <button type="button" class="button" disabled={isBusy} onClick={() => decide({ approved: false })}>
+                  {t("approvals.decline")}
+                </button>
+              </p>
+            )}
+          </>
+        )}
+      {props.expiresAt && <Expiry at={props.expiresAt} />}
+    </div>
+  );
+}
+
+const LOOK_MS = 30_000;
+
+function Expiry({ at }: { at: string }) {
+  const [, look] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => look((count) => count + 1), LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const isOver = Date.parse(at) <= Date.now();
+  return (
+    <p class="question-expiry muted">
+      {isOver ? t("approvals.expired") : t("approvals.expires", { when: relativeTime(at) })}
+    </p>
+  );
+}

@@ -1,0 +1,141 @@
+// The list of conversations: pinned ones first, then by day; with its states, and the focus where it was.
+
+import type { ComponentChildren, RefObject } from "preact";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { dayGroup } from "../lib/format.ts";
+import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
+import type { ConversationList } from "../store/list.ts";
+import type { Instance } from "../store/types.ts";
+import { useApp } from "./context.ts";
+import { ConversationRow } from "./conversation_row.tsx";
+import { ShowMore } from "./show_more.tsx";
+
+/** Groups of the list by their headings, in their order. */
+function groupsOf({ items, pinned, query }: ConversationList): Map<string, Instance[]> {
+  const groups = new Map<string, Instance[]>();
+  const put = (group: string, item: Instance) => {
+    const found = groups.get(group);
+    if (found) found.push(item);
+    else groups.set(group, [item]);
+  };
+  if (query) items.forEach((item) => put(t("list.titles"), item));
+  else {
+    const ids = new Set(pinned.map((item) => item.id));
+    pinned.forEach((item) => put(t("list.pinned"), item));
+    for (const item of items) if (!ids.has(item.id)) put(dayGroup(item.activeAt), item);
+  }
+  return groups;
+}
+
+/** `fallback` gets the focus when the row that had it is gone and no other is left. */
+export function Conversations({ fallback }: { fallback: RefObject<HTMLElement | null> }) {
+  const app = useApp();
+  const list = follow(app.list);
+  const element = useRef<HTMLDivElement>(null);
+  useKeptFocus(element, fallback);
+  const groups = [...groupsOf(list)];
+  return (
+    <>
+      <div id="conversations" ref={element} aria-busy={list.isLoading}>
+        {groups.map(([name, items]) => (
+          <Group key={name} name={name}>
+            {items.map((item) => (
+              <ConversationRow key={item.id} app={app} item={item} isCurrent={item.id === list.currentId} />
+            ))}
+          </Group>
+        ))}
+      </div>
+      <Nothing isEmpty={!groups.length} />
+      <ShowMore
+        id="more-conversations"
+        label={t("common.show-more")}
+        isShown={list.hasMore}
+        load={() => list.loadMore()}
+        rows={element}
+      />
+    </>
+  );
+}
+
+function Group({ name, children }: { name: string; children: ComponentChildren }) {
+  const id = useId();
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id}>{name}</h2>
+      <ul>{children}</ul>
+    </section>
+  );
+}
+
+/** What stands in the place of conversations. */
+function Nothing({ isEmpty }: { isEmpty: boolean }) {
+  const app = useApp();
+  const list = follow(app.list);
+  const search = follow(app.search);
+  if (!isEmpty) return null;
+  if (list.error) {
+    return (
+      <div class="rows-error" role="alert">
+        <p>{t("list.not-loaded")}</p>
+        <p class="muted">{list.error.message}</p>
+        <button type="button" class="button" onClick={() => list.refresh()}>{t("common.try-again")}</button>
+      </div>
+    );
+  }
+  if (list.isLoading) return <Skeleton />;
+  if (list.query && (search.isLoading || search.hits.length || search.error)) return null;
+  const text = list.query ? t("list.no-match") : list.isArchive ? t("list.archive-empty") : t("list.empty");
+  return <p id="no-conversations" class="muted">{text}</p>;
+}
+
+const WIDTHS = ["long", "short", "middle", "long", "middle"];
+
+/** The shape of rows that are on their way. */
+export function Skeleton() {
+  return (
+    <div class="skeleton" role="status">
+      <span class="visually-hidden">{t("common.loading")}</span>
+      {WIDTHS.map((width, index) => <span key={index} class={`skeleton-line is-${width}`} aria-hidden="true" />)}
+    </div>
+  );
+}
+
+/** Where the focus was in a row, so that it comes back when the row moves, or goes to the next one when it is gone. */
+interface Kept {
+  id: string;
+  isLink: boolean;
+  index: number;
+}
+
+function useKeptFocus(element: RefObject<HTMLElement | null>, fallback: RefObject<HTMLElement | null>): void {
+  const kept = useRef<Kept | null>(null);
+  const [, listen] = useState(0);
+  useLayoutEffect(() => {
+    const root = element.current!;
+    const rows = () => [...root.querySelectorAll<HTMLElement>("[data-instance]")];
+    const onFocus = (event: FocusEvent) => {
+      const row = (event.target as HTMLElement).closest<HTMLElement>("[data-instance]")!;
+      const isLink = (event.target as HTMLElement).tagName === "A";
+      kept.current = { id: row.dataset.instance!, isLink, index: rows().indexOf(row) };
+    };
+    const onElsewhere = (event: FocusEvent) => {
+      if (!root.contains(event.target as Node) && !(event.target as HTMLElement).closest("dialog")) kept.current = null;
+    };
+    root.addEventListener("focusin", onFocus);
+    document.addEventListener("focusin", onElsewhere);
+    listen(1);
+    return () => {
+      root.removeEventListener("focusin", onFocus);
+      document.removeEventListener("focusin", onElsewhere);
+    };
+  }, []);
+  useLayoutEffect(() => {
+    const last = kept.current;
+    if (!last || document.activeElement !== document.body) return;
+    const rows = [...element.current!.querySelectorAll<HTMLElement>("[data-instance]")];
+    const same = rows.find((row) => row.dataset.instance === last.id);
+    const next = same ?? rows[Math.min(last.index, rows.length - 1)];
+    (next?.querySelector<HTMLElement>(same && !last.isLink ? "button" : "a") ?? fallback.current)?.focus();
+  });
+}

@@ -1,0 +1,32 @@
+// What one can do with a whole conversation, from its row or from its head: the same menu.
+
+import { t } from "../lib/i18n.ts";
+import type { App } from "../store/app.ts";
+import type { Instance } from "../store/types.ts";
+import type { MenuEntry } from "./popover.tsx";
+
+/** The entries for a conversation. `find`: opens the search within it, where it is the open one. */
+export function conversationEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {
+  const { api, conversations } = app;
+  const entries: MenuEntry[] = [
+    { icon: "edit", label: t("common.rename"), run: () => conversations.rename(item) },
+  ];
+  if (!item.isArchived) {
+    const label = t(item.isPinned ? "list.unpin" : "list.pin");
+    entries.push({ icon: "pin", label, run: () => conversations.setPinned(item, !item.isPinned) });
+  }
+  if (find) entries.push({ icon: "search", label: t("conversation.find"), run: find });
+  if (item.sessionId) {
+    const address = (format: string) => api.exportAddress(item.sessionId!, format);
+    entries.push({ icon: "save", label: t("list.export-all"), href: address("jsonl"), isApart: true });
+    entries.push({ icon: "save", label: t("list.export-text"), href: address("markdown") });
+  }
+  entries.push({
+    icon: "box",
+    label: t(item.isArchived ? "common.restore" : "list.archive"),
+    run: () => conversations.setArchived(item, !item.isArchived),
+    isApart: true,
+  });
+  entries.push({ icon: "bin", label: t("common.delete"), run: () => conversations.remove(item), isDanger: true });
+  return entries;
+}

@@ -1,0 +1,91 @@
+// One conversation in the list: its title, who answers, how it stands, and its menu.
+
+import { Component, type ComponentChildren } from "preact";
+import { formatCount, t } from "../lib/i18n.ts";
+import type { App } from "../store/app.ts";
+import { titleOf } from "../store/instances.ts";
+import type { Instance } from "../store/types.ts";
+import { conversationEntries } from "./conversation_menu.tsx";
+import { FollowLink } from "./follow_link.tsx";
+import { Icon } from "./icon.tsx";
+import { MenuButton } from "./popover.tsx";
+
+interface Props {
+  app: App;
+  item: Instance;
+  isCurrent: boolean;
+}
+
+/** Drawn again only when its conversation has changed: a list may hold thousands. */
+export class ConversationRow extends Component<Props> {
+  override shouldComponentUpdate(next: Props): boolean {
+    return next.item !== this.props.item || next.isCurrent !== this.props.isCurrent;
+  }
+
+  render({ app, item, isCurrent }: Props) {
+    const more = t("list.more-for", { title: titleOf(item) });
+    return (
+      <li class="row" data-instance={item.id}>
+        <FollowLink
+          href={app.router.address({ page: "conversation", id: item.id, place: null })}
+          title={item.title || undefined}
+          aria-current={isCurrent ? "page" : undefined}
+          go={() => app.open(item.id)}
+        >
+          <span class="row-text">
+            <span class="row-title" dir="auto">{titleOf(item)}</span>
+            {app.agents.length > 1 && (
+              <>
+                <span class="visually-hidden">{t("list.separator")}</span>
+                <span class="row-agent" dir="auto">{app.agentOf(item).title}</span>
+              </>
+            )}
+          </span>
+          <Marks item={item} isCurrent={isCurrent} />
+        </FollowLink>
+        <MenuButton
+          label={more}
+          button={{
+            class: "icon-button",
+            "aria-label": more,
+            title: more,
+            "data-action": "menu",
+            children: <Icon name="more" />,
+          }}
+          entries={() => conversationEntries(app, item)}
+        />
+      </li>
+    );
+  }
+}
+
+/** How a conversation stands: a symbol and a colour for the eye, words for those who do not see them. */
+function Marks({ item, isCurrent }: { item: Instance; isCurrent: boolean }) {
+  const { waitingCount, hasFailed, isRunning, isUnread } = item;
+  return (
+    <>
+      {waitingCount > 0 && (
+        <Mark kind="waiting" text={t("list.is-waiting", { count: waitingCount })}>
+          <Icon name="ask" />
+          {waitingCount > 1 && <span aria-hidden="true">{formatCount(waitingCount)}</span>}
+        </Mark>
+      )}
+      {hasFailed && !isRunning && (
+        <Mark kind="failed" text={t("list.has-failed")}>
+          <Icon name="alert" />
+        </Mark>
+      )}
+      {isRunning && <Mark kind="running" text={t("list.is-running")} />}
+      {isUnread && !isCurrent && !isRunning && <Mark kind="unread" text={t("list.is-unread")} />}
+    </>
+  );
+}
+
+function Mark({ kind, text, children }: { kind: string; text: string; children?: ComponentChildren }) {
+  return (
+    <span class={`mark is-${kind}`} title={text}>
+      {children}
+      <span class="visually-hidden">{text}</span>
+    </span>
+  );
+}

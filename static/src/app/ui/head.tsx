@@ -1,0 +1,116 @@
+// Above the conversation: what it is called, who answers, and what one can do with it.
+
+import { useEffect, useRef } from "preact/hooks";
+import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
+import { titleOf } from "../store/instances.ts";
+import { HeadAgent } from "./agent_picker.tsx";
+import { useApp } from "./context.ts";
+import { conversationEntries } from "./conversation_menu.tsx";
+import { FollowLink } from "./follow_link.tsx";
+import { HistoriesButton } from "./histories.tsx";
+import { Icon, IconButton } from "./icon.tsx";
+import { MenuButton } from "./popover.tsx";
+
+/** Leads back to the list: on a narrow page another view, on a wide one the list that was put away. */
+export function ListButtons() {
+  const app = follow(useApp());
+  const show = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (document.activeElement === document.body) show.current?.focus(); // the list had it, and was put away
+  }, [app.isSidebarHidden]);
+  return (
+    <>
+      <FollowLink
+        class="icon-button only-narrow"
+        data-link="list"
+        href={app.router.base}
+        aria-label={t("list.all")}
+        title={t("list.all")}
+        go={() => app.showList()}
+      >
+        <Icon name="back" />
+      </FollowLink>
+      {app.isSidebarHidden && (
+        <IconButton
+          id="sidebar-show"
+          buttonRef={show}
+          class="only-wide"
+          icon="sidebar"
+          label={t("list.show")}
+          aria-expanded={false}
+          onClick={() => app.toggleSidebar()}
+        />
+      )}
+    </>
+  );
+}
+
+export function Head() {
+  const app = follow(useApp());
+  const { instance } = follow(app.conversation);
+  const panel = follow(app.panel);
+  const title = titleOf(instance);
+  const isStored = instance.id !== "";
+  const more = t("conversation.more");
+  return (
+    <header class="main-head">
+      <ListButtons />
+      <div class="head-title">
+        <h1 id="title" dir="auto" title={title}>{title}</h1>
+        <HeadAgent />
+      </div>
+      <HistoriesButton />
+      {isStored && (
+        <IconButton
+          id="find-open"
+          class="only-wide"
+          icon="search"
+          label={t("conversation.find")}
+          aria-expanded={app.isFinding}
+          aria-controls="find-bar"
+          onClick={() => app.setFinding(!app.isFinding)}
+        />
+      )}
+      {isStored && (
+        <MenuButton
+          label={more}
+          button={{
+            id: "conversation-more",
+            class: "icon-button",
+            "aria-label": more,
+            title: more,
+            children: <Icon name="more" />,
+          }}
+          entries={() => conversationEntries(app, app.conversation.instance, () => app.setFinding(true))}
+        />
+      )}
+      <NewLink />
+      <IconButton
+        id="panel-toggle"
+        icon="panel"
+        label={t("panel.title")}
+        aria-expanded={panel.isOpen}
+        aria-controls="panel"
+        onClick={() => panel.toggle()}
+      />
+    </header>
+  );
+}
+
+/** For a page where the list, and "New" with it, is out of sight. */
+function NewLink() {
+  const app = follow(useApp());
+  return (
+    <FollowLink
+      class={`icon-button ${app.isSidebarHidden ? "" : "only-narrow"}`.trim()}
+      data-link="new"
+      href={app.router.address({ page: "new", agent: "" })}
+      aria-label={t("conversation.new")}
+      title={t("conversation.new")}
+      go={() => app.newConversation()}
+    >
+      <Icon name="plus" />
+    </FollowLink>
+  );
+}

@@ -1,0 +1,29 @@
+// Views that are loaded when they are first drawn, so that the first script is small.
+
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { t } from "../lib/i18n.ts";
+
+/** A view that stands for another until that has been loaded. A load that fails can be tried again. */
+export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+  let loaded: ComponentType<Props> | null = null;
+  return function Lazy(props: Props) {
+    const [state, setState] = useState<"loading" | "loaded" | "failed">(loaded ? "loaded" : "loading");
+    useEffect(() => {
+      if (state !== "loading") return;
+      load().then((view) => {
+        loaded = view;
+        setState("loaded");
+      }, () => setState("failed"));
+    }, [state]);
+    const View = loaded;
+    if (View) return <View {...props} />;
+    if (state !== "failed") return null;
+    return (
+      <p class="is-error" role="alert">
+        {t("common.part-not-loaded")}{" "}
+        <button type="button" class="quiet" onClick={() => setState("loading")}>{t("common.try-again")}</button>
+      </p>
+    );
+  };
+}

@@ -1,0 +1,110 @@
+// One message: who speaks, its parts, and under it what one can do with it. A chunk draws the message that it changes and reads
+// no other one.
+
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { t } from "../lib/i18n.ts";
+import { isLongText } from "../lib/long_text.ts";
+import type { Pending } from "../store/rows.ts";
+import { textOf } from "../store/text_of.ts";
+import type { Message } from "../store/types.ts";
+import { AgentMark } from "./agent_mark.tsx";
+import { memo } from "./memo.ts";
+import { MessageFoot, PendingFoot } from "./message_foot.tsx";
+import { MessageParts } from "./parts.tsx";
+import type { Parts } from "./parts_context.ts";
+
+export interface MessageProps {
+  context: Parts;
+  message: Message;
+  pending: Pending;
+  error: string;
+  isFirst: boolean;
+  isContinued: boolean;
+  earlier: readonly Message[];
+  isLast: boolean;
+  isEdited: boolean;
+  isFound: boolean;
+  hasWords: boolean;
+}
+
+/** What a person has opened in a message; it outlives the views inside. */
+export interface Opened {
+  calls: Set<string>;
+}
+
+function MessageItem(props: MessageProps) {
+  const { context, message, pending, earlier } = props;
+  context.conversation.revision(message.id); // draws it again when it changes
+  const opened = useRef<Opened>({ calls: new Set() });
+  return (
+    <li class={classOf(props)} data-id={message.id}>
+      <Head {...props} />
+      <Body context={context} message={message} isLast={props.isLast} opened={opened.current} />
+      {pending
+        ? <PendingFoot context={context} message={message} pending={pending} error={props.error} />
+        : <MessageFoot context={context} message={message} earlier={earlier} isContinued={props.isContinued} />}
+    </li>
+  );
+}
+
+export const MessageView = memo(MessageItem);
+
+function classOf({ message, pending, isFirst, isContinued, isEdited, isFound, hasWords }: MessageProps): string {
+  const marks = {
+    "is-live": message.isLive,
+    "is-pending": pending !== "",
+    "is-continuation": !isFirst,
+    "is-continued": isContinued,
+    "is-edited": isEdited,
+    "is-found": isFound,
+    "has-words": hasWords,
+  };
+  const set = Object.entries(marks).filter(([, isSet]) => isSet).map(([name]) => name);
+  return ["message", `is-${message.role}`, ...set].join(" ");
+}
+
+/** Who speaks: seen above an answer, heard above every message. */
+function Head({ context, message, isFirst }: MessageProps) {
+  if (message.role !== "assistant") {
+    return <h2 class="visually-hidden">{t(message.role === "user" ? "message.you-said" : "message.system")}</h2>;
+  }
+  const { app, conversation } = context;
+  const agent = app.agentOf(conversation.instance);
+  if (!isFirst) return <h2 class="visually-hidden">{t("message.answer-continued")}</h2>;
+  return (
+    <>
+      <h2 class="visually-hidden">{t("message.answer-of", { agent: agent.title })}</h2>
+      <p class="message-head" aria-hidden="true">
+        <AgentMark agent={agent} />
+        <span dir="auto">{agent.title}</span>
+      </p>
+    </>
+  );
+}
+
+interface BodyProps {
+  context: Parts;
+  message: Message;
+  isLast: boolean;
+  opened: Opened;
+}
+
+function Body({ context, message, isLast, opened }: BodyProps) {
+  const parts = <MessageParts context={context} message={message} isLast={isLast} opened={opened} />;
+  if (message.role === "user" && isLongText(textOf(message))) return <LongBody>{parts}</LongBody>;
+  return <div class="message-body">{parts}</div>;
+}
+
+/** A pasted log is not in the way: its beginning is shown, the rest on demand. */
+function LongBody({ children }: { children: ComponentChildren }) {
+  const [isWhole, setWhole] = useState(false);
+  return (
+    <div class={isWhole ? "message-body" : "message-body is-cut"}>
+      {children}
+      <button type="button" class="quiet" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+        {t(isWhole ? "message.show-less" : "common.show-all")}
+      </button>
+    </div>
+  );
+}

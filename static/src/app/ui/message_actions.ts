@@ -1,0 +1,63 @@
+// What one can do with a message: the same list as a row of symbols and as a menu.
+
+import { t } from "../lib/i18n.ts";
+import { textOf } from "../store/text_of.ts";
+import type { Message } from "../store/types.ts";
+import type { Parts } from "./parts_context.ts";
+
+export interface MessageAction {
+  icon: string;
+  label: string;
+  /** Resolves to true where `done` is to be shown. */
+  run: () => unknown;
+  /** Said for a moment when it is done. */
+  done?: string;
+}
+
+/** `whole`: the messages that are one answer, this one last. All but copying acts on this one. */
+export function actionsOf({ app, conversation }: Parts, message: Message, whole: readonly Message[]): MessageAction[] {
+  const { instance, place } = conversation;
+  const text = whole.map(textOf).filter(Boolean).join("\n\n");
+  const isAnswer = message.role === "assistant";
+  const actions: (MessageAction | false)[] = [
+    text !== "" && {
+      icon: "copy",
+      label: t("message.copy"),
+      run: () => app.copy(text),
+      done: t("common.copied"),
+    },
+    !instance.isReadOnly && isAnswer && {
+      icon: "again",
+      label: t("message.again"),
+      run: () => void app.sending.regenerate(message),
+    },
+    !instance.isReadOnly && message.role === "user" && {
+      icon: "edit",
+      label: t("message.edit"),
+      run: () => app.sending.edit(message),
+    },
+    !instance.isReadOnly && isAnswer && textOf(message) !== "" && {
+      icon: "edit",
+      label: t("message.edit-this-answer"),
+      run: () => void app.branching.editAnswer(message),
+    },
+    !instance.isReadOnly && instance.id !== "" && {
+      icon: "fork",
+      label: t("message.fork"),
+      run: () => void app.branching.fork(message),
+    },
+    instance.id !== "" && {
+      icon: "link",
+      label: t("message.copy-link"),
+      run: () => app.copy(linkTo(message.id)),
+      done: t("message.link-copied"),
+    },
+  ];
+  return actions.filter((action) => action !== false);
+
+  function linkTo(messageId: string): string {
+    const sessionId = place?.isForeign ? place.sessionId ?? "" : "";
+    const address = app.router.address({ page: "conversation", id: instance.id, place: { messageId, sessionId } });
+    return new URL(address, location.href).href;
+  }
+}

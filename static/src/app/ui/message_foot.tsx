@@ -1,0 +1,145 @@
+// Under a message: what one can do with it, its versions, and what it took. One answer has one foot, however many turns it took.
+
+import { useState } from "preact/hooks";
+import { fullTime, timeLabel, turnFacts, usageFacts } from "../lib/format.ts";
+import { t } from "../lib/i18n.ts";
+import { isCompact } from "../lib/media.ts";
+import type { Pending } from "../store/rows.ts";
+import { turnOf } from "../store/turn_sum.ts";
+import type { Message, TurnFacts } from "../store/types.ts";
+import { Icon, IconButton } from "./icon.tsx";
+import { actionsOf, type MessageAction } from "./message_actions.ts";
+import type { Parts } from "./parts_context.ts";
+import { MenuButton } from "./popover.tsx";
+import { Siblings } from "./siblings.tsx";
+
+const PENDING = {
+  behind: "message.queued-behind",
+  queued: "message.sent",
+  accepted: "message.sent",
+  sending: "message.sending",
+  waiting: "message.will-be-sent",
+} as const;
+
+interface PendingProps {
+  context: Parts;
+  message: Message;
+  pending: Exclude<Pending, "">;
+  error: string;
+}
+
+/** How a message is on its way, and how to take it back. */
+export function PendingFoot({ context: { app }, message, pending, error }: PendingProps) {
+  const { sending } = app;
+  return (
+    <div class="message-foot">
+      <span class="muted">
+        {pending === "refused" ? t("message.not-sent", { reason: error }) : t(PENDING[pending])}
+      </span>
+      {(pending === "refused" || pending === "waiting") && (
+        <>
+          <button type="button" class="quiet" onClick={() => sending.resend(message)}>{t("common.try-again")}</button>
+          <button type="button" class="quiet" onClick={() => sending.takeBack(message)}>
+            {t("message.take-back")}
+          </button>
+        </>
+      )}
+      {(pending === "behind" || pending === "queued") && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => sending.unqueue(message)}
+        >
+          {t("message.dont-send")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface FootProps {
+  context: Parts;
+  message: Message;
+  earlier: readonly Message[];
+  isContinued: boolean;
+}
+
+export function MessageFoot({ context, message, earlier, isContinued }: FootProps) {
+  for (const item of [...earlier, message]) context.conversation.revision(item.id); // they are told of by themselves
+  if (isContinued) return null; // the end of the answer has it
+  if (message.isLive) return <div class="message-foot" />;
+  const whole = [...earlier, message];
+  const actions = actionsOf(context, message, whole);
+  const switches = whole.filter((item) => item.siblings.length > 1);
+  const turn = message.role === "assistant" ? turnOf(whole) : null;
+  return (
+    <div class="message-foot">
+      {switches.map((item) => <Siblings key={item.id} context={context} message={item} />)}
+      {isCompact.value ? <More actions={actions} /> : actions.map((action) => <Action key={action.icon} {...action} />)}
+      {turn && <Facts context={context} turn={turn} />}
+      {message.createdAt && (
+        <time class="meta when" dateTime={message.createdAt} title={fullTime(message.createdAt)}>
+          {timeLabel(message.createdAt)}
+        </time>
+      )}
+    </div>
+  );
+}
+
+const DONE_MS = 1_400;
+
+/** A symbol whose name is seen when one comes near it with the pointer or the keyboard. */
+function Action({ icon, label, run, done }: MessageAction) {
+  const [note, setNote] = useState("");
+  const onClick = async () => {
+    if (!(await run()) || !done) return;
+    setNote(done);
+    setTimeout(() => setNote(""), DONE_MS);
+  };
+  return (
+    <IconButton
+      class="is-named"
+      icon={note ? "check" : icon}
+      label={label}
+      title={undefined}
+      data-note={note || undefined}
+      onClick={onClick}
+    />
+  );
+}
+
+/** The same, where there is no room for a row of symbols or no pointer to ask what they mean. */
+function More({ actions }: { actions: readonly MessageAction[] }) {
+  if (!actions.length) return null;
+  const label = t("message.more");
+  return (
+    <MenuButton
+      label={label}
+      button={{ class: "icon-button", "aria-label": label, title: label, children: <Icon name="more" /> }}
+      entries={() => [...actions]}
+    />
+  );
+}
+
+/** What the answer took; it opens to the figures behind it and those of the whole conversation. */
+function Facts({ context, turn }: { context: Parts; turn: TurnFacts }) {
+  const [isOpen, setOpen] = useState(false);
+  const [usage, setUsage] = useState("");
+  const { short, long } = turnFacts(turn);
+  if (!short) return null;
+  const toggle = async () => {
+    setOpen(!isOpen);
+    if (isOpen) return;
+    try {
+      setUsage(usageFacts(await context.app.api.usage(context.conversation.instance.id)));
+    } catch {
+      setUsage(""); // the turn's own figures are there all the same
+    }
+  };
+  return (
+    <>
+      <button type="button" class="meta facts" aria-expanded={isOpen} onClick={toggle}>{short}</button>
+      <p class="facts-more" hidden={!isOpen}>{usage ? t("message.facts-and-usage", { facts: long, usage }) : long}</p>
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+// What is known of a model, in words.
+
+import { formatLocale, type MessageKey, t } from "../lib/i18n.ts";
+import { money } from "../lib/format.ts";
+import type { ModelFacts } from "../store/models.ts";
+
+const INPUTS: Record<string, MessageKey> = {
+  image: "models.reads-images",
+  document: "models.reads-documents",
+};
+
+const EFFORTS: Record<string, MessageKey> = {
+  none: "models.effort-none",
+  minimal: "models.effort-minimal",
+  low: "models.effort-low",
+  medium: "models.effort-medium",
+  high: "models.effort-high",
+  xhigh: "models.effort-xhigh",
+};
+
+/** 400000 as "400K". */
+const compact = (count: number): string =>
+  new Intl.NumberFormat(formatLocale(), { notation: "compact", maximumFractionDigits: 1 }).format(count);
+
+/** A list of words: "a, b, c". */
+const listed = (words: string[]): string =>
+  new Intl.ListFormat(formatLocale(), { style: "short", type: "unit" }).format(words);
+
+/** The lines under a model's name: what it costs, how much it holds, what it reads. */
+export function modelFacts({ prices, context_tokens: context, inputs }: ModelFacts): string[] {
+  const lines: string[] = [];
+  if (prices) lines.push(t("models.prices", { input: money(prices.input), output: money(prices.output) }));
+  const second: string[] = [];
+  if (context) second.push(t("models.context", { size: compact(context) }));
+  const kinds = (inputs ?? []).map((kind) => (INPUTS[kind] ? t(INPUTS[kind]) : kind));
+  if (kinds.length) second.push(t("models.reads", { kinds: listed(kinds) }));
+  if (second.length) lines.push(second.join(" · "));
+  return lines;
+}
+
+/** How much a model thinks, in words; one that is not known here is said as the server says it. */
+export const effortLabel = (effort: string): string => (EFFORTS[effort] ? t(EFFORTS[effort]) : effort);

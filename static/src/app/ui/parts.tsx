@@ -1,0 +1,111 @@
+// The parts of a message, each by its kind: text, thoughts, files, tool calls, and the seam of an answer that was taken up again.
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { type Citations, citationsOf } from "../lib/citations.ts";
+import { timeLabel } from "../lib/format.ts";
+import { t } from "../lib/i18n.ts";
+import { renderPlain } from "../lib/plain.ts";
+import { isTool } from "../store/fold.ts";
+import { longRuns, type Run } from "../store/runs.ts";
+import type { DataPart, FilePart, Message, Part, TextPart, ToolPart } from "../store/types.ts";
+import { Files } from "./files.tsx";
+import { LiveText } from "./live_text.tsx";
+import type { Opened } from "./message.tsx";
+import type { Parts } from "./parts_context.ts";
+import { Reasoning } from "./reasoning.tsx";
+import { Sources } from "./sources.tsx";
+import { ToolCall } from "./tool_call.tsx";
+import { ToolRun } from "./tool_run.tsx";
+
+interface Props {
+  context: Parts;
+  message: Message;
+  isLast: boolean;
+  opened: Opened;
+}
+
+const RESUMED = "data-think-resumed";
+const keyOf = (part: Part, index: number): string => `${index} ${isTool(part) ? part.toolCallId : part.type}`;
+
+export function MessageParts(props: Props) {
+  const { message } = props;
+  const { parts } = message;
+  const runs = new Map(longRuns(parts).map((run) => [run.first, run]));
+  const inRuns = new Set([...runs.values()].flatMap((run) => run.parts as Part[]));
+  const citations = citesOf(message);
+  return (
+    <>
+      {parts.map((part, index) => {
+        const run = runs.get(index);
+        const key = keyOf(part, index);
+        if (run) return <RunOfCalls key={`run ${key}`} {...props} run={run} />;
+        if (inRuns.has(part)) return null;
+        if (part.type === "file") return files(parts, index, key, props);
+        return <PartView key={key} {...props} part={part} citations={citations} />;
+      })}
+      {citations.sources.length > 0 && <Sources sources={citations.sources} />}
+    </>
+  );
+}
+
+const NOTHING_CITED: Citations = { sources: [], marked: new Map() };
+
+/** Most messages cite nothing, and one that is being written is asked with each chunk. */
+function citesOf({ role, parts }: Message): Citations {
+  const cites = (part: Part) => part.type.startsWith("source-") || ("citations" in part && part.citations);
+  return role === "assistant" && parts.some(cites) ? citationsOf({ parts }) : NOTHING_CITED;
+}
+
+/** Files that follow each other stand in one row. */
+function files(parts: readonly Part[], index: number, key: string, { context }: Props) {
+  if (parts[index - 1]?.type === "file") return null;
+  const end = parts.findIndex((part, at) => at > index && part.type !== "file");
+  const row = parts.slice(index, end < 0 ? undefined : end) as FilePart[];
+  return <Files key={key} parts={row} base={context.app.boot.urls.files} />;
+}
+
+function PartView({ part, citations, ...props }: Props & { part: Part; citations: Citations }) {
+  const { context, message } = props;
+  if (isTool(part)) return <ToolCall {...props} part={part} />;
+  if (part.type === "text") {
+    const text = part as TextPart;
+    return message.role === "assistant"
+      ? (
+        <LiveText
+          text={citations.marked.get(text) ?? text.text}
+          isLive={message.isLive && text.state !== "done"}
+          paint={context.reader.paint}
+          sources={citations.sources}
+        />
+      )
+      : <PlainText text={text.text} />;
+  }
+  if (part.type === "reasoning") return <Reasoning part={part} isLive={message.isLive} paint={context.reader.paint} />;
+  if (part.type === RESUMED) return <Seam data={(part as DataPart).data} />;
+  return null; // steps, sources (they stand together), data for other clients
+}
+
+function RunOfCalls({ run, ...props }: Props & { run: Run }) {
+  return (
+    <ToolRun parts={run.parts} isLive={props.message.isLive} opened={props.opened}>
+      {run.parts.map((part: ToolPart) => <ToolCall key={part.toolCallId} {...props} part={part} />)}
+    </ToolRun>
+  );
+}
+
+/** A person's own words as they were typed; only fenced code stands out. */
+function PlainText({ text }: { text: string }) {
+  const element = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => element.current!.replaceChildren(...renderPlain(text)), [text]);
+  return <div class="plain" dir="auto" ref={element} />;
+}
+
+/** Where an answer was cut and taken up again. */
+function Seam({ data }: { data: unknown }) {
+  const at = (data as { at?: string } | null)?.at;
+  return (
+    <p class="seam">
+      <span>{at ? t("message.resumed-at", { time: timeLabel(at) }) : t("message.resumed")}</span>
+    </p>
+  );
+}

@@ -1,0 +1,109 @@
+// The line in the transcript that says what was summarised: it opens, can be reworded, and can be undone.
+
+import { useState } from "preact/hooks";
+import { fullTime, timeLabel } from "../lib/format.ts";
+import { type MessageKey, t } from "../lib/i18n.ts";
+import type { Compaction } from "../store/types.ts";
+import { Editor } from "./editor.tsx";
+import { Fold } from "./fold.tsx";
+import { LiveText } from "./live_text.tsx";
+import { memo } from "./memo.ts";
+import type { Parts } from "./parts_context.ts";
+import { useReturnFocus } from "./return_focus.ts";
+
+interface Props {
+  context: Parts;
+  compaction: Compaction;
+  isUsed: boolean;
+}
+
+const CAUSES: Record<string, MessageKey> = {
+  manual: "message.summary-manual",
+  auto: "message.summary-auto",
+  overflow: "message.summary-overflow",
+  added: "message.summary-added",
+};
+
+const causeOf = ({ trigger }: Compaction): string => (CAUSES[trigger] ? t(CAUSES[trigger]) : trigger);
+
+function Line(props: Props) {
+  const { compaction, isUsed } = props;
+  const count = compaction.message_count;
+  return (
+    <li class={isUsed ? "summary-line" : "summary-line is-unused"} data-compaction={compaction.id} tabIndex={-1}>
+      <h2 class="visually-hidden">{t("message.summary")}</h2>
+      <Fold
+        icon="fold"
+        class="summary"
+        label={t(isUsed ? "message.summary-of" : "message.summary-older-of", { count })}
+        note={noteOf(compaction)}
+      >
+        {() => <Inside {...props} />}
+      </Fold>
+    </li>
+  );
+}
+
+export const SummaryLine = memo(Line);
+
+function Inside({ context: { app, conversation, reader }, compaction, isUsed }: Props) {
+  const [isEditing, setEditing] = useState(false);
+  const edit = useReturnFocus<HTMLButtonElement>(isEditing);
+  const save = async (text: string) => (await app.summaries.reword(compaction.id, text)) ? "" : t("message.not-stored");
+  if (isEditing) {
+    return (
+      <Editor
+        label={t("message.summary-text")}
+        text={compaction.summary}
+        save={save}
+        done={() => setEditing(false)}
+      />
+    );
+  }
+  const undo = async () => {
+    const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+    const isSure = await app.dialogs.ask(load, {
+      title: t("message.summary-undo-title"),
+      text: t("message.summary-undo-text", { count: compaction.message_count }),
+      confirm: t("common.undo"),
+    });
+    if (!isSure) return;
+    await app.summaries.undo(compaction.id);
+    reader.focus(); // the line is gone
+  };
+  return (
+    <>
+      <p class="muted">{t(isUsed ? "message.summary-used" : "message.summary-unused")}</p>
+      <LiveText class="md summary-text" text={compaction.summary} isLive={false} paint={reader.paint} />
+      <p class="muted summary-facts">{factsOf(compaction)}</p>
+      {!conversation.instance.isReadOnly && (
+        <p class="summary-actions">
+          <button type="button" class="button" ref={edit} onClick={() => setEditing(true)}>
+            {t("message.summary-edit")}
+          </button>
+          <button type="button" class="button" onClick={undo}>{t("common.undo")}</button>
+        </p>
+      )}
+    </>
+  );
+}
+
+function noteOf(compaction: Compaction): string {
+  const { tokens_before: before, tokens_after: count, created_at, edited_at } = compaction;
+  return [
+    causeOf(compaction),
+    timeLabel(created_at),
+    before > 0 && t("message.summary-tokens", { before, count }),
+    edited_at && t("message.edited"),
+  ].filter(Boolean).join(" · ");
+}
+
+function factsOf(compaction: Compaction): string {
+  const { tokens_before: before, tokens_after: count, created_at, edited_at, model_name: model } = compaction;
+  const time = fullTime(created_at);
+  return [
+    model ? t("message.summary-made-by", { time, model }) : t("message.summary-made", { time }),
+    before > 0 && t("message.summary-sizes", { before, count }),
+    edited_at && t("message.summary-edited", { time: fullTime(edited_at) }),
+  ].filter(Boolean).join(" ");
+}

@@ -1,0 +1,72 @@
+/// <reference lib="deno.ns" />
+// The page's message catalogue: every text is used, stands in the file that its key names, and is written like the others.
+// Run by test_pure_modules.py.
+
+import { t, useCatalogue } from "../../../static/src/app/lib/i18n.ts";
+import { en } from "../../../static/src/app/messages/en.ts";
+import { pseudo, usePseudo } from "../../../static/src/app/messages/pseudo.ts";
+
+const APP = new URL("../../../static/src/app/", import.meta.url);
+
+async function filesIn(folder: URL, ending: RegExp): Promise<URL[]> {
+  const found: URL[] = [];
+  for await (const entry of Deno.readDir(folder)) {
+    const url = new URL(entry.name + (entry.isDirectory ? "/" : ""), folder);
+    if (entry.isDirectory) found.push(...await filesIn(url, ending));
+    else if (ending.test(entry.name)) found.push(url);
+  }
+  return found;
+}
+
+function none(wrong: string[], what: string): void {
+  if (wrong.length) throw new Error(`${what}: ${wrong.join(", ")}`);
+}
+
+const textsOf = (message: unknown): string[] =>
+  typeof message === "string" ? [message] : Object.values(message as Record<string, string>);
+
+Deno.test("each key stands in the file of its area, in order", async () => {
+  const wrong: string[] = [];
+  for (const file of await filesIn(new URL("messages/en/", APP), /\.json$/)) {
+    const area = file.pathname.split("/").at(-1)!.replace(".json", "");
+    const keys = Object.keys(JSON.parse(await Deno.readTextFile(file)));
+    wrong.push(...keys.filter((key) => !key.startsWith(`${area}.`)));
+    wrong.push(...keys.filter((key, index) => index > 0 && keys[index - 1] >= key));
+    if (!keys.length) wrong.push(file.pathname);
+  }
+  none(wrong, "out of place");
+});
+
+Deno.test("each text is used", async () => {
+  const sources = await Promise.all((await filesIn(APP, /\.tsx?$/)).map((file) => Deno.readTextFile(file)));
+  const source = sources.join("\n");
+  none(Object.keys(en).filter((key) => !source.includes(`"${key}"`)), "not used");
+});
+
+Deno.test("texts are written alike", () => {
+  const isOdd = (text: string) => /\s{2}|\.\.\.|[^\\]"|'|!$/.test(text);
+  none(Object.entries(en).filter(([, message]) => textsOf(message).some(isOdd)).map(([key]) => key), "odd signs");
+  const plurals = Object.entries(en).filter(([, message]) => typeof message !== "string");
+  const isWhole = ([, message]: [string, unknown]) =>
+    ["one", "other"].every((form) => (message as Record<string, string>)[form]);
+  none(plurals.filter((entry) => !isWhole(entry)).map(([key]) => key), "a form is missing");
+});
+
+Deno.test("values and plural forms are put in", () => {
+  useCatalogue("en", { "common.cancel": "Give {what} up", "common.close": { one: "1 door", other: "{count} doors" } });
+  const found = [
+    t("common.cancel", { what: "it" }),
+    t("common.close", { count: 1 }),
+    t("common.close", { count: 1234 }),
+  ];
+  if (found.join("|") !== "Give it up|1 door|1,234 doors") throw new Error(found.join("|"));
+  if (t("common.cancel") !== "Give {what} up") throw new Error("a missing value is visible as what it is");
+});
+
+Deno.test("the pseudo-language is longer and keeps the names of values", () => {
+  if (pseudo("Send {name}") !== "[Šéñd {name} ~~]") throw new Error(pseudo("Send {name}"));
+  usePseudo("ar-XB");
+  const text = t("common.cancel");
+  useCatalogue("en", en);
+  if (!/^\[.*~\]$/.test(text) || text.length < "Cancel".length * 1.4) throw new Error(text);
+});

@@ -1,0 +1,61 @@
+// What the tests of the page's stores are made with.
+
+import { fromInstance } from "../../../static/src/app/store/instances.ts";
+import { fromItem, type RawMessage, type RawPage, type Shown } from "../../../static/src/app/store/path.ts";
+import { TurnStream } from "../../../static/src/app/store/stream.ts";
+import type { TranscriptApi } from "../../../static/src/app/store/transcript.ts";
+import type { Instance, Message, Part } from "../../../static/src/app/store/types.ts";
+
+// Numbers and dates are written as this browser's language has it: whatever the machine's is.
+Object.defineProperty(navigator, "language", { value: "en-US", configurable: true });
+
+export function same(found: unknown, wanted: unknown): void {
+  const [a, b] = [JSON.stringify(found), JSON.stringify(wanted)];
+  if (a !== b) throw new Error(`${a} is not ${b}`);
+}
+
+export const pause = (ms: number): Promise<void> => new Promise((go) => setTimeout(go, ms));
+
+/** A message as the API gives it: it says its id. */
+export const item = (id: string, more: Partial<RawMessage> = {}): RawMessage => ({
+  id,
+  role: "user",
+  parts: [{ type: "text", text: id }],
+  ...more,
+});
+
+export const message = (id: string, more: Partial<Message> = {}): Message => ({ ...fromItem(item(id)), ...more });
+
+export const page = (raw: object): RawPage => raw as RawPage;
+
+/** A list with older pages. */
+export const listed = (...ids: string[]): Shown => ({
+  messages: ids.map((id) => message(id)),
+  queued: [],
+  hasMore: true,
+  leafId: null,
+});
+
+export const idsOf = ({ messages }: { messages: readonly { id: string }[] }): string[] => messages.map(({ id }) => id);
+
+export const instance = (more: Partial<Instance> = {}): Instance => ({
+  ...fromInstance({ id: "i", agent: "Assistant", name: "n" }),
+  ...more,
+});
+
+/** A turn with an answer of these parts. */
+export function answering(parts: Part[], more: Partial<TurnStream> = {}): TurnStream {
+  const stream = new TurnStream("r");
+  return Object.assign(stream, { message: message("a", { role: "assistant", parts }) }, more);
+}
+
+/** An API of which only these operations are asked. */
+export const apiOf = (operations: object): TranscriptApi => operations as TranscriptApi;
+
+/** Forbid changes of a value and of all within. */
+export function frozen<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  Object.values(value).forEach(frozen);
+  return value;
+}

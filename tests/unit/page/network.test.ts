@@ -1,0 +1,385 @@
+// The page's modules that talk to a server, against a real one on the loopback: lost connections, refusals, slow answers.
+
+import { Api, ApiError } from "../../../static/src/app/net/api.ts";
+import { Emitter } from "../../../static/src/app/lib/events.ts";
+import { newId } from "../../../static/src/app/lib/ids.ts";
+import { Outbox } from "../../../static/src/app/store/outbox.ts";
+import { AgentSocket } from "../../../static/src/app/net/socket.ts";
+import { recall, recallAll, remember } from "../../../static/src/app/lib/storage.ts";
+import { arrived, keep, keptInHistory, Unsent } from "../../../static/src/app/store/unsent.ts";
+
+function same(found, wanted) {
+  const [a, b] = [JSON.stringify(found), JSON.stringify(wanted)];
+  if (a !== b) throw new Error(`${a} is not ${b}`);
+}
+
+/** What a browser has and Deno has not. */
+class Memory {
+  getItem(key) {
+    return Object.hasOwn(this, key) ? this[key] : null;
+  }
+  setItem(key, value) {
+    this[key] = value;
+  }
+  removeItem(key) {
+    delete this[key];
+  }
+}
+const define = (name, value) => Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+const reset = () => {
+  define("localStorage", new Memory());
+  define("history", {
+    state: null,
+    replaceState(state) {
+      this.state = state;
+    },
+  });
+};
+define("document", { querySelector: () => ({ getAttribute: () => "the-token" }) });
+Object.defineProperty(navigator, "onLine", { value: true, configurable: true });
+reset();
+
+async function until(isTrue) {
+  for (let count = 0; count < 500 && !isTrue(); count += 1) await new Promise((go) => setTimeout(go, 10));
+  if (!isTrue()) throw new Error(`not within five seconds: ${isTrue}`);
+}
+
+/** A server whose handler the test gives, and its address. */
+function serve(handler) {
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, handler);
+  return { server, at: `127.0.0.1:${server.addr.port}` };
+}
+
+/** A server of sockets: `sockets` are those that were opened. */
+function serveSockets(onOpen = () => {}) {
+  const sockets = [];
+  const served = serve((request) => {
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    socket.received = [];
+    socket.addEventListener("message", (event) => socket.received.push(event.data));
+    socket.addEventListener("open", () => {
+      sockets.push(socket);
+      onOpen(socket, sockets.length);
+    });
+    return response;
+  });
+  return { ...served, sockets };
+}
+
+async function connected(at) {
+  const socket = new AgentSocket(`ws://${at}/`);
+  const states = [];
+  const frames = [];
+  socket.on("state", (state) => states.push(state));
+  socket.on("frame", (frame) => frames.push(frame));
+  socket.connect();
+  await until(() => socket.state !== "connecting");
+  return { socket, states, frames };
+}
+
+Deno.test("a listener that throws does not keep the others from hearing", () => {
+  const { error } = console;
+  const [heard, reported] = [[], []];
+  console.error = (value) => reported.push(value.message);
+  const emitter = new Emitter();
+  emitter.on("news", () => {
+    throw new Error("mine");
+  });
+  const off = emitter.on("news", (detail) => heard.push(detail));
+  emitter.emit("news", 1);
+  off();
+  emitter.emit("news", 2);
+  console.error = error;
+  same([heard, reported], [[1], ["mine", "mine"]]);
+});
+
+Deno.test("frames arrive as objects with a type; anything else is left out", async () => {
+  const { server, at } = serveSockets((socket) => {
+    for (const text of ["no json", "null", "{}", '{"type": 1}', '{"type": "hello", "n": 2}']) socket.send(text);
+  });
+  const { socket, frames } = await connected(at);
+  await until(() => frames.length);
+  same(frames, [{ type: "hello", n: 2 }]);
+  socket.close();
+  await server.shutdown();
+});
+
+Deno.test("a connection that was lost is made again, and nothing is sent meanwhile", async () => {
+  const { server, at, sockets } = serveSockets();
+  const { socket, states } = await connected(at);
+  same(socket.send({ type: "first" }), true);
+  await until(() => sockets[0]?.received.length);
+  sockets[0].close(1011, "restarting");
+  await until(() => socket.state === "waiting");
+  same([socket.send({ type: "lost" }), socket.code, socket.reason], [false, 1011, "restarting"]);
+  const pause = socket.retryAt - Date.now();
+  same([pause > 100, pause < 700], [true, true]);
+  await until(() => socket.state === "open");
+  same(states.filter((state) => state !== "connecting"), ["open", "waiting", "open"]);
+  socket.close();
+  await server.shutdown();
+});
+
+Deno.test("the pauses grow, and the network's return ends one at once", async () => {
+  const { server, at, sockets } = serveSockets((socket) => socket.close(1011));
+  const { socket } = await connected(at);
+  await until(() => sockets.length === 3 && socket.state === "waiting");
+  same(socket.retryAt - Date.now() > 700, true);
+  dispatchEvent(new Event("online"));
+  same(socket.state, "connecting");
+  await until(() => sockets.length === 4 && socket.state === "waiting");
+  socket.retry();
+  same(socket.state, "connecting");
+  await until(() => sockets.length === 5);
+  socket.close();
+  await server.shutdown();
+});
+
+Deno.test("a server that refuses is not asked again, one that is overloaded is", async () => {
+  for (const [code, state] of [[1008, "refused"], [4403, "refused"], [4429, "waiting"]]) {
+    const { server, at } = serveSockets((socket) => socket.close(code, "why"));
+    const { socket } = await connected(at);
+    await until(() => socket.state !== "open");
+    same([code, socket.state, socket.reason], [code, state, "why"]);
+    socket.close();
+    await server.shutdown();
+  }
+});
+
+Deno.test("a closed connection stays closed", async () => {
+  const { server, at, sockets } = serveSockets();
+  const { socket } = await connected(at);
+  await until(() => sockets.length);
+  socket.close();
+  socket.connect();
+  dispatchEvent(new Event("online"));
+  await server.shutdown();
+  same([sockets.length, socket.send({ type: "late" })], [1, false]);
+});
+
+const problemOf = async (api, ...request) => {
+  try {
+    await api.request(...request);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return [error.kind, error.status, error.code, error.isTemporary, error.message];
+  }
+  throw new Error("the request succeeded");
+};
+
+Deno.test("a request carries its token, and an empty answer is none", async () => {
+  let seen;
+  const { server, at } = serve(async (request) => {
+    const { headers, method } = request;
+    seen = [method, headers.get("x-csrftoken"), headers.get("content-type"), await request.text()];
+    return method === "DELETE" ? new Response(null, { status: 204 }) : Response.json({ id: "i" });
+  });
+  const api = new Api(`http://${at}`);
+  same([await api.createInstance("a", "n", "t"), seen[1], seen[2]], [{ id: "i" }, "the-token", "application/json"]);
+  same([await api.deleteInstance("i/1"), seen], [null, ["DELETE", "the-token", null, ""]]);
+  await api.instance("i");
+  same(seen, ["GET", null, null, ""]);
+  await server.shutdown();
+});
+
+Deno.test("an error has the server's words, and says whether another try may help", async () => {
+  const answers = {
+    "/quota": Response.json({ detail: "Too many.", code: "quota_exceeded" }, { status: 429 }),
+    "/value": Response.json(
+      { detail: "Invalid.", code: "input_invalid", data: { errors: [{ message: "too long" }] } },
+      {
+        status: 422,
+      },
+    ),
+    "/proxy": new Response("<html>Bad gateway</html>", { status: 502 }),
+    "/away": new Response("{}", { status: 401 }),
+    "/odd": new Response("[]", { status: 404 }),
+  };
+  const { server, at } = serve((request) => answers[new URL(request.url).pathname]);
+  const api = new Api(`http://${at}`);
+  same(await problemOf(api, "GET", "/quota"), ["refused", 429, "quota_exceeded", true, "Too many."]);
+  same(await problemOf(api, "GET", "/value"), ["refused", 422, "input_invalid", false, "Invalid: too long."]);
+  same(await problemOf(api, "GET", "/proxy"), ["broken", 502, "", true, "The server couldn’t do this just now."]);
+  same(await problemOf(api, "GET", "/away"), [
+    "refused",
+    401,
+    "",
+    false,
+    "You are signed out. Sign in again to continue.",
+  ]);
+  same(await problemOf(api, "GET", "/odd"), ["refused", 404, "", false, "The server refused this request."]);
+  await server.shutdown();
+  same(await problemOf(api, "GET", "/quota"), ["offline", 0, "", true, "The server can’t be reached."]);
+});
+
+Deno.test("a request that its asker gave up is no error of the network", async () => {
+  const { server, at } = serve(() => new Promise((answer) => setTimeout(() => answer(new Response("{}")), 200)));
+  const [api, patience] = [new Api(`http://${at}`), new AbortController()];
+  const asked = api.context("i", { signal: patience.signal }).then(() => "answered", (error) => error.name);
+  patience.abort();
+  same(await asked, "AbortError");
+  await server.shutdown();
+});
+
+const entry = (id) => ({ requestId: `req_${id}`, body: { text: id }, shown: { id: `msg_${id}`, parts: [] } });
+const stored = () => (recall("outbox.a/b", []) ?? []).map((kept) => kept.requestId);
+const failing = (isTemporary) => Object.assign(new Error("no"), { isTemporary });
+
+Deno.test("messages leave in order, one at a time, and are kept until they are accepted", async () => {
+  reset();
+  const [begun, release] = [[], []];
+  const outbox = new Outbox("a/b", (sent) => {
+    begun.push(sent.requestId);
+    return new Promise((go) => release.push(go));
+  });
+  outbox.add(entry(1));
+  outbox.add(entry(2));
+  same([begun, stored()], [["req_1"], ["req_1", "req_2"]]);
+  release[0]();
+  await until(() => begun.length === 2);
+  same([begun, stored()], [["req_1", "req_2"], ["req_2"]]);
+  release[1]();
+  await until(() => !stored().length);
+  same(outbox.entries.map(({ state }) => state), ["accepted", "accepted"]);
+  outbox.settle(new Set(["msg_1"]));
+  same(outbox.entries.map(({ requestId }) => requestId), ["req_2"]);
+  outbox.settle(new Set(), performance.now() + 1);
+  same(outbox.entries, []);
+  outbox.close();
+});
+
+Deno.test("one that waits holds back those behind it; one that was refused does not", async () => {
+  reset();
+  const sent = [];
+  let answer = failing(true);
+  const outbox = new Outbox("a/b", (item) => {
+    sent.push(item.requestId);
+    return answer ? Promise.reject(answer) : Promise.resolve();
+  });
+  outbox.add(entry(1));
+  await until(() => outbox.entries[0].state === "waiting");
+  outbox.add(entry(2));
+  await until(() => outbox.entries[0].tries === 2);
+  await new Promise((go) => setTimeout(go, 100));
+  same([sent, outbox.entries.map(({ state }) => state)], [["req_1", "req_1"], ["waiting", "waiting"]]);
+  answer = failing(false);
+  outbox.retry("req_1");
+  await until(() => outbox.entries.every(({ state }) => state === "refused"));
+  same([outbox.entries.map(({ error }) => error), stored()], [["no", "no"], ["req_1", "req_2"]]);
+  answer = null;
+  outbox.retry("req_2");
+  await until(() => outbox.entries[1].state === "accepted");
+  outbox.remove("req_1");
+  same(stored(), []);
+  outbox.close();
+});
+
+Deno.test("what was on its way when the page closed is sent again by the next, with the same ids", async () => {
+  reset();
+  const first = new Outbox("a/b", () => new Promise(() => {}));
+  first.add(entry(1));
+  first.close();
+  const sent = [];
+  const second = new Outbox("a/b", ({ requestId, body }) => Promise.resolve(sent.push([requestId, body])));
+  await until(() => sent.length);
+  same(sent, [["req_1", { text: 1 }]]);
+  second.close();
+});
+
+Deno.test("a pause ends when the network returns", async () => {
+  reset();
+  let isDown = true;
+  const outbox = new Outbox("a/b", () => isDown ? Promise.reject(failing(true)) : Promise.resolve());
+  outbox.add(entry(1));
+  await until(() => outbox.entries[0].state === "waiting");
+  isDown = false;
+  dispatchEvent(new Event("online"));
+  await until(() => outbox.entries[0].state === "accepted");
+  outbox.close();
+});
+
+Deno.test("a full or forbidden storage loses nothing of what is on the page", () => {
+  reset();
+  localStorage.setItem = () => {
+    throw new DOMException("full", "QuotaExceededError");
+  };
+  same([remember("draft", "x"), recall("draft", "none")], [false, "none"]);
+  localStorage["think.broken"] = "{";
+  same([recall("broken", 1), recallAll("nothing")], [1, []]);
+  const outbox = new Outbox("a/b", () => new Promise(() => {}));
+  outbox.add(entry(1));
+  same(outbox.entries.length, 1);
+  outbox.close();
+});
+
+Deno.test("a first message whose tab was closed is sent in the background", async () => {
+  reset();
+  const [here, away] = [{ agent: "Assistant", name: "here" }, { agent: "Assistant", name: "away" }];
+  for (const [instance, id] of [[here, 1], [away, 2]]) {
+    remember(`outbox.${instance.agent}/${instance.name}`, [entry(id)]);
+    keep(instance);
+  }
+  same(keptInHistory(), away);
+  const delivered = [];
+  const unsent = new Unsent({
+    deliver: (conversation, sent) => Promise.resolve(delivered.push([conversation.instance.name, sent.requestId])),
+    refused: () => false,
+  });
+  unsent.take(here);
+  await until(() => delivered.length);
+  same(delivered, [["away", "req_2"]]);
+  arrived(away);
+  same(recallAll("unsent."), [["here", "Assistant"]]);
+});
+
+Deno.test("one that the server refuses there is handed over once", async () => {
+  reset();
+  const away = { agent: "Assistant", name: "away" };
+  remember("outbox.Assistant/away", [entry(1)]);
+  keep(away);
+  const refused = [];
+  const unsent = new Unsent({
+    deliver: () => Promise.reject(failing(false)),
+    refused: (instance, { requestId, error }) => Boolean(refused.push([instance.name, requestId, error])),
+  });
+  unsent.take({ name: "here" });
+  await until(() => refused.length);
+  same([refused, recall("outbox.Assistant/away")], [[["away", "req_1", "no"]], null]);
+  unsent.take({ name: "here" });
+  same(recallAll("unsent."), []);
+});
+
+Deno.test("ids are long, prefixed and differ", () => {
+  same(/^req_[0-9a-z]{20}$/.test(newId("req")), true);
+  same(new Set(Array.from({ length: 100 }, () => newId("x"))).size, 100);
+});
+
+Deno.test("a message that is taken back while another is on its way is not sent", async () => {
+  reset();
+  const [begun, release] = [[], []];
+  const outbox = new Outbox("a/b", (sent) => {
+    begun.push(sent.requestId);
+    return new Promise((go) => release.push(go));
+  });
+  outbox.add(entry(1));
+  outbox.add(entry(2));
+  outbox.remove("req_2");
+  release[0]();
+  await until(() => outbox.entries[0].state === "accepted");
+  same([begun, outbox.entries.length], [["req_1"], 1]);
+  outbox.close();
+});
+
+Deno.test("an entry that changes is another object, and the store says so", async () => {
+  reset();
+  const outbox = new Outbox("a/b", () => Promise.resolve());
+  outbox.add(entry(1));
+  const [{ currentVersion }, sending] = [outbox, outbox.entries[0]];
+  await until(() => outbox.entries[0].state === "accepted");
+  same([sending.state, sending === outbox.entries[0], outbox.currentVersion > currentVersion], [
+    "sending",
+    false,
+    true,
+  ]);
+  outbox.close();
+});
