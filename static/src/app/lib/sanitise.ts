@@ -45,7 +45,7 @@ const FORMULA = {
 // Small lengths, colours and keywords of a few properties; no address, so that nothing can be fetched, and nothing that
 // reaches far from its place.
 const VALUE =
-  "(?:-?\\d{0,2}(?:\\.\\d+)?(?:em|ex|pt|px|%)?|#[\\da-fA-F]{3,8}|rgb\\(\\d{1,3}, \\d{1,3}, \\d{1,3}\\)|[a-z]+(?:-[a-z]+)?)";
+  "(?:(?:\\d{0,2}|-[01]?)(?:\\.\\d+)?(?:em|ex|pt|px|%)?|#[\\da-fA-F]{3,8}|rgb\\(\\d{1,3}, \\d{1,3}, \\d{1,3}\\)|[a-z]+(?:-[a-z]+)?)";
 const PROPERTY =
   "(?:padding|margin|border)(?:-(?:left|right|top|bottom))?|(?:background-)?color|display|math-(?:depth|style)|" +
   "font-(?:style|weight|size)|text-align|vertical-align";

@@ -4,13 +4,18 @@ import { t } from "./i18n.ts";
 
 // Before anything is painted, so that the buttons of a wide table do not push the text down afterwards.
 const sizes = typeof ResizeObserver === "undefined" ? null : new ResizeObserver((entries) => {
-  for (const { target } of entries) note(target, target.scrollWidth > target.clientWidth + 1);
+  for (const { target } of entries) {
+    const scroll = target.closest(".table-scroll") ?? target;
+    note(scroll, scroll.scrollWidth > scroll.clientWidth + 1);
+  }
 });
 
 /** Watch how wide a rendered table or formula is: while it has to scroll, `data-keep-wide` is on its box, and keys can scroll it. */
 export function watchWidth(box: Element): void {
   const scroll = box.matches(".table") ? box.querySelector(".table-scroll") : box;
-  if (scroll) sizes?.observe(scroll);
+  if (!scroll) return;
+  sizes?.observe(scroll);
+  if (scroll !== box && scroll.firstElementChild) sizes?.observe(scroll.firstElementChild); // a formula may widen it later
 }
 
 function note(scroll: Element, isWide: boolean): void {
