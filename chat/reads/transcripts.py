@@ -3,7 +3,7 @@
 Costs what the page costs: a fixed number of queries whatever the length of the history.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -11,7 +11,6 @@ from decimal import Decimal
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
 from chat.reads.activity import Activity, activity_of, is_to_be_asked_again, with_activity
-from chat.reads.answers import Answer, answers_of
 from chat.turns.state.active import active_fibers, active_turns
 from chat.turns.state.compaction_queue import Compacting, compaction_state
 from chat.turns.state.status import TurnStatus, turn_status
@@ -63,6 +62,23 @@ class StepView:
     attempt: int
     created_at: datetime
     summary: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The sums of the turns of one answer, `turn_ids` in order. Units: `duration_ms` without the time in between.
+
+    An answer that waited for a decision or a result is several messages, each the answer of its own turn.
+    """
+
+    turn_ids: list[str]
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Decimal
+    step_count: int
+    duration_ms: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +295,40 @@ def _with_answers(views: list[MessageView]) -> list[MessageView]:
     """The views of a page, root first; the last one of an answer of several messages has their sums."""
     found = answers_of([view.turn for view in views])
     return [replace(view, answer=answer) if answer else view for view, answer in zip(views, found, strict=True)]
+
+
+def answers_of(turns: Sequence[TurnView | None]) -> list[Answer | None]:
+    """The sums, each where its answer ends, of the turns of a page of messages; nothing for an answer of one turn.
+
+    Shape: as many as turns. A turn that another one of the page continues is no end. What lies before the page is not
+    counted.
+    """
+    known = {turn.id: turn for turn in turns if turn is not None}
+    continued = {turn.parent_id for turn in known.values()}
+    return [None if turn is None or turn.id in continued else _sums(_chain(turn, known)) for turn in turns]
+
+
+def _chain(turn: TurnView, known: dict[str, TurnView]) -> list[TurnView]:
+    found = [turn]
+    while (parent := known.get(found[0].parent_id or "")) is not None:
+        found.insert(0, parent)
+    return found
+
+
+def _sums(turns: list[TurnView]) -> Answer | None:
+    if len(turns) == 1:
+        return None
+    durations = [turn.duration_ms for turn in turns if turn.duration_ms is not None]
+    return Answer(
+        turn_ids=[turn.id for turn in turns],
+        input_tokens=sum(turn.input_tokens for turn in turns),
+        output_tokens=sum(turn.output_tokens for turn in turns),
+        reasoning_tokens=sum(turn.reasoning_tokens for turn in turns),
+        cached_tokens=sum(turn.cached_tokens for turn in turns),
+        cost=sum((turn.cost for turn in turns), Decimal()),
+        step_count=sum(turn.step_count for turn in turns),
+        duration_ms=sum(durations) if durations else None,
+    )
 
 
 def _answered_by(message: StoredMessage, turns: dict[str, TurnView]) -> TurnView | None:

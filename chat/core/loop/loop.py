@@ -273,7 +273,7 @@ class TurnLoop:
         translate = EventTranslator(
             self.fold, check, send_reasoning=plan.send_reasoning, titles=plan.titles, clock=plan.clock
         )
-        yield self._put(self._activity("model", {"name": model.name, "step": self._view.number}))
+        yield self._put(_activity(plan, "model", {"name": model.name, "step": self._view.number}))
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
@@ -382,7 +382,7 @@ class TurnLoop:
     async def _settle_calls(self, calls: list[ToolCall]) -> AsyncGenerator[Chunk, None]:
         """Run calls side by side, each a recorded step of its own; yield their outputs as they come."""
         if calls:
-            yield self._put(self._activity("tool", {"calls": [self._named(call) for call in calls]}))
+            yield self._put(_activity(self.plan, "tool", {"calls": [_named(self.plan, call) for call in calls]}))
         arrivals: asyncio.Queue[Chunk | BaseException | None] = asyncio.Queue()
         waits: list[Wait] = []
         tasks = [asyncio.create_task(self._settle_call(call, arrivals)) for call in calls]
@@ -407,14 +407,6 @@ class TurnLoop:
             raise Parked(waits[0].kind, waits)
         await self._hooks.on_step_finish(self._steps.records()[-1])
 
-    def _activity(self, kind: str, facts: JSONObject) -> Chunk:
-        """A report of what the turn does from now on, for people who wait."""
-        return chunks.status(kind, {**facts, "since": self.plan.clock().isoformat(timespec="milliseconds")})
-
-    def _named(self, call: ToolCall) -> JSONObject:
-        title = self.plan.titles.get(call.tool_name, "")
-        return {"callId": call.call_id, "name": call.tool_name, "title": title}
-
     async def _settle_call(self, call: ToolCall, arrivals: "asyncio.Queue[Chunk | BaseException | None]") -> None:
         try:
             key = f"{CALL_PREFIX}{call.call_id}"
@@ -436,6 +428,15 @@ class TurnLoop:
         except BaseException as error:
             arrivals.put_nowait(error)
             raise
+
+
+def _activity(plan: TurnPlan, kind: str, facts: JSONObject) -> Chunk:
+    """A report of what the turn does from this moment on, for people who wait."""
+    return chunks.status(kind, {**facts, "since": plan.clock().isoformat(timespec="milliseconds")})
+
+
+def _named(plan: TurnPlan, call: ToolCall) -> JSONObject:
+    return {"callId": call.call_id, "name": call.tool_name, "title": plan.titles.get(call.tool_name, "")}
 
 
 def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:

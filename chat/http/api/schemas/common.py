@@ -250,7 +250,7 @@ class MessageOut(Schema):
 
 
 class ActivityOut(Schema):
-    """What a running turn does now. `since`: when it began, by the server's clock.
+    """The activity of a running turn. `since`: when it began, by the server's clock.
 
     `kind`: it asks a `model`, runs a `tool`, waits for the time of a `retry`, or is parked (`waiting`). `name`: the
     tool's, or what it waits for; null otherwise: the model's name is in the stream.
