@@ -70,7 +70,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 logger = logging.getLogger(__name__)
 
-INTERNAL = "Something went wrong on our side. Please try again."
+INTERNAL = "Something went wrong. Try again in a moment."
 
 
 class TurnRun:

@@ -127,7 +127,7 @@ def test_an_entry_is_edited_found_anew_and_deleted(client: Client, root: User, s
 def test_a_summary_is_edited_and_undone(client: Client, root: User, session: Session) -> None:
     add_compaction(session.pk, first_id="u1", last_id="a2", summary="They greeted.")
     row = Compaction.objects.get()
-    assert "A summary needs a text." in edit(client, row, summary="  ").content.decode()
+    assert "A summary cannot be empty." in edit(client, row, summary="  ").content.decode()
     assert edit(client, row, summary="They said hello.").status_code == 302
     row.refresh_from_db()
     assert row.summary == "They said hello."
