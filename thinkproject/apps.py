@@ -1,17 +1,27 @@
 """Django application of the composition layer: sets the Celery app for every process that loads Django."""
 
 from django.apps import AppConfig
+from django.contrib.admin import apps as admin_apps
+from django.utils.translation import gettext_lazy as _
 
 
 class ThinkProjectConfig(AppConfig):
     """Has no models. Its `ready` makes the Celery app current and registers the deployment checks."""
 
+    default = True
     name = "thinkproject"
     label = "think_project"
-    verbose_name = "Think"
+    verbose_name = _("Think")
 
     def ready(self) -> None:
         """Make our Celery app the default one, in web processes and commands too."""
         from thinkproject import celery, checks  # noqa: F401, PLC0415 - Celery must not load before the apps
 
         celery.app.set_default()
+
+
+class ThinkAdminConfig(admin_apps.AdminConfig):
+    """Django's admin, its index in our sections."""
+
+    default = False
+    default_site = "chat.admin_site.ThinkAdminSite"

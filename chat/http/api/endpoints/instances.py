@@ -36,7 +36,7 @@ from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
 from chat.models import AgentInstance
 from chat.reads import transcripts
-from chat.runtime.add_messages import add_messages, edit_answer
+from chat.runtime.add_messages import Author, add_messages, edit_answer
 from chat.turns.admission.admission import clear_instance
 from sessions_app.core.messages.messages import parse_message
 from sessions_app.core.messages.shapes import Message
@@ -179,7 +179,8 @@ def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: E
     """Put another text beside an answer, and go on from it if wanted. Both stay; nothing after the old one is lost."""
     key = key_of(_opened(request, instance_id))
     message = _added(AddedMessageIn(role="assistant", parts=data.parts))
-    new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here)
+    author = Author(user_id=caller_of(request).user.pk, via="api", action="edit", replaces=message_id)
+    new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here, by=author)
     return Status(201, EditedAnswerOut(message_id=new_id, leaf_id=leaf_id))
 
 
