@@ -67,7 +67,7 @@ INSTALLED_APPS = [
     "csp",
     "axes",
     "corsheaders",
-    "ninja",  # else its documentation page loads scripts from elsewhere
+    "ninja",
     "thinkproject",
     "fibers",
     "sessions_app",

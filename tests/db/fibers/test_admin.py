@@ -52,7 +52,7 @@ def test_the_list_shows_where_each_fiber_stands(client: Client, staff: User) -> 
     fiber = failed()
     page = client.get(reverse(LIST), {"status": "failed"}).content.decode()
     assert reverse("admin:think_fibers_fiber_change", args=[quote(fiber.pk)]) in page
-    assert "no_key" in page
+    assert "no key" in page
 
 
 def test_the_list_counts_no_further_than_its_limit(client: Client, staff: User) -> None:
