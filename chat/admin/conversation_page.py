@@ -104,7 +104,10 @@ def page_of(request: HttpRequest, instance: AgentInstance) -> dict[str, Any]:
     }
     if rights.reads and session_id:
         view = conversation_view(session_id, **_wanted(request), speakers=_speakers(instance, context["agent_title"]))
-        context |= {"conversation": view, "lines": _lines(view, rights)}
+        context |= {
+            "conversation": view,
+            "lines": _lines(view, rights, asks=rights.runs and is_current and context["is_served"]),
+        }
     return context
 
 
@@ -145,7 +148,7 @@ def _spent(instance: AgentInstance) -> dict[str, str]:
     }
 
 
-def _lines(view: ConversationView, rights: Rights) -> list[Line]:
+def _lines(view: ConversationView, rights: Rights, *, asks: bool) -> list[Line]:
     turns = _turns_of(view.messages)
     answered = {each.message.turn_id for each in view.messages if each.message.role == Role.ASSISTANT}
     return [
@@ -153,7 +156,7 @@ def _lines(view: ConversationView, rights: Rights) -> list[Line]:
             view=each,
             turn=_shown_turn(each, turns, answered),
             can_edit=rights.edits and not edit_problem(each.message),
-            can_ask=rights.runs and each.message.role == Role.ASSISTANT and each.message.parent_id is not None,
+            can_ask=asks and each.message.role == Role.ASSISTANT and each.message.parent_id is not None,
         )
         for each in view.messages
     ]

@@ -7,8 +7,9 @@ from typing import Final
 START_CHARS: Final = 2_000
 SHOWN_CHARS: Final = 90
 
-_TEXT: Final = re.compile(r'"type":\s*"text"[^{}]*?"text":\s*"((?:[^"\\]|\\.)*)', re.DOTALL)
-_TEXT_FIRST: Final = re.compile(r'"text":\s*"((?:[^"\\]|\\.)*)"?,\s*"type":\s*"text"', re.DOTALL)
+_STRING: Final = r'"((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*)'  # as far as it goes, whole escapes only
+_TEXT: Final = re.compile(rf'"type":\s*"text"[^{{}}]*?"text":\s*{_STRING}', re.DOTALL)
+_TEXT_FIRST: Final = re.compile(rf'"text":\s*{_STRING}"?,\s*"type":\s*"text"', re.DOTALL)
 
 
 def beginning_of(start: str) -> str:
@@ -21,9 +22,5 @@ def beginning_of(start: str) -> str:
 
 
 def _decoded(escaped: str) -> str:
-    whole = re.sub(r"\\(?:u[0-9a-fA-F]{0,3})?$", "", escaped)  # an escape that the cut went through
-    try:
-        text = str(json.loads(f'"{whole}"', strict=False))
-    except ValueError:
-        text = whole
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = str(json.loads(f'"{escaped}"', strict=False))
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # a cut leaves half a character
