@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
@@ -170,7 +171,7 @@ class AgentInstanceAdmin(ActionAdmin):
     ) -> HttpResponse:
         """Show the conversation: who, when, what, and what can be done about it."""
         context = dict(extra_context or {})
-        instance = self.get_object(request, object_id)
+        instance = self.get_object(request, unquote(object_id))
         if instance is not None and self.has_view_permission(request, instance):
             context |= page_of(request, instance)
         return super().change_view(request, object_id, form_url, context)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -166,7 +167,7 @@ class TurnAdmin(TurnColumns):
     ) -> HttpResponse:
         """Show the buttons that apply to the turn's state."""
         context = dict(extra_context or {})
-        turn = Turn.objects.select_related("fiber").filter(pk=object_id).first()
+        turn = Turn.objects.select_related("fiber").filter(pk=unquote(object_id)).first()
         if turn is not None and self.has_manage_permission(request):
             status = FiberStatus(turn.fiber.status)
             is_final = turn_status(status, turn.fiber.reason) in FINAL

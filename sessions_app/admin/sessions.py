@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
@@ -187,9 +188,10 @@ class SessionAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         """Show a page of the conversation below the fields."""
         context = dict(extra_context or {})
-        if self.has_view_permission(request) and Session.objects.filter(pk=object_id).exists():
+        session_id = unquote(object_id)
+        if self.has_view_permission(request) and Session.objects.filter(pk=session_id).exists():
             context["conversation"] = conversation_view(
-                object_id,
+                session_id,
                 branch=_id_from(request, "branch"),
                 before=_id_from(request, "before"),
                 at=_id_from(request, "at"),

@@ -1,5 +1,6 @@
 """A conversation's page in the admin: it reads as one, and what staff change is a new message that names them."""
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -120,6 +121,22 @@ def test_a_page_costs_the_same_for_any_length(alice: User, make_instance: Make) 
         costs.append(len(queries))
         assert html.count('class="think-message ') == 50
     assert costs[0] == costs[1] <= 40
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "word"),
+    [
+        ("think_chat_agentinstance", "shown_title", "text of a1"),
+        ("think_sessions_session", "title", "text of a1"),
+        ("think_chat_turn", "title", "Ask again for another answer"),
+    ],
+)
+def test_links_of_lists_lead_to_whole_pages(conversation: AgentInstance, name: str, field: str, word: str) -> None:
+    client = signed_in(*EVERYTHING, "view_session", "view_turn")[1]
+    html = client.get(reverse(f"admin:{name}_changelist")).content.decode()
+    found = re.search(rf'field-{field}[^>]*><a href="([^"]+)"', html)
+    assert found is not None
+    assert word in client.get(found[1]).content.decode()
 
 
 # --- editing ---------------------------------------------------------------------------------------------------------
