@@ -19,7 +19,10 @@ Text = str | Promise
 
 ASKED_AGAIN: Final = _("The question is asked again. The new answer will stand beside the old one.")
 
-TITLE_CHARS: Final = 90
+TITLE_CHARS: Final = 80
+MADE_UP: Final = "chat_"
+"""How names begin that no person gave (`new_instance_name`)."""
+
 RECENT_TURNS: Final = 50
 """The newest turn of a conversation is looked for among so many positions: added messages take positions, too."""
 
@@ -47,13 +50,13 @@ def title_from(title: str, name: str, *, is_provisional: bool, reads: bool) -> s
     """Do the same from the columns."""
     if title and (reads or not is_provisional):
         return shortened(title)
-    return shortened(str(_("Untitled (%(name)s)")) % {"name": name})
+    return str(_("Untitled")) if name.startswith(MADE_UP) else shortened(name)
 
 
 def shortened(text: str, limit: int = TITLE_CHARS) -> str:
     """A text on one line, cut to a width that a list can show."""
     line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
 def agent_title(name: str) -> str:

@@ -67,7 +67,7 @@ class AgentInstanceAdmin(ActionAdmin):
     """Conversations. Their pages show what was said, a page at a time, and what was done about it."""
 
     change_form_template = "admin/think_chat/agentinstance/change_form.html"
-    list_display = ("shown_title", "owner", "agent_name", "standing", "turn_count", "cost", "last_active")
+    list_display = ("shown_title", "owner", "agent_name", "standing", "turns", "cost", "last_active")
     list_filter = (AgentFilter, WaitingFilter, ArchivedFilter, "active_at")
     list_select_related = ("owner",)
     search_fields = ("=id", "=name", "^title", f"=owner__{_USERNAME}")
@@ -110,6 +110,11 @@ class AgentInstanceAdmin(ActionAdmin):
         if found["turn_status"] is None:
             return NOTHING
         return turn_state(found["turn_status"], found["turn_reason"], found["turn_error"])
+
+    @admin.display(description=_("turns"), ordering="turn_count")
+    def turns(self, row: AgentInstance) -> str:
+        """How many requests it had."""
+        return f"{row.turn_count:,}"
 
     @admin.display(description=_("cost"))
     def cost(self, row: AgentInstance) -> str:
