@@ -16,6 +16,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
+__all__ = ["Sectioned"]
+
 Text = str | Promise
 
 if TYPE_CHECKING:

@@ -155,7 +155,7 @@ class FiberAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("attempts"), ordering="attempt")
     def tries(self, fiber: Fiber) -> str:
-        """How often it was begun, and how often after an error or a crash."""
+        """The number of attempts, and how many followed an error or a crash."""
         notes = []
         if fiber.retries:
             notes.append(str(_("%(count)d after an error")) % {"count": fiber.retries})

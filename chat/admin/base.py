@@ -5,11 +5,12 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from chat.admin.columns import with_reader
+from chat.admin.columns import reads_messages, with_reader
 from chat.agent import registry
 from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
@@ -32,6 +33,16 @@ class ActionAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Add what the titles depend on."""
         return with_reader(super().get_queryset(request), request)
+
+
+class PageAdmin(ActionAdmin):
+    """With pages of our own besides Django's."""
+
+    def page(self, request: HttpRequest, name: str, **context: Any) -> HttpResponse:
+        """Render one of the table's own pages, by the name of its template."""
+        base = {**self.admin_site.each_context(request), "opts": self.opts, "reads_messages": reads_messages(request)}
+        template = f"admin/{self.opts.app_label}/{self.opts.model_name}/{name}.html"
+        return TemplateResponse(request, template, {**base, **context})
 
 
 class AgentFilter(admin.SimpleListFilter):

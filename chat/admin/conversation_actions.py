@@ -1,9 +1,9 @@
-"""What staff do on a conversation's page: edit and add messages, ask again, choose the shown branch.
+"""Actions of staff on a conversation's page: edit and add messages, ask again, choose the shown branch.
 
 Each needs Django's permission for it, is checked again on POST, goes through the services, and is logged.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django import forms
@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from typing_extensions import override
 
+from chat.admin.base import PageAdmin
 from chat.admin.columns import ASKED_AGAIN, title_of
 from chat.admin.conversation_page import Rights, rights_of
 from chat.conversations.staff_edits import (
@@ -29,9 +30,6 @@ from chat.models import AgentInstance
 from sessions_app.core.messages.messages import Role, StoredMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.errors import ThinkError
-
-if TYPE_CHECKING:
-    from chat.admin.instances import AgentInstanceAdmin
 
 MAX_CHARS: Final = 1_000_000
 MAX_TEXTS: Final = 50
@@ -61,7 +59,7 @@ class EditForm(forms.Form):
             self.fields["answers"] = forms.BooleanField(label=label, required=False)
 
     def texts(self) -> list[str]:
-        """What the person wrote, in order."""
+        """The texts that the person wrote, in order."""
         names = [name for name in self.fields if name.startswith("text_")]
         return [self.cleaned_data[name] for name in sorted(names, key=lambda name: int(name.removeprefix("text_")))]
 
@@ -95,7 +93,7 @@ class AddForm(forms.Form):
 class ConversationActions:
     """The views, for the admin of conversations."""
 
-    def __init__(self, admin: "AgentInstanceAdmin") -> None:
+    def __init__(self, admin: PageAdmin) -> None:
         self.admin = admin
 
     def urls(self) -> list[URLPattern]:

@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """What a member of the staff may do here, by Django's permissions. Each needs the right to read messages too."""
+    """Actions that a member of the staff may take here, by Django's permissions. Each takes the right to read, too."""
 
     reads: bool
     edits: bool = False
@@ -80,7 +80,7 @@ def rights_of(request: HttpRequest) -> Rights:
 
 
 def page_of(request: HttpRequest, instance: AgentInstance) -> dict[str, Any]:
-    """What the page of a conversation needs besides Django's own context."""
+    """The context of a conversation's page besides Django's own."""
     rights = rights_of(request)
     histories = _histories(instance)
     session_id = _history(request, instance) or instance.session_id

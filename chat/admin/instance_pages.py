@@ -1,7 +1,7 @@
 """Pages besides a conversation's own: pruning by a rule, what takes space, the configuration."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
 
+from chat.admin.base import PageAdmin
 from chat.admin.columns import reads_messages, title_of
 from chat.conversations.pruning import MAX_DAYS, MAX_PLANNED, PruneRule, plan_pruning, prune_conversations
 from chat.errors import ConfigChanged, ConfigInvalid, InputInvalid
@@ -21,9 +22,6 @@ from chat.instances.config import ConfigView, save_config, view_config
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.operations.table_sizes import database_size
-
-if TYPE_CHECKING:
-    from chat.admin.instances import AgentInstanceAdmin
 
 _USERNAME = get_user_model().USERNAME_FIELD
 
@@ -94,7 +92,7 @@ class ConfigForm(forms.Form):
 class InstancePages:
     """The views, for the admin of conversations."""
 
-    def __init__(self, admin: "AgentInstanceAdmin") -> None:
+    def __init__(self, admin: PageAdmin) -> None:
         self.admin = admin
 
     def urls(self) -> list[URLPattern]:

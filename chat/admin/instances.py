@@ -8,14 +8,13 @@ from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
 
-from chat.admin.base import ActionAdmin, AgentFilter
+from chat.admin.base import AgentFilter, PageAdmin
 from chat.admin.columns import (
     agent_title,
     amount,
@@ -63,7 +62,7 @@ _ASKED = ToolCallRecord.objects.filter(scope=OuterRef("pk"), status=CallStatus.A
 
 
 @admin.register(AgentInstance)
-class AgentInstanceAdmin(ActionAdmin):
+class AgentInstanceAdmin(PageAdmin):
     """Conversations. Their pages show what was said, a page at a time, and what was done about it."""
 
     change_form_template = "admin/think_chat/agentinstance/change_form.html"
@@ -103,7 +102,7 @@ class AgentInstanceAdmin(ActionAdmin):
 
     @admin.display(description=_("state"))
     def standing(self, row: AgentInstance) -> str:
-        """How its newest turn stands."""
+        """The state of its newest turn."""
         found = vars(row)
         if found["is_asked"]:
             return state("asked", _("Waits for a decision"))
@@ -113,7 +112,7 @@ class AgentInstanceAdmin(ActionAdmin):
 
     @admin.display(description=_("turns"), ordering="turn_count")
     def turns(self, row: AgentInstance) -> str:
-        """How many requests it had."""
+        """The number of its requests."""
         return f"{row.turn_count:,}"
 
     @admin.display(description=_("cost"))
@@ -185,8 +184,3 @@ class AgentInstanceAdmin(ActionAdmin):
     def page_title(self, row: AgentInstance) -> str:
         """As in the list."""
         return self.shown_title(row)
-
-    def page(self, request: HttpRequest, name: str, **context: Any) -> HttpResponse:
-        """Render a page of ours."""
-        base = {**self.admin_site.each_context(request), "opts": self.opts, "reads_messages": reads_messages(request)}
-        return TemplateResponse(request, f"admin/think_chat/agentinstance/{name}.html", {**base, **context})

@@ -218,12 +218,12 @@ class WorkAdmin(FiberAdmin):
 
     @admin.display(description=_("work"), ordering="name")
     def work(self, row: Fiber) -> str:
-        """What it does, in words where they are known."""
+        """Its function, in words where they are known."""
         return str(WORK.get(row.name, row.name))
 
     @override
     def page_title(self, row: Fiber) -> str:
-        """What it does, and for which conversation."""
+        """Its function, and the conversation."""
         title = about(row, reads=vars(row)["reads"])
         return self.work(row) if title == NOTHING else f"{self.work(row)} · {title}"
 

@@ -29,7 +29,7 @@ TRIGGER_WORDS: dict[str, Text] = {
 
 
 class TurnColumns(ActionAdmin):
-    """What is shown of a turn."""
+    """The shown facts of a turn."""
 
     @admin.display(description=_("turn of"), ordering="id")
     def title(self, turn: Turn) -> str:
@@ -136,7 +136,7 @@ class TurnColumns(ActionAdmin):
 
 
 def duration_of(turn: Turn) -> str:
-    """How long a turn took, in words; empty while it runs."""
+    """The time that a turn took, in words; empty while it runs."""
     if turn.started_at is None or turn.finished_at is None:
         return ""
     return str(_("%(seconds).1f s")) % {"seconds": (turn.finished_at - turn.started_at).total_seconds()}

@@ -1,4 +1,4 @@
-"""What staff do in another person's conversation: correct a message, add one, ask again, choose the shown branch.
+"""Changes of staff in another person's conversation: messages corrected and added, questions asked again, branches.
 
 Every change is a new message beside the old one; nothing is overwritten. It goes through the services that the owner's
 own requests use, so limits hold and the open pages are notified, and it is noted who did it. Whether the person may was

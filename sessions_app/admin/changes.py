@@ -88,7 +88,7 @@ class ChangeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("change"))
     def what(self, row: ContextChange) -> str:
-        """What was done, and to what."""
+        """The action, and its object."""
         kind, __, name = row.subject.partition(":")
         return f"{ACTION_WORDS.get(row.action, row.action)}: {SUBJECT_WORDS.get(kind, kind)} {name}"
 
@@ -108,7 +108,7 @@ class ChangeAdmin(ReadOnlyAdmin):
         return str(row.owner) if row.session_id is None else self.session_name(row)
 
     def session_name(self, row: ContextChange) -> str:
-        """What a history is called. The chat gives the conversation's title."""
+        """The name of a history. The chat gives the conversation's title."""
         return str(row.session)
 
     @admin.display(description=_("before"))

@@ -208,7 +208,7 @@ class TextAdmin(ReadOnlyAdmin):
         return format_html('<a href="{}">{}</a>', session_url(row.session_id), self.session_name(row))
 
     def session_name(self, row: Any) -> str:
-        """What a history is called. The chat gives the conversation's title."""
+        """The name of a history. The chat gives the conversation's title."""
         return str(row.session)
 
     @admin.display(description=_("read in"))
@@ -255,12 +255,12 @@ class CompactionAdmin(TextAdmin):
 
     @admin.display(description=_("summary"))
     def beginning(self, row: Compaction) -> str:
-        """How it begins."""
+        """The beginning of its text."""
         return Truncator(" ".join((vars(row).get("start") or "").split())).chars(90) or NOTHING
 
     @admin.display(description=_("conversation"))
     def conversation(self, row: Compaction) -> str:
-        """What it is a summary of."""
+        """The conversation that it is a summary of."""
         return self.conversation_of(row)
 
     def conversation_of(self, row: Compaction) -> str:
@@ -276,7 +276,7 @@ class CompactionAdmin(TextAdmin):
 
     @admin.display(description=_("tokens"))
     def saved(self, row: Compaction) -> str:
-        """What models were sent before, and after."""
+        """Tokens that models were sent before, and after."""
         before, after = f"{row.tokens_before:,}", f"{row.tokens_after:,}"
         return str(_("%(before)s before, %(after)s after")) % {"before": before, "after": after}
 

@@ -103,7 +103,7 @@ class SessionAdmin(ReadOnlyAdmin):
         return self.conversation_of(row)
 
     def conversation_of(self, row: Session) -> str:
-        """What the chat puts in this place; alone, a history has a scope of its creator's."""
+        """The scope, which is its creator's. The chat gives a link to the conversation."""
         return row.scope or NOTHING
 
     @admin.display(description=_("kept"))
@@ -120,7 +120,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("cost"), ordering="cost")
     def spent(self, row: Session) -> str:
-        """What it cost so far."""
+        """The cost so far."""
         return f"{row.cost:.4f}"
 
     @admin.display(description=_("created"), ordering="created_at")
@@ -265,7 +265,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("message"))
     def beginning(self, row: Message) -> str:
-        """How its text begins."""
+        """The beginning of its text."""
         return beginning_of(vars(row).get("start") or "") or str(_("Without text"))
 
     @admin.display(description=_("said by"), ordering="role")
@@ -280,7 +280,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @override
     def page_title(self, row: Message) -> str:
-        """How it begins."""
+        """The beginning of its text."""
         return self.beginning(row)
 
     def title_of(self, row: Message) -> str:
@@ -289,12 +289,12 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("place"))
     def placed(self, row: Message) -> str:
-        """How far down the tree it stands."""
+        """Its place in the tree, from 1."""
         return str(_("Waits for its turn")) if row.placed_at is None else str(row.depth + 1)
 
     @admin.display(description=_("size"), ordering="byte_size")
     def size(self, row: Message) -> str:
-        """What it takes up."""
+        """The size of its JSON."""
         return filesizeformat(row.byte_size)
 
     @admin.display(description=_("written"), ordering="created_at")

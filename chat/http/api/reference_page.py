@@ -40,7 +40,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """What an operation may answer."""
+    """A possible answer of an operation."""
 
     status: str
     description: str
