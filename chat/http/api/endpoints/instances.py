@@ -50,7 +50,7 @@ from chat.llm.registry import describe_default
 from chat.models import AgentInstance
 from chat.reads import transcripts
 from chat.reads.activity import Activity
-from chat.runtime.add_messages import add_messages, edit_answer
+from chat.runtime.add_messages import Author, add_messages, edit_answer
 from chat.runtime.agent_factory import model_choices
 from chat.runtime.model_choice import OfferedModel
 from chat.turns.admission.admission import clear_instance
@@ -219,7 +219,8 @@ def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: E
     """Put another text beside an answer, and go on from it if wanted. Both stay; nothing after the old one is lost."""
     key = key_of(_opened(request, instance_id))
     message = _added(AddedMessageIn(role="assistant", parts=data.parts))
-    new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here)
+    author = Author(user_id=caller_of(request).user.pk, via="api", action="edit", replaces=message_id)
+    new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here, by=author)
     return Status(201, EditedAnswerOut(message_id=new_id, leaf_id=leaf_id))
 
 
