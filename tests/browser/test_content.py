@@ -46,7 +46,7 @@ HOSTILE = [
     "\n[^constructor]: [c](javascript:window.pwned=1)",
     "| $\\href{https://evil.example/u}{x}$ | [^1] |\n|---|---|\n| `<base href=//evil.example>` | - [x] <input autofocus> |",
     "- [x] <input type=submit formaction=https://evil.example/v>\n- [ ] [task](data:text/html,x)",
-    "[1] [\uE0111] \u3010javascript:window.pwned=1\u2020x\u3011 [999] [1](javascript:window.pwned=1)",
+    "[1] [\ue0111] \u3010javascript:window.pwned=1\u2020x\u3011 [999] [1](javascript:window.pwned=1)",
 ]
 CORPUS = [
     (

@@ -116,7 +116,15 @@ def test_the_wheel_brings_what_the_pages_load(project: Project, port: int, ann: 
     loaded = re.findall(r'(?:src|href)="/static/([^"]+)"', page)
     assert {name.partition(".")[0] for name in loaded} >= {"think/app", "think/icon", "think/main"}
     [script] = [name for name in loaded if name.startswith("think/main.")]
-    for name in [*loaded, f"{script}.br", f"{script}.gz", f"{script}.map", "think_sessions/admin.css", "think_chat/api.js", "think_chat/api.css"]:
+    for name in [
+        *loaded,
+        f"{script}.br",
+        f"{script}.gz",
+        f"{script}.map",
+        "think_sessions/admin.css",
+        "think_chat/api.js",
+        "think_chat/api.css",
+    ]:
         assert (
             project.manage("findstatic", "--first", "--verbosity", "0", name).strip().startswith(str(project.library))
         )
