@@ -31,6 +31,22 @@ HOSTILE = [
     "https://evil.example/auto <https://evil.example/angle> mailto:a@evil.example",
     "\u202ereversed\u202c \ufeff \u0000 \ud7ff",
     "<div id=boot>{}</div><div id=composer name=cookie></div>",
+    "$\\href{javascript:window.pwned=1}{x}$ $$\\href{https://evil.example/m}{x}$$ \\(\\url{https://evil.example/n}\\)",
+    "$\\includegraphics{https://evil.example/o.png}$ $\\htmlData{a=b}{x}$ $\\cssId{boot}{x}$ $\\class{notice}{x}$",
+    "$\\style{background:url(https://evil.example/p)}{x}$ $\\htmlStyle{position:fixed}{x}$ $\\unicode{x3c}script$",
+    "$\\text{</math><img src=https://evil.example/q onerror=window.pwned=1>}$ \\[\\text{<style>*{}</style>}\\]",
+    "$$\\def\\a{\\a\\a}\\a$$ $\\def\\b{\\c\\c\\c\\c}\\def\\c{\\d\\d\\d\\d}\\def\\d{xxxxxxxx}\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b$",
+    "$"
+    + "{" * 2000
+    + "x"
+    + "}" * 2000
+    + "$ $\\rule{9999em}{9999em}$ $\\kern-9999em x$ $\\color{url(//evil.example/r)}x$",
+    "<math><annotation-xml encoding='text/html'><img src=x onerror=window.pwned=1></annotation-xml></math>",
+    "x[^boot] y[^__proto__] z[^constructor]\n\n[^boot]: <img src=https://evil.example/s>\n[^__proto__]: ![](//evil.example/t)"
+    "\n[^constructor]: [c](javascript:window.pwned=1)",
+    "| $\\href{https://evil.example/u}{x}$ | [^1] |\n|---|---|\n| `<base href=//evil.example>` | - [x] <input autofocus> |",
+    "- [x] <input type=submit formaction=https://evil.example/v>\n- [ ] [task](data:text/html,x)",
+    "[1] [\ue0111] \u3010javascript:window.pwned=1\u2020x\u3011 [999] [1](javascript:window.pwned=1)",
 ]
 CORPUS = [
     (
@@ -41,12 +57,22 @@ CORPUS = [
     "```python\ndef f():\n\n    return '''x'''\n```\n\nafter\n\n~~~\ntilde\n~~~\n\n```js\nunclosed();\n",
     "| a | b |\n|:--|--:|\n| 1 | 2 |\n| 3 | 4 |\n\ntext | not a table\n\n| x |\n|---|\n",
     "See [ref] and [other][ref].\n\nMiddle.\n\n[ref]: https://example.com/ 'Title'\n\nEnd with [ref].",
-    "* a\n\n* b\n\ntext\n\n* c\n1. d\n\n- [ ] not a task\n\nمرحبا\n\nline  \nbreak<br>tag",
+    "* a\n\n* b\n\ntext\n\n* c\n1. d\n\n- [ ] a task\n- [x] done *well*\n  - [X] nested\n\nمرحبا\n\nline  \nbreak<br>tag",
+    (
+        "Let $x_1$ and \\(y*2*3\\) be.\n\n$$\n\\frac{a}{b}\n$$\n\nThen \\[ z_1 \\] inline, $$w$$ too.\n\\[\na &= b \\\\\n\\]\n"
+        "after, it costs $5 and $10.\n\n- in a list:\n  $$\n  q\n  $$\n- next"
+    ),
+    "text\n$$\nnever closed\n\nand on *it* goes\n\n$$ open at the end\n# no heading",
+    "$$\na\n# inside\n$$\n\n\\[\nb\n\n\\]\n\nend $x$",
+    "One[^1] and two[^two] and none[^3].\n\nMore[^1].\n\n[^1]: First *note*\n    goes on\n\n    in two paragraphs.\n[^two]: Second.\n\nEnd.",
+    "| a | b | c |\n|:--|--:|---|\n| $x$ | `y` | z[^n] |\n| 1 | 2 | 3 |\n\n[^n]: Of a table.\n\ntail [1] and [2, 3]",
 ]
 
 SPLIT = """async ([texts, seeds]) => {
     const { LiveText, renderMarkdown } = await import(new URL("/static/think/testing.js", location));
     const results = [];
+    const open = ".math:not(.is-shown, .is-wrong)";
+    const same = (a, b) => a.isEqualNode(b) && !a.querySelector(open);
     for (const [index, text] of texts.entries()) {
         const whole = document.createElement("div");
         whole.append(...renderMarkdown(text));
@@ -60,7 +86,8 @@ SPLIT = """async ([texts, seeds]) => {
             if (at >= text.length) break;
         }
         live.update(text, false);
-        results.push([whole.innerHTML, grown.innerHTML]);
+        for (let look = 0; look < 100 && !same(whole, grown); look += 1) await new Promise((done) => setTimeout(done, 50));
+        results.push([same(whole, grown), whole.innerHTML, grown.innerHTML]);
     }
     return results;
 }"""
@@ -171,8 +198,8 @@ def test_streamed_text_ends_as_the_whole_text_renders(tab: ChatPage, seed: int) 
     dice = random.Random(seed)
     texts = CORPUS + [text for text in HOSTILE if "\u0000" not in text]
     sizes = [[dice.randint(1, max(2, len(text) // 6)) for _ in range(12)] for text in texts]
-    for text, (whole, grown) in zip(texts, tab.page.evaluate(SPLIT, [texts, sizes]), strict=True):
-        assert grown == whole, json.dumps(text)
+    for text, (is_same, whole, grown) in zip(texts, tab.page.evaluate(SPLIT, [texts, sizes]), strict=True):
+        assert is_same, f"{json.dumps(text)}\n{whole}\n{grown}"
 
 
 def test_finished_blocks_are_never_touched_again(tab: ChatPage) -> None:

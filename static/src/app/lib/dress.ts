@@ -6,7 +6,7 @@ import { loadHighlighter, needsHighlighter } from "./highlight.ts";
 import { t } from "./i18n.ts";
 import { loadMath, needsMath, showFormula } from "./math.ts";
 import { keepReading, scrollerOf } from "./scroll.ts";
-import { watchTable } from "./tables.ts";
+import { watchWidth } from "./tables.ts";
 
 const SLICE_MS = 12;
 const waiting = new Set<Element>();
@@ -16,7 +16,7 @@ let isLoading = false;
 export function dress(elements: readonly Element[]): void {
   for (const element of elements) {
     within(element, ".task-mark").forEach(putTaskBox);
-    within(element, ".table").forEach(watchTable);
+    within(element, ".table, .math").forEach(watchWidth);
     within(element, ".math").forEach(showFormula);
     within(element, "figure.code code").forEach(colourFigure);
     if (isWaiting(element)) waiting.add(element);

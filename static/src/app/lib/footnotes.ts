@@ -28,10 +28,11 @@ export const hasNotes = (env: NotesEnv): boolean => (env.notes?.defined.size ?? 
 export function footnoteSyntax(md: MarkdownIt): void {
   md.block.ruler.before("reference", "note", definition, { alt: ["paragraph", "reference"] });
   md.inline.ruler.before("link", "note_ref", reference);
+  // The word joiner keeps a full stop on the line of its footnote.
   md.renderer.rules.note_ref = (tokens, index, _options, env) => {
     const number = String(numberOf(env, tokens[index].content));
     const name = md.utils.escapeHtml(t("message.footnote", { number }));
-    return `<sup><button type="button" class="note-ref" data-action="to-note" data-note="${number}" aria-label="${name}">${number}</button></sup>`;
+    return `<sup><button type="button" class="note-ref" data-action="to-note" data-note="${number}" aria-label="${name}">${number}</button></sup>\u2060`;
   };
   md.renderer.rules.note_open = (tokens, index, _options, env) => {
     const number = String(numberOf(env, tokens[index].content));

@@ -5,8 +5,10 @@ import { t } from "./i18n.ts";
 import { Lazy } from "./lazy.ts";
 import { formulaToNodes } from "./sanitise.ts";
 
+const LONG_TEX = 60; // an inline formula that may need a scroll bar
 const LONGEST_TEX = 5_000;
 const LONGEST_WITH_MACROS = 500;
+const DEEPEST = 60;
 const MOST_ELEMENTS = 4_000;
 const MOST_KEPT = 400;
 const DEFINES =
@@ -38,6 +40,7 @@ export function showFormula(element: Element): void {
     if (!known) keep(key, nodes.cloneNode(true));
     element.replaceChildren(nodes);
     element.classList.add("is-shown");
+    element.classList.toggle("is-long", tex.length > LONG_TEX);
   } catch (error) {
     element.classList.add("is-wrong");
     element.setAttribute("title", t("message.formula-wrong", { reason: reasonOf(error) }));
@@ -47,6 +50,7 @@ export function showFormula(element: Element): void {
 function rendered(library: Renderer, tex: string, isDisplay: boolean): Node {
   const hasMacros = DEFINES.test(tex);
   if (tex.length > (hasMacros ? LONGEST_WITH_MACROS : LONGEST_TEX)) throw new Error(t("message.formula-too-long"));
+  if (depthOf(tex) > DEEPEST) throw new Error(t("message.formula-too-long"));
   const holder = document.createElement("span");
   library.render(tex, holder, { ...OPTIONS, displayMode: isDisplay, maxExpand: hasMacros ? 50 : 1_000, macros: {} });
   if (holder.getElementsByTagName("*").length > MOST_ELEMENTS) throw new Error(t("message.formula-too-long"));
@@ -55,6 +59,16 @@ function rendered(library: Renderer, tex: string, isDisplay: boolean): Node {
   const nodes = formulaToNodes(formula);
   if (!nodes.firstElementChild) throw new Error(t("message.formula-too-long"));
   return nodes;
+}
+
+/** How deep the groups of a formula are nested. */
+function depthOf(tex: string): number {
+  let [depth, deepest] = [0, 0];
+  for (const [, opens] of tex.matchAll(/([{[(]|\\begin|\\left)|[}\])]|\\end|\\right/g)) {
+    depth += opens ? 1 : -1;
+    deepest = Math.max(deepest, depth);
+  }
+  return deepest;
 }
 
 function keep(key: string, nodes: Node): void {

@@ -1,5 +1,7 @@
 // Makes what is shown look like what was rendered anew, touching nothing that is equal.
 
+const HTML = "http://www.w3.org/1999/xhtml";
+
 /** Make `from` look like `to`, keeping every node that is equal: a selection in an unchanged place survives. Returns what stands there now. */
 export function morph(from: Node, to: Node): Node {
   if (from.isEqualNode(to)) return from;
@@ -7,7 +9,11 @@ export function morph(from: Node, to: Node): Node {
     from.data = to.data;
     return from;
   }
-  if (!(from instanceof Element) || !(to instanceof Element) || from.nodeName !== to.nodeName) {
+  // A formula is replaced as a whole: its styles may be copied, but the page's policy lets nobody write such an attribute.
+  if (
+    !(from instanceof Element) || !(to instanceof Element) || from.nodeName !== to.nodeName ||
+    from.namespaceURI !== HTML
+  ) {
     (from as ChildNode).replaceWith(to);
     return to;
   }
@@ -35,7 +41,12 @@ export function morphList(
 
 function morphAttributes(from: Element, to: Element): void {
   for (const { name } of [...from.attributes]) {
-    if (!to.hasAttribute(name) && !name.startsWith("data-keep")) from.removeAttribute(name); // what a person toggled stays
+    if (!to.hasAttribute(name) && !isKept(from, name)) from.removeAttribute(name);
   }
   for (const { name, value } of to.attributes) if (from.getAttribute(name) !== value) from.setAttribute(name, value);
 }
+
+/** What a person toggled stays, and what was found out about its width. */
+const isKept = (element: Element, name: string): boolean =>
+  name.startsWith("data-keep") ||
+  (element.hasAttribute("data-keep-wide") && ["tabindex", "role", "aria-label"].includes(name));

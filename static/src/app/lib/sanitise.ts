@@ -42,9 +42,14 @@ const FORMULA = {
   SANITIZE_NAMED_PROPS: true,
 };
 
-// Lengths, colours and keywords of a few properties; no brackets, so that nothing can be fetched.
-const STYLE =
-  /^\s*(?:(?:padding|padding-(?:left|right|top|bottom)|border|border-(?:left|right|top|bottom)|margin-(?:left|right)|color|background-color|width|display|math-depth|math-style|font-(?:style|weight|size)|text-align|vertical-align)\s*:[\w\s.#%-]*;\s*)+$/;
+// Small lengths, colours and keywords of a few properties; no address, so that nothing can be fetched, and nothing that
+// reaches far from its place.
+const VALUE =
+  "(?:(?:\\d{0,2}|-[01]?)(?:\\.\\d+)?(?:em|ex|pt|px|%)?|#[\\da-fA-F]{3,8}|rgb\\(\\d{1,3}, \\d{1,3}, \\d{1,3}\\)|[a-z]+(?:-[a-z]+)?)";
+const PROPERTY =
+  "(?:padding|margin|border)(?:-(?:left|right|top|bottom))?|(?:background-)?color|display|math-(?:depth|style)|" +
+  "font-(?:style|weight|size)|text-align|vertical-align";
+const STYLE = new RegExp(`^(?:(?:width:\\d{1,3}%|(?:${PROPERTY}):${VALUE}(?: ${VALUE}){0,3});)+$`);
 
 /** Markup of the renderers as nodes. */
 export function markupToNodes(markup: string): DocumentFragment {
@@ -60,6 +65,7 @@ export function formulaToNodes(formula: Element): DocumentFragment {
 /** The renderer sets styles by property, which the page's policy allows; only those that a formula needs are kept. */
 function dropForeignStyles(formula: Element): void {
   for (const element of formula.querySelectorAll("[style]")) {
-    if (!STYLE.test(`${element.getAttribute("style")};`.replace(/;\s*;/g, ";"))) element.removeAttribute("style");
+    const style = `${element.getAttribute("style")};`.replace(/\s*([:;])\s*/g, "$1").replace(/;+/g, ";");
+    if (!STYLE.test(style)) element.removeAttribute("style");
   }
 }

@@ -136,8 +136,7 @@ export function bringIntoSight(element: Element): void {
   const scroller = scrollerOf(element);
   if (!scroller) return;
   const [box, own] = [scroller.getBoundingClientRect(), element.getBoundingClientRect()];
-  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
-  scroller.scrollBy({ top: own.top - box.top - Math.max(16, (box.height - own.height) / 2), behavior });
+  scroller.scrollTop += own.top - box.top - Math.max(16, (box.height - own.height) / 2);
 }
 
 /**

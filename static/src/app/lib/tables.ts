@@ -1,19 +1,33 @@
-// Tables of rendered text: whether one is wider than its place, copying it, and seeing all of it.
+// Tables and formulas that may be wider than their place; copying a table, and seeing all of it.
 
 import { t } from "./i18n.ts";
 
 // Before anything is painted, so that the buttons of a wide table do not push the text down afterwards.
 const sizes = typeof ResizeObserver === "undefined" ? null : new ResizeObserver((entries) => {
   for (const { target } of entries) {
-    const box = target.closest(".table");
-    box?.toggleAttribute("data-keep-wide", target.scrollWidth > target.clientWidth + 1);
+    const scroll = target.closest(".table-scroll") ?? target;
+    note(scroll, scroll.scrollWidth > scroll.clientWidth + 1);
   }
 });
 
-/** Watch how wide a rendered table is: `data-keep-wide` is on its box while it has to scroll. */
-export function watchTable(box: Element): void {
-  const scroll = box.querySelector(".table-scroll");
-  if (scroll) sizes?.observe(scroll);
+/** Watch how wide a rendered table or formula is: while it has to scroll, `data-keep-wide` is on its box, and keys can scroll it. */
+export function watchWidth(box: Element): void {
+  const scroll = box.matches(".table") ? box.querySelector(".table-scroll") : box;
+  if (!scroll) return;
+  sizes?.observe(scroll);
+  if (scroll !== box && scroll.firstElementChild) sizes?.observe(scroll.firstElementChild); // a formula may widen it later
+}
+
+function note(scroll: Element, isWide: boolean): void {
+  const box = scroll.closest(".table") ?? scroll;
+  if (box.hasAttribute("data-keep-wide") === isWide) return;
+  box.toggleAttribute("data-keep-wide", isWide);
+  if (box !== scroll) return; // a table is a named region already
+  const names = { tabindex: "0", role: "group", "aria-label": t("message.formula") };
+  for (const [name, value] of Object.entries(names)) {
+    if (isWide) scroll.setAttribute(name, value);
+    else scroll.removeAttribute(name);
+  }
 }
 
 /** The cells of a table as lines with tabs between them, as spreadsheets take them. */
