@@ -60,6 +60,7 @@ function numberOf(sources: Source[], raw: SourceLike): number {
 }
 
 const mark = (number: number): string => `[\u0011${number}]`;
+// deno-lint-ignore no-control-regex -- the mark must not be anything that people or models write, nor part of an address
 const MARKS = /\[\u0011\d+\]/g;
 
 function withMarks(part: TextPart, citations: unknown[], sources: Source[]): string {
@@ -94,6 +95,7 @@ export interface CitationsEnv {
   sources?: readonly Source[];
 }
 
+// deno-lint-ignore no-control-regex -- the mark of `mark`
 const WRITTEN = /\[\u0011(\d+)\]|\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]|【([^】†\s]{1,80})(?:†[^】]{0,200})?】/g;
 
 /** Teach the parser citations: `[1]`, `[1, 2]` and `【1】` become links where the message has that source. */
