@@ -38,7 +38,7 @@ def seed(product: LiveProduct, *texts: str, user: str = "Well?", sources: list[d
 def requested(page: Page) -> list[str]:
     """Names of the scripts that the page has loaded so far."""
     names: list[str] = page.evaluate(
-        "performance.getEntriesByType('resource').map((entry) => entry.name.split('/').at(-1).split('-')[0])"
+        "performance.getEntriesByType('resource').map((entry) => entry.name.split('/').at(-1).split('.')[0])"
     )
     return names
 
@@ -126,7 +126,7 @@ def test_what_is_read_stays_in_place_when_the_renderer_arrives(tab: ChatPage, li
     texts = [tall * 3 + f"Landmark {index}.\n\n" + "Words to read. " * 300 for index in range(4)]
     address = seed(live_product, *texts)
     held: list[Any] = []
-    tab.page.route("**/temml-*.js", lambda route: held.append(route))
+    tab.page.route("**/temml.*.js", lambda route: held.append(route))
     tab.open(address)
     tab.until(lambda: held)
     landmark = tab.page.get_by_text("Landmark 2.")
@@ -145,7 +145,7 @@ def test_what_is_read_stays_in_place_when_the_renderer_arrives(tab: ChatPage, li
 
 def test_code_is_plain_until_its_colours_arrive(tab: ChatPage) -> None:
     held: list[Any] = []
-    tab.page.route("**/languages-*.js", lambda route: held.append(route))
+    tab.page.route("**/languages.*.js", lambda route: held.append(route))
     tab.open("/c/new")
     assert "languages" not in requested(tab.page)
     code = tab.ask(say("```python\ndef f(): pass\n```")).locator("figure.code code")
