@@ -13,7 +13,7 @@ lists, tables, and fenced code blocks that name their language. Say so when you 
 """
 
 
-@tool
+@tool(title="Current time")
 def current_time(time_zone: str = "UTC") -> str:
     """Tell the current date and time.
 

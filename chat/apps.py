@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
 
 
 class ChatConfig(AppConfig):
@@ -9,7 +10,7 @@ class ChatConfig(AppConfig):
 
     name = "chat"
     label = "think_chat"
-    verbose_name = "Think chats"
+    verbose_name = _("Conversations")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

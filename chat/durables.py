@@ -17,8 +17,9 @@ from chat.core.durable_names import (
     TITLE_FIBER,
     TURN_FIBER,
 )
+from chat.core.loop.call_records import cut_outputs, recorded_outputs
 from chat.core.loop.hooks import ChatErrorContext, ChatResponse, ResponseStatus
-from chat.core.loop.loop import TurnTotals, cut_outputs, recorded_outputs, totals_of
+from chat.core.loop.loop import TurnTotals, totals_of
 from chat.core.loop.turn_state import TurnState
 from chat.core.model.chosen_model import stored_choice
 from chat.errors import AgentNotFound

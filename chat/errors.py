@@ -27,7 +27,7 @@ class AgentNotFound(ChatError, NotFound):
 
 
 class AgentUnavailable(ChatError, Unavailable):
-    """The agent cannot be reached at the moment. Try again."""
+    """The agent cannot be reached right now. Try again in a moment."""
 
     code = "agent_unavailable"
     http_status = 503
@@ -132,13 +132,13 @@ class TurnConflict(ChatError, Conflict):
 
 
 class TurnDropped(TurnConflict):
-    """The assistant is still answering, and this conversation takes no message meanwhile. Nothing was stored."""
+    """The assistant is still answering. Your message was not stored; send it again after the answer."""
 
     code = "turn_dropped"
 
 
 class CallChanged(ChatError, Conflict):
-    """The answered call is not the pending one."""
+    """The call that was answered is no longer the pending one."""
 
     code = "call_changed"
 
@@ -206,7 +206,7 @@ class ConfigInvalid(ChatError, Invalid):
 
 
 class ConfigChanged(ChatError, Conflict):
-    """The configuration has been changed meanwhile. Read it again."""
+    """The configuration was changed in the meantime. Load it again."""
 
     code = "config_changed"
 

@@ -9,6 +9,7 @@ from typing import TypedDict
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.fields import JSONText
@@ -65,6 +66,8 @@ class AgentInstance(models.Model):
     pinned_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("conversation")
+        verbose_name_plural = _("conversations")
         constraints = [
             models.UniqueConstraint(
                 fields=["owner", "agent", "name"],
@@ -142,6 +145,8 @@ class Turn(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("turn")
+        verbose_name_plural = _("turns")
         constraints = [
             models.UniqueConstraint(fields=["instance", "request_id"], name="think_turn_request"),
             models.UniqueConstraint(
@@ -184,6 +189,8 @@ class StreamSegment(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("stream segment")
+        verbose_name_plural = _("stream segments")
         constraints = [models.UniqueConstraint(fields=["stream", "first_offset"], name="think_segment_offset")]
 
     def __str__(self) -> str:
@@ -201,6 +208,10 @@ class ApiToken(models.Model):
     used_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
@@ -235,6 +246,8 @@ class Attachment(models.Model):
     claimed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("file")
+        verbose_name_plural = _("files")
         indexes = [models.Index(fields=["claimed_at", "created_at"], name="think_attachment_orphans")]
 
     def __str__(self) -> str:

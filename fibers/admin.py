@@ -1,30 +1,59 @@
 """Fibers in the admin: to look at, to cancel, to run again. Nothing is edited here: the runner owns the rows."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.formats import date_format
+from django.utils.html import format_html
 from django.utils.timezone import localtime
+from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from fibers import registry, services
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber, FiberStep
 from thinkproject.kernel.jsonvalue import JSONObject
-from thinkproject.kernel.read_only_admin import ReadOnlyAdmin, ReadOnlyInline
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, ReadOnlyInline, moment
+
+STATUS_WORDS = {
+    FiberStatus.PENDING: _("Waiting"),
+    FiberStatus.RUNNING: _("Running"),
+    FiberStatus.PARKED: _("Parked"),
+    FiberStatus.COMPLETED: _("Completed"),
+    FiberStatus.FAILED: _("Failed"),
+    FiberStatus.CANCELLED: _("Stopped"),
+    FiberStatus.INTERRUPTED: _("Given up"),
+}
+
+
+class StatusFilter(admin.SimpleListFilter):
+    """By status, in the words of the list."""
+
+    title = _("state")
+    parameter_name = "status"
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return all words."""
+        return [(status.value, word) for status, word in STATUS_WORDS.items()]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Fiber]) -> QuerySet[Fiber]:
+        """Keep the chosen ones."""
+        return queryset.filter(status=self.value()) if self.value() in set(FiberStatus) else queryset
 
 
 class NameFilter(admin.SimpleListFilter):
     """By durable function. Choices come from the registry, not from a DISTINCT over the table."""
 
-    title = "name"
+    title = _("work")
     parameter_name = "name"
 
     @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the names that this process knows."""
         return [(entry.name, entry.name) for entry in registry.durables()]
 
@@ -46,45 +75,113 @@ class StepInline(ReadOnlyInline):
 def waits_text(fiber: Fiber) -> str:
     """The waits of a parked fiber, each with its start."""
     if fiber.status != FiberStatus.PARKED:
-        return "-"
-    return "; ".join(map(_wait_text, fiber.waits)) or "-"
+        return NOTHING
+    return "; ".join(map(_wait_text, fiber.waits)) or NOTHING
 
 
 def _wait_text(wait: JSONObject) -> str:
     text: str = wait.get("label") or wait["kind"]
     if not wait.get("since"):
         return text
-    return f"{text}, since {date_format(localtime(datetime.fromisoformat(wait['since'])), 'DATETIME_FORMAT')}"
+    since = date_format(localtime(datetime.fromisoformat(wait["since"])), "DATETIME_FORMAT")
+    return str(_("%(what)s, since %(since)s")) % {"what": text, "since": since}
 
 
 @admin.register(Fiber)
 class FiberAdmin(ReadOnlyAdmin):
     """List and detail of fibers, read-only, with two actions."""
 
-    list_display = (
-        "id",
-        "name",
-        "status",
-        "reason",
+    list_display: tuple[str, ...] = (
+        "work",
+        "owner",
+        "standing",
         "waits_for",
-        "lane",
-        "attempt",
-        "retries",
-        "recoveries",
+        "tries",
+        "created",
+        "ended",
         "worker",
-        "lease_until",
-        "created_at",
-        "finished_at",
+        "id",
     )
-    list_filter = ("status", NameFilter)
+    list_filter: ClassVar[tuple[Any, ...]] = (StatusFilter, NameFilter, "created_at")
+    list_select_related = ("owner",)
     search_fields = ("=id", "=lane", "=key")
-    search_help_text = "The exact id, lane or key."
+    search_help_text = _("The exact id, lane or key.")
     ordering = ("-id",)  # ids sort by time
-    readonly_fields = ("waits_for",)
-    inlines = (StepInline,)
+    fieldsets: ClassVar[tuple[Any, ...]] = (
+        (None, {"fields": ("work", "owner", "standing", "waits_for", "tries", "failure")}),
+        (
+            _("Times"),
+            {"fields": ("created_at", "started_at", "finished_at", "updated_at", "available_at", "parked_until")},
+        ),
+        (_("Input and result"), {"fields": ("payload", "metadata", "result", "stash")}),
+        (
+            _("Where it runs"),
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    *("id", "name", "key", "lane", "lane_position", "share", "worker", "lease_until", "fence"),
+                    *(
+                        "attempt",
+                        "retries",
+                        "max_retries",
+                        "recoveries",
+                        "progress",
+                        "recovered_progress",
+                        "stalled_at",
+                    ),
+                    *("cancel_requested_at", "resume_requested_at", "dispatched_at"),
+                ),
+            },
+        ),
+    )
+    readonly_fields: ClassVar[tuple[str, ...]] = ("work", "standing", "waits_for", "tries", "failure")
+    inlines: ClassVar[tuple[Any, ...]] = (StepInline,)
     actions = ("cancel_fibers", "requeue_fibers")
 
-    @admin.display(description="waits for")
+    @admin.display(description=_("work"), ordering="name")
+    def work(self, fiber: Fiber) -> str:
+        """The durable function that it runs."""
+        return fiber.name
+
+    @admin.display(description=_("state"), ordering="status")
+    def standing(self, fiber: Fiber) -> str:
+        """The status in words, and why it stands there."""
+        shown = format_html(
+            '<span class="think-state think-state-{}">{}</span>', fiber.status, STATUS_WORDS[FiberStatus(fiber.status)]
+        )
+        if not fiber.reason:
+            return shown
+        return format_html('{}<br><span class="think-note-small">{}</span>', shown, fiber.reason.replace("_", " "))
+
+    @admin.display(description=_("attempts"), ordering="attempt")
+    def tries(self, fiber: Fiber) -> str:
+        """The number of attempts, and how many followed an error or a crash."""
+        notes = []
+        if fiber.retries:
+            notes.append(str(_("%(count)d after an error")) % {"count": fiber.retries})
+        if fiber.recoveries:
+            notes.append(str(_("%(count)d after a crash")) % {"count": fiber.recoveries})
+        if not notes:
+            return str(fiber.attempt)
+        return format_html('{}<br><span class="think-note-small">{}</span>', fiber.attempt, ", ".join(notes))
+
+    @admin.display(description=_("error"))
+    def failure(self, fiber: Fiber) -> str:
+        """Code and text of its error."""
+        error = fiber.error if isinstance(fiber.error, dict) else {}
+        return f"{error.get('code', '')}: {error.get('message', '')}" if error else NOTHING
+
+    @admin.display(description=_("created"), ordering="created_at")
+    def created(self, fiber: Fiber) -> str:
+        """When it was started."""
+        return moment(fiber.created_at)
+
+    @admin.display(description=_("ended"), ordering="finished_at")
+    def ended(self, fiber: Fiber) -> str:
+        """When it ended."""
+        return moment(fiber.finished_at)
+
+    @admin.display(description=_("waits for"))
     def waits_for(self, fiber: Fiber) -> str:
         """The waits of a parked fiber, each with its start."""
         return waits_text(fiber)
@@ -97,16 +194,22 @@ class FiberAdmin(ReadOnlyAdmin):
         """Whether this person may run fibers again."""
         return request.user.has_perm("think_fibers.requeue_fiber")
 
-    @admin.action(description="Cancel", permissions=["cancel"])
+    @admin.action(description=_("Stop"), permissions=["cancel"])
     def cancel_fibers(self, request: HttpRequest, queryset: QuerySet[Fiber]) -> None:
         """Cancel the selected fibers that have not ended."""
-        chosen = queryset.values_list("pk", flat=True)
-        done = sum(services.cancel_fiber(pk, reason="cancelled_by_staff") for pk in chosen)
-        self.message_user(request, f"{done} of {len(chosen)} cancelled.", messages.SUCCESS)
+        chosen = list(queryset)
+        done = [fiber for fiber in chosen if services.cancel_fiber(fiber.pk, reason="cancelled_by_staff")]
+        for fiber in done:
+            self.log_change(request, fiber, str(_("Stopped.")))
+        text = _("%(done)d of %(all)d stopped.")
+        self.message_user(request, str(text) % {"done": len(done), "all": len(chosen)}, messages.SUCCESS)
 
-    @admin.action(description="Run again", permissions=["requeue"])
+    @admin.action(description=_("Run again where it broke off"), permissions=["requeue"])
     def requeue_fibers(self, request: HttpRequest, queryset: QuerySet[Fiber]) -> None:
         """Run the selected fibers again that failed or were interrupted."""
-        chosen = queryset.values_list("pk", flat=True)
-        done = sum(services.requeue_fiber(pk) for pk in chosen)
-        self.message_user(request, f"{done} of {len(chosen)} are waiting to run again.", messages.SUCCESS)
+        chosen = list(queryset)
+        done = [fiber for fiber in chosen if services.requeue_fiber(fiber.pk)]
+        for fiber in done:
+            self.log_change(request, fiber, str(_("Run again.")))
+        text = _("%(done)d of %(all)d are waiting to run again.")
+        self.message_user(request, str(text) % {"done": len(done), "all": len(chosen)}, messages.SUCCESS)

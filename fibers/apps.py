@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
 
 
 class FibersConfig(AppConfig):
@@ -9,7 +10,7 @@ class FibersConfig(AppConfig):
 
     name = "fibers"
     label = "think_fibers"
-    verbose_name = "Think fibers"
+    verbose_name = _("Durable work")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

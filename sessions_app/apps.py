@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
+from django.utils.translation import gettext_lazy as _
 
 
 class SessionsConfig(AppConfig):
@@ -9,7 +10,7 @@ class SessionsConfig(AppConfig):
 
     name = "sessions_app"
     label = "think_sessions"
-    verbose_name = "Think sessions"
+    verbose_name = _("Histories and memory")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

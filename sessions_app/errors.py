@@ -41,7 +41,7 @@ class BudgetInvalid(SessionError, Invalid):
 
 
 class MessageShared(SessionError, Conflict):
-    """A fork shares this message, so it cannot be deleted on its own; delete the fork first."""
+    """A fork shares this message. Delete the fork first."""
 
     code = "message_shared"
 
@@ -107,7 +107,7 @@ class ContextInvalid(SessionError, Invalid):
 
 
 class CursorInvalid(SessionError, Invalid):
-    """The cursor is not one of ours."""
+    """This cursor is not valid."""
 
     code = "cursor_invalid"
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.core.compaction.compaction import Overlay
 from sessions_app.core.messages.shapes import Content
@@ -80,6 +81,8 @@ class Session(models.Model):
     updated_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("history")
+        verbose_name_plural = _("histories")
         indexes = [models.Index(fields=["scope", "-updated_at", "id"], name="think_session_recent")]
 
     def __str__(self) -> str:
@@ -212,6 +215,8 @@ class Message(models.Model):
     objects = MessageQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
         constraints = [
             # The id first: a fork looks for ids among other sessions' rows as well.
             models.UniqueConstraint(fields=["message_id", "session"], name="think_message_id"),
@@ -271,6 +276,8 @@ class Compaction(models.Model):
     undone_at = models.DateTimeField(null=True, blank=True)  # it applies to nothing any more
 
     class Meta:
+        verbose_name = _("summary")
+        verbose_name_plural = _("summaries")
         indexes = [models.Index(fields=["session", "created_at"], name="think_compaction_session")]
 
     def __str__(self) -> str:
@@ -326,6 +333,8 @@ class ContextBlock(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
+        verbose_name = _("context block")
+        verbose_name_plural = _("context blocks")
         constraints = [
             models.CheckConstraint(condition=_OF_ONE, name="think_block_of_one"),
             models.UniqueConstraint(
@@ -355,7 +364,8 @@ class ContextEntry(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        verbose_name_plural = "context entries"
+        verbose_name = _("context entry")
+        verbose_name_plural = _("context entries")
         constraints = [
             models.CheckConstraint(condition=_OF_ONE, name="think_entry_of_one"),
             models.UniqueConstraint(
@@ -379,8 +389,10 @@ class ContextChange(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
-    subject = models.CharField(max_length=320)  # "block:<label>", "entry:<label>/<key>", "compaction:<id>"
-    action = models.CharField(max_length=16)  # set, append, add, remove, delete, edit, undo
+    subject = models.CharField(
+        max_length=320
+    )  # "block:<label>", "entry:<label>/<key>", "compaction:<id>", "message:<id>"
+    action = models.CharField(max_length=16)  # set, append, add, remove, delete, edit, undo, ask
     before = models.TextField(blank=True, default="")
     after = models.TextField(blank=True, default="")
     actor = models.ForeignKey(
@@ -393,6 +405,8 @@ class ContextChange(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("change")
+        verbose_name_plural = _("changes")
         constraints = [models.CheckConstraint(condition=_OF_ONE, name="think_change_of_one")]
         indexes = [
             models.Index(fields=["session", "-id"], name="think_change_session"),

@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.contrib.admin import apps as admin_apps
+from django.utils.translation import gettext_lazy as _
 
 from thinkproject.web.languages import install_made_up_languages
 
@@ -12,9 +14,10 @@ class ThinkProjectConfig(AppConfig):
     It also installs the made-up languages where they are switched on.
     """
 
+    default = True
     name = "thinkproject"
     label = "think_project"
-    verbose_name = "Think"
+    verbose_name = _("Think")
 
     def ready(self) -> None:
         """Make our Celery app the default one, in web processes and commands too."""
@@ -23,3 +26,10 @@ class ThinkProjectConfig(AppConfig):
         celery.app.set_default()
         if getattr(settings, "HAS_MADE_UP_LANGUAGES", False):
             install_made_up_languages()
+
+
+class ThinkAdminConfig(admin_apps.AdminConfig):
+    """Django's admin, its index in our sections."""
+
+    default = False
+    default_site = "chat.admin_site.ThinkAdminSite"

@@ -29,6 +29,7 @@ PUBLIC = {
     "chat.client": "A client in Python.",
     "chat.http.api.router": "The JSON API in a project of your own.",
     "chat.routing": "The sockets in a project of your own.",
+    "chat.admin_site": "The admin in a project of your own.",
     "sessions_app.public.manager": "Conversations without an agent.",
     "sessions_app.public.handle": "One conversation without an agent.",
     "sessions_app.context.folder_provider": "Skills in a folder.",

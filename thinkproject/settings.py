@@ -57,7 +57,7 @@ if not SECRET_KEY:
 THINK_APPS = env.env_list("THINK_APPS", doc="Further Django apps, comma-separated: their `agents.py` is served too.")
 INSTALLED_APPS = [
     *(["daphne"] if "runserver" in sys.argv[1:2] else []),  # for its ASGI `runserver`; Twisted is slow to load
-    "django.contrib.admin",
+    "thinkproject.apps.ThinkAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -67,7 +67,7 @@ INSTALLED_APPS = [
     "csp",
     "axes",
     "corsheaders",
-    "ninja",  # else its documentation page loads scripts from elsewhere
+    "ninja",
     "thinkproject",
     "fibers",
     "sessions_app",

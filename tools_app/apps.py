@@ -1,6 +1,7 @@
 """Django application of the tools_app folder (label `think_tools`)."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class ToolsConfig(AppConfig):
@@ -8,5 +9,5 @@ class ToolsConfig(AppConfig):
 
     name = "tools_app"
     label = "think_tools"
-    verbose_name = "Think tools"
+    verbose_name = _("Tools")
     default_auto_field = "django.db.models.BigAutoField"

@@ -4,6 +4,7 @@ from typing import Any, NoReturn
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -36,6 +37,8 @@ class ToolCallRecord(models.Model):
     settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("tool call")
+        verbose_name_plural = _("tool calls")
         constraints = [models.UniqueConstraint(fields=["turn_id", "call_id"], name="think_tool_call")]
         indexes = [
             models.Index(fields=["-created_at"], name="think_tool_call_recent"),
@@ -85,6 +88,8 @@ class ApprovalEvent(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("decision")
+        verbose_name_plural = _("decisions")
         ordering = ["id"]
 
     def __str__(self) -> str:

@@ -26,6 +26,14 @@ SET_TOOL: Final = "set_context"
 SEARCH_TOOL: Final = "search_context"
 SESSIONS_TOOL: Final = "session_search"
 TIMEOUT_SECONDS: Final = 60.0
+TITLES: Final = {
+    SET_TOOL: "Remember",
+    LOAD_TOOL: "Open a document",
+    UNLOAD_TOOL: "Put a document away",
+    SEARCH_TOOL: "Search notes",
+    SESSIONS_TOOL: "Search past conversations",
+}
+"""The names of these tools for people."""
 
 
 class _Input(BaseModel):
@@ -205,6 +213,7 @@ def _tool(
         timeout_seconds=TIMEOUT_SECONDS,
         arguments=arguments,
         context_parameter="call" if takes_call else None,
+        title=TITLES[name],
     )
 
 

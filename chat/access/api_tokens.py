@@ -33,9 +33,9 @@ def create_token(user: AbstractBaseUser, *, name: str, days: int | None = None) 
     """
     label = name.strip()
     if not label or len(label) > 100:
-        raise InputInvalid("A token needs a name of 1 to 100 characters")
+        raise InputInvalid("A token needs a name of 1 to 100 characters.")
     if days is not None and days < 1:
-        raise InputInvalid("A token has to work for at least a day")
+        raise InputInvalid("A token has to work for at least a day.")
     secret = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user_id=user.pk,

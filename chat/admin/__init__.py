@@ -1,5 +1,5 @@
 """Django admin of the chat; importing this package registers its models."""
 
-from chat.admin import conversations, instances, tool_calls
+from chat.admin import access, files, instances, lower_apps, streams, turns
 
-__all__ = ["conversations", "instances", "tool_calls"]
+__all__ = ["access", "files", "instances", "lower_apps", "streams", "turns"]

@@ -1,20 +1,25 @@
 """Base classes shared by the chat's admin pages."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
+from chat.admin.columns import reads_messages, with_reader
 from chat.agent import registry
 from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
 
 class ActionAdmin(ReadOnlyAdmin):
     """With two permissions for actions: Django's own change and delete permission."""
+
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
 
     def has_manage_permission(self, request: HttpRequest) -> bool:
         """Whether this person may use the actions: Django's own change permission."""
@@ -24,35 +29,41 @@ class ActionAdmin(ReadOnlyAdmin):
         """Whether this person may use the actions that remove: Django's own delete permission."""
         return request.user.has_perm(f"{self.opts.app_label}.delete_{self.opts.model_name}")
 
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Add what the titles depend on."""
+        return with_reader(super().get_queryset(request), request)
 
-def reads_messages(request: HttpRequest) -> bool:
-    """Whether this user may read message content. A provisional title counts: it quotes the first message."""
-    return request.user.has_perm("think_sessions.view_message")
+
+class PageAdmin(ActionAdmin):
+    """With pages of our own besides Django's."""
+
+    def page(self, request: HttpRequest, name: str, **context: Any) -> HttpResponse:
+        """Render one of the table's own pages, by the name of its template."""
+        base = {**self.admin_site.each_context(request), "opts": self.opts, "reads_messages": reads_messages(request)}
+        template = f"admin/{self.opts.app_label}/{self.opts.model_name}/{name}.html"
+        return TemplateResponse(request, template, {**base, **context})
 
 
 class AgentFilter(admin.SimpleListFilter):
     """By agent. Choices come from the registry, not from a DISTINCT over the table."""
 
-    title = "agent"
+    title = _("agent")
     parameter_name = "agent"
+    column = "agent"
 
     @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Sequence[tuple[str, str]]:
         """Return the agents that are served."""
         return [(info.name, info.title) for info in registry.list_agents()]
 
     @override
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the chosen agent."""
-        return queryset if self.value() is None else queryset.filter(agent=self.value())
+        return queryset if self.value() is None else queryset.filter(**{self.column: self.value()})
 
 
-def link_to(view: str, key: str | None) -> str:
-    """Link to the page of a row in the admin, where it has one."""
-    if key is None:
-        return "-"
-    try:
-        url = reverse(f"admin:{view}_change", args=[key])
-    except NoReverseMatch:
-        return key  # that app has no admin here
-    return format_html('<a href="{}">{}</a>', url, key)
+class AgentOfConversationFilter(AgentFilter):
+    """The same, for rows that belong to a conversation."""
+
+    column = "instance__agent"

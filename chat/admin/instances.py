@@ -1,250 +1,186 @@
-"""Conversations in the admin: contents, costs, configuration, pruning and table sizes."""
+"""Conversations in the admin: found by their titles, read as conversations, with what can be done about them."""
 
 import json
-from typing import Any, ClassVar
+from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
-from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
-from django.utils import timezone
+from django.db.models import Exists, OuterRef, QuerySet, Subquery, Sum
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from typing_extensions import override
 
-from chat.admin.base import ActionAdmin, AgentFilter, link_to, reads_messages
+from chat.admin.base import AgentFilter, PageAdmin
+from chat.admin.columns import (
+    agent_title,
+    amount,
+    linked,
+    noted,
+    reads_messages,
+    state,
+    title_of,
+    turn_state,
+    with_newest_turn,
+)
+from chat.admin.conversation_actions import ConversationActions
+from chat.admin.conversation_page import page_of
+from chat.admin.instance_pages import InstancePages
 from chat.conversations import services
-from chat.conversations.pruning import MAX_DAYS, MAX_PLANNED, PruneRule, plan_pruning, prune_conversations
-from chat.errors import ConfigChanged, ConfigInvalid, InputInvalid
-from chat.instances.config import ConfigView, save_config, view_config
-from chat.instances.rows import key_of
-from chat.instances.spending import spending
 from chat.models import AgentInstance
-from chat.operations.table_sizes import database_size
+from sessions_app.admin.confirming import confirmation
 from sessions_app.admin.sessions import ArchivedFilter
 from sessions_app.models import Session
+from thinkproject.kernel.read_only_admin import NOTHING, moment
+from tools_app.core.tool_calls import CallStatus
+from tools_app.models import ToolCallRecord
 
 _USERNAME = get_user_model().USERNAME_FIELD
 
 
-class PruneForm(forms.Form):
-    """A rule by which conversations go."""
+class WaitingFilter(admin.SimpleListFilter):
+    """Conversations in which a person has to decide about a tool call."""
 
-    days = forms.IntegerField(label="Not active for (days)", required=False, min_value=0, max_value=MAX_DAYS)
-    keep = forms.IntegerField(label="Not among the newest of their owner (count)", required=False, min_value=0)
-    owner = forms.CharField(label="Of this person (user name)", required=False, max_length=200)
-    include_all = forms.BooleanField(label="Also those that are not archived", required=False)
-
-    def clean_owner(self) -> Any:
-        """Find the person."""
-        name = self.cleaned_data["owner"]
-        found = get_user_model()._default_manager.filter(**{_USERNAME: name}).first() if name else None
-        if name and found is None:
-            raise forms.ValidationError("There is no user of this name.")
-        return found
+    title = _("decisions")
+    parameter_name = "waiting"
 
     @override
-    def clean(self) -> dict[str, Any]:
-        """Build the rule."""
-        data = super().clean() or {}
-        if not self.errors:
-            owner = data["owner"]
-            try:
-                data["rule"] = PruneRule(
-                    days=data["days"],
-                    keep=data["keep"],
-                    owner_id=None if owner is None else owner.pk,
-                    archived_only=not data["include_all"],
-                )
-            except InputInvalid as error:
-                raise forms.ValidationError(error.message) from error
-        return data
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return what can be chosen."""
+        return [("1", _("Waits for a decision"))]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the chosen ones."""
+        return queryset.filter(Exists(_ASKED)) if self.value() == "1" else queryset
 
 
-class ConfigForm(forms.Form):
-    """A configuration as JSON, over the version that was shown."""
-
-    config = forms.CharField(
-        label="Configuration (JSON)",
-        widget=forms.Textarea(attrs={"rows": 20, "cols": 80, "spellcheck": "false", "class": "vLargeTextField"}),
-        max_length=2_000_000,
-    )
-    version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
-
-    def clean_config(self) -> Any:
-        """Decode it."""
-        try:
-            return json.loads(self.cleaned_data["config"])
-        except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(f"This is no JSON: {error}") from error
-
-    def store(self, instance: AgentInstance) -> bool:
-        """Store it; false, with an error in the form, when it does not fit or was changed meanwhile."""
-        try:
-            save_config(key_of(instance), self.cleaned_data["config"], version=self.cleaned_data["version"])
-        except ConfigInvalid as error:
-            self.add_error("config", error.message)
-        except ConfigChanged as error:
-            self.add_error(None, f"{error.message} Reload the page, then make your change again.")
-        return not self.errors
+_ASKED = ToolCallRecord.objects.filter(scope=OuterRef("pk"), status=CallStatus.ASKED)
 
 
-class AgentInstanceAdmin(ActionAdmin):
-    """Conversations, with links to their messages, turns and sessions."""
+@admin.register(AgentInstance)
+class AgentInstanceAdmin(PageAdmin):
+    """Conversations. Their pages show what was said, a page at a time, and what was done about it."""
 
-    class Media:
-        css: ClassVar = {"all": ("think_sessions/admin.css",)}
-
-    list_display = ("id", "owner", "agent", "name", "title", "turn_count", "cost", "active_at", "conversation")
-    list_filter = (AgentFilter, ArchivedFilter, "active_at")
+    change_form_template = "admin/think_chat/agentinstance/change_form.html"
+    list_display = ("shown_title", "owner", "agent_name", "standing", "turns", "cost", "last_active")
+    list_filter = (AgentFilter, WaitingFilter, ArchivedFilter, "active_at")
     list_select_related = ("owner",)
     search_fields = ("=id", "=name", "^title", f"=owner__{_USERNAME}")
-    search_help_text = "The exact id, name or owner, or how the title begins."
+    search_help_text = _("The exact id, name or owner, or how the title begins.")
     ordering = ("-active_at", "id")
     fields = (
-        *("id", "owner", "parent", "agent", "name", "title", "conversation", "histories", "turns", "turn_count"),
-        *("spent", "configuration", "generation", "created_at", "active_at", "seen_at", "pinned_at", "archived_at"),
-        *("state", "state_version"),
+        *("id", "name", "owner", "agent", "parent", "session_link", "turn_count", "generation"),
+        *("created_at", "active_at", "seen_at", "pinned_at", "archived_at", "configuration", "state", "state_version"),
     )
     actions = ("delete_conversations",)
-
-    @override
-    def get_list_display(self, request: HttpRequest) -> Any:
-        """Without titles for who may not read messages."""
-        return [self._title_field(request) if name == "title" else name for name in self.list_display]
-
-    @override
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """As in the list."""
-        return [self._title_field(request) if name == "title" else name for name in self.fields]
 
     @override
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         """Return the fields to search; a search by title would disclose titles."""
         return [name for name in self.search_fields if name != "^title" or reads_messages(request)]
 
-    def _title_field(self, request: HttpRequest) -> str:
-        return "title" if reads_messages(request) else "given_title"
-
-    @admin.display(description="title")
-    def given_title(self, row: AgentInstance) -> str:
-        """The title, unless it is the first words of a message."""
-        return "-" if row.title_is_provisional else row.title
-
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[AgentInstance]:
-        """Add the cost of the sessions; sub-agents have their own line."""
+        """Add the state of the newest turn and the cost of the sessions; sub-agents have their own line."""
         rows: QuerySet[AgentInstance] = super().get_queryset(request)
         costs = Session.objects.filter(scope=OuterRef("pk")).order_by().values("scope").annotate(all=Sum("cost"))
-        return rows.annotate(own_cost=Subquery(costs.values("all")))
+        return with_newest_turn(rows).annotate(own_cost=Subquery(costs.values("all")), is_asked=Exists(_ASKED))
 
-    @admin.display(description="conversation")
-    def conversation(self, row: AgentInstance) -> str:
-        """Link to the current session."""
-        return link_to("think_sessions_session", row.session_id)
+    @admin.display(description=_("conversation"), ordering="title")
+    def shown_title(self, row: AgentInstance) -> str:
+        """The title; the first words of a message only for those who may read messages."""
+        return title_of(row, reads=vars(row)["reads"])
 
-    @admin.display(description="histories")
-    def histories(self, row: AgentInstance) -> str:
-        """Link to all sessions inside."""
-        url = reverse("admin:think_sessions_session_changelist")
-        return format_html('<a href="{}?q={}">sessions</a>', url, row.pk)
+    @admin.display(description=_("agent"), ordering="agent")
+    def agent_name(self, row: AgentInstance) -> str:
+        """The agent, as people know it."""
+        return agent_title(row.agent)
 
-    @admin.display(description="turns")
+    @admin.display(description=_("state"))
+    def standing(self, row: AgentInstance) -> str:
+        """The state of its newest turn."""
+        found = vars(row)
+        if found["is_asked"]:
+            return state("asked", _("Waits for a decision"))
+        if found["turn_status"] is None:
+            return NOTHING
+        return turn_state(found["turn_status"], found["turn_reason"], found["turn_error"])
+
+    @admin.display(description=_("turns"), ordering="turn_count")
     def turns(self, row: AgentInstance) -> str:
-        """Link to the turns."""
-        url = reverse("admin:think_chat_turn_changelist")
-        return format_html('<a href="{}?instance__id__exact={}">turns</a>', url, row.pk)
+        """The number of its requests."""
+        return f"{row.turn_count:,}"
 
-    @admin.display(description="cost")
+    @admin.display(description=_("cost"))
     def cost(self, row: AgentInstance) -> str:
         """The cost without sub-agents."""
-        return _amount(getattr(row, "own_cost", None) or 0)
+        return amount(vars(row)["own_cost"])
 
-    @admin.display(description="cost")
-    def spent(self, row: AgentInstance) -> str:
-        """The cost including sub-agents."""
-        found = spending(row)
-        return (
-            f"{_amount(found.total.cost)} ({_amount(found.own.cost)} itself, {_amount(found.sub_agents.cost)} "
-            f"sub-agents); {found.total.input_tokens:,} tokens in, {found.total.output_tokens:,} out"
-        )
+    @admin.display(description=_("last active"), ordering="active_at")
+    def last_active(self, row: AgentInstance) -> str:
+        """When a message was last accepted, and whether it is pinned or archived."""
+        kept = _("archived") if row.archived_at is not None else _("pinned") if row.pinned_at is not None else ""
+        return noted(moment(row.active_at), kept)
 
-    @admin.display(description="configuration")
+    @admin.display(description=_("history"))
+    def session_link(self, row: AgentInstance) -> str:
+        """Link to the current session."""
+        return linked("think_sessions_session", row.session_id, row.session_id or NOTHING)
+
+    @admin.display(description=_("configuration"))
     def configuration(self, row: AgentInstance) -> str:
         """The configuration, with a link to its edit page."""
-        shown = json.dumps(row.config, indent=2, ensure_ascii=True) if row.config_version else "never set"
+        shown = json.dumps(row.config, indent=2, ensure_ascii=True) if row.config_version else str(_("Never set"))
         url = reverse("admin:think_chat_agentinstance_config", args=[row.pk])
-        page = '<pre class="think-block" tabindex="0">{}</pre><a href="{}">Configuration, version {}</a>'
-        return format_html(page, shown, url, row.config_version)
+        label = str(_("Configuration, version %(version)d")) % {"version": row.config_version}
+        return format_html('<pre class="think-block" tabindex="0">{}</pre><a href="{}">{}</a>', shown, url, label)
 
-    @admin.action(description="Delete with everything in it", permissions=["remove"])
-    def delete_conversations(self, request: HttpRequest, queryset: QuerySet[AgentInstance]) -> None:
+    @admin.action(description=_("Delete with everything in it"), permissions=["remove"])
+    def delete_conversations(self, request: HttpRequest, queryset: QuerySet[AgentInstance]) -> HttpResponse | None:
         """Delete the selected conversations."""
         chosen = list(queryset)
+        asking = confirmation(
+            self,
+            request,
+            action="delete_conversations",
+            title=_("Delete these conversations?"),
+            consequence=_(
+                "Their messages, turns, files and sub-agents go with them; what a fork shares stays in the fork. "
+                "This cannot be undone."
+            ),
+            rows=[(row.pk, f"{self.shown_title(row)}, {row.owner or NOTHING}") for row in chosen],
+            button=_("Delete"),
+        )
+        if asking is not None:
+            return asking
+        self.log_deletions(request, queryset)
         for row in chosen:
             services.delete_instance(row)
-        self.message_user(request, f"{len(chosen)} deleted.", messages.SUCCESS)
+        text = ngettext("%(count)d conversation was deleted.", "%(count)d conversations were deleted.", len(chosen))
+        self.message_user(request, text % {"count": len(chosen)}, messages.SUCCESS)
+        return None
 
     @override
     def get_urls(self) -> list[URLPattern]:
         """Add the pages."""
-        wrap, name = self.admin_site.admin_view, "think_chat_agentinstance"
-        return [
-            path("prune/", wrap(self.prune_view), name=f"{name}_prune"),
-            path("storage/", wrap(self.storage_view), name=f"{name}_storage"),
-            path("<str:instance_id>/config/", wrap(self.config_view), name=f"{name}_config"),
-            *super().get_urls(),
-        ]
+        return [*InstancePages(self).urls(), *ConversationActions(self).urls(), *super().get_urls()]
 
-    def prune_view(self, request: HttpRequest) -> HttpResponse:
-        """Preview a pruning rule (GET), then delete the previewed conversations that still match it (POST)."""
-        if not self.has_view_permission(request) or not self.has_remove_permission(request):
-            raise PermissionDenied
-        given = request.POST or request.GET
-        form = PruneForm(given or None)
-        if not form.is_bound or not form.is_valid():
-            return self._page(request, "prune", title="Prune conversations", form=form)
-        rule, now = form.cleaned_data["rule"], timezone.now()
-        if request.method == "POST":
-            removed = prune_conversations(rule, now, request.POST.getlist("id")[:MAX_PLANNED])
-            self.message_user(request, f"{removed} conversations removed.", messages.SUCCESS)
-            return HttpResponseRedirect(f"{request.path}?{request.GET.urlencode()}")
-        return self._page(request, "prune", title="Prune conversations", form=form, plan=plan_pruning(rule, now))
+    @override
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the conversation: who, when, what, and what can be done about it."""
+        context = dict(extra_context or {})
+        instance = self.get_object(request, unquote(object_id))
+        if instance is not None and self.has_view_permission(request, instance):
+            context |= page_of(request, instance)
+        return super().change_view(request, object_id, form_url, context)
 
-    def storage_view(self, request: HttpRequest) -> HttpResponse:
-        """Show the size of each table in bytes."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        return self._page(request, "storage", title="Storage", size=database_size())
-
-    def config_view(self, request: HttpRequest, instance_id: str) -> HttpResponse:
-        """Show a configuration, and store a new one if the class accepts it."""
-        instance = self.get_object(request, instance_id)
-        if not self.has_view_permission(request) or not self.has_manage_permission(request):
-            raise PermissionDenied
-        if instance is None:
-            raise Http404
-        view = view_config(instance)
-        form = ConfigForm(request.POST if request.method == "POST" else None, initial=_initial(view))
-        if form.is_bound and form.is_valid() and form.store(instance):
-            self.log_change(request, instance, "Configuration changed.")
-            self.message_user(request, "The configuration was changed.", messages.SUCCESS)
-            return HttpResponseRedirect(reverse("admin:think_chat_agentinstance_change", args=[instance.pk]))
-        schema = None if view.config_schema is None else json.dumps(view.config_schema, indent=2)
-        title = f"Configuration of {instance}"
-        return self._page(request, "config", title=title, form=form, instance=instance, schema=schema)
-
-    def _page(self, request: HttpRequest, name: str, **context: Any) -> HttpResponse:
-        base = {**self.admin_site.each_context(request), "opts": self.opts, "reads_messages": reads_messages(request)}
-        return TemplateResponse(request, f"admin/think_chat/agentinstance/{name}.html", {**base, **context})
-
-
-def _initial(view: ConfigView) -> dict[str, Any]:
-    return {"config": json.dumps(view.config, indent=2, ensure_ascii=False), "version": view.version}
-
-
-def _amount(value: Any) -> str:
-    return f"{value:.4f}"
+    @override
+    def page_title(self, row: AgentInstance) -> str:
+        """As in the list."""
+        return self.shown_title(row)

@@ -7,7 +7,7 @@ existed before the answer was given belongs to another request and is waited for
 import asyncio
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Literal, cast
 
 from chat.client.client_tools import ClientTools
@@ -75,11 +75,19 @@ class Answering:
 
     async def deliver(self, frames: Sequence[ToolResult | ToolApproval]) -> Turn | None:
         """Send answers to calls; returns the turn that goes on from them, if one does."""
+
+        async def send() -> None:
+            for frame in frames:
+                await self._channel.deliver(frame, repeats=True)
+
+        return await self.after(send())
+
+    async def after(self, answering: Awaitable[None]) -> Turn | None:
+        """Wait until answers are given, in whatever way; returns the turn that goes on from them, if one does."""
         known = set(self._registry.running)
         self._registry.holds += 1
         try:
-            for frame in frames:
-                await self._channel.deliver(frame, repeats=True)
+            await answering
             return await self._following(known)
         finally:
             self._registry.holds -= 1

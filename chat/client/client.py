@@ -32,7 +32,7 @@ from chat.client.turn import Turn
 from chat.core.wire.client_intent import REGENERATE
 from chat.core.wire.frames import Cancel, Clear, StateUpdate, ToolApproval
 from sessions_app.core.messages.shapes import Message, Part
-from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
 class ChatClient(ModelRequests):
@@ -172,11 +172,15 @@ class ChatClient(ModelRequests):
         await self._channel.deliver(Clear(), repeats=False)
         self._conversation.messages = []
 
-    async def approve(self, call_id: str) -> Turn | None:
+    async def approve(self, call_id: str, *, edited_input: JSONObject | None = None) -> Turn | None:
         """Let a call run that waits for approval; returns the turn that goes on from it, if one does already.
 
-        The first decision of anybody wins; a later one changes nothing.
+        The first decision of anybody wins; a later one changes nothing. `edited_input`: all arguments that the call
+        runs with instead, where its tool lets people change them. Errors, for changed arguments alone:
+        `RequestRefused` when they may not be changed like this or the call has been decided already.
         """
+        if edited_input is not None:
+            return await self._answering.after(self._http_api.approve(call_id, edited_input))
         return await self._answering.deliver([_decision(call_id, is_approved=True)])
 
     async def deny(self, call_id: str) -> Turn | None:

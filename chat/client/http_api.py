@@ -1,17 +1,19 @@
 """The client's HTTP requests: the transcript, and the rest of an answer that ended during a disconnect."""
 
 from typing import Final
+from urllib.parse import quote
 
 import httpx
 
-from chat.client.errors import ClientError, ConnectionFailed, refusal_of
+from chat.client.errors import ClientError, ConnectionFailed, RequestRefused, refusal_of
 from chat.llm.adapters.sse import SSEDecoder
 from sessions_app.core.messages.shapes import Message
-from thinkproject.kernel.jsonvalue import JSONValue, load
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 API: Final = "/api/v1"
 RECENT_TURNS: Final = 200
 SECONDS: Final = 30.0
+_REFUSALS: Final = (404, 409, 422, 429)
 
 
 class HttpApi:
@@ -31,6 +33,20 @@ class HttpApi:
         """The transcript as stored: the window of the shown path, queued messages last."""
         found: list[Message] = await self._json("GET", f"{self._path}/get-messages")
         return found
+
+    async def approve(self, call_id: str, edited_input: JSONObject) -> None:
+        """Approve a call with changed arguments. Errors: `RequestRefused` with the server's words."""
+        instance = await self._json("POST", f"{API}/instances", json={"agent": self._agent, "name": self._name})
+        path = f"{API}/instances/{instance['id']}/calls/{quote(call_id, safe='')}/approval"
+        body = {"approved": True, "edited_input": edited_input}
+        try:
+            response = await self._http.post(path, json=body)
+        except httpx.HTTPError as error:
+            raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
+        if response.status_code in _REFUSALS:
+            raise RequestRefused(str(load(response.content).get("detail", "")))
+        if response.status_code != 200:
+            raise refusal_of(response.status_code, f"HTTP status {response.status_code}")
 
     async def rest(self, request_id: str, offset: int) -> tuple[list[str], str]:
         """The chunks of an ended turn from an offset, as JSON text, and its outcome; `None` if the turn is gone."""

@@ -93,7 +93,9 @@ def _import(instance: AgentInstance, file: Any) -> Imported:
             return
         lock_owner(key.owner_id)
         if is_importing(key.owner_id):
-            raise QuotaExceeded("Another import of yours is still running.", retry_after_seconds=10)
+            raise QuotaExceeded(
+                "Another import of yours is still running. Wait until it has finished.", retry_after_seconds=10
+            )
 
     def admit(count: int, byte_count: int) -> None:
         nonlocal needs

@@ -42,7 +42,7 @@ class PruneRule:
         if self.days is None and self.keep is None and self.owner_id is None:
             raise InputInvalid("Say how old, how many for each owner, or whose.")
         if (self.days is not None and not 0 <= self.days <= MAX_DAYS) or (self.keep is not None and self.keep < 0):
-            raise InputInvalid(Phrase("Days are from 0 to {limit:,}, and a count is not negative.", limit=MAX_DAYS))
+            raise InputInvalid(Phrase("Days can be 0 to {limit:,}, and a count cannot be negative.", limit=MAX_DAYS))
 
     def rows(self, now: datetime) -> QuerySet[AgentInstance]:
         """Conversations that match the rule, longest inactive first, with and without active turns."""

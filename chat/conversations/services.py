@@ -285,10 +285,10 @@ def _decode_cursor(cursor: str) -> tuple[datetime, str]:
     try:
         value: JSONValue = load(base64.urlsafe_b64decode(cursor.encode()))
     except (ValueError, binascii.Error):
-        raise InputInvalid("The cursor is not one of ours.") from None
+        raise InputInvalid("This cursor is not valid.") from None
     match value:
         case [str(text), str(last_id)]:
             active_at = parse_datetime(text)
             if active_at is not None and timezone.is_aware(active_at):
                 return active_at, last_id
-    raise InputInvalid("The cursor is not one of ours.")
+    raise InputInvalid("This cursor is not valid.")

@@ -322,15 +322,17 @@ def _check_pace(owner_id: int) -> None:
     if _conf.files_per_minute:
         since = timezone.now() - timedelta(minutes=1)
         if Attachment.objects.filter(owner_id=owner_id, created_at__gte=since).count() >= _conf.files_per_minute:
-            raise QuotaExceeded("You are uploading too fast; wait a minute.", retry_after_seconds=60)
+            raise QuotaExceeded("You are uploading too fast. Wait a minute, then try again.", retry_after_seconds=60)
 
 
 def _check_quota(owner_id: int, byte_count: int) -> None:
     kept = usage(owner_id)
     if _conf.files_per_user and kept.files >= _conf.files_per_user:
-        raise QuotaExceeded(Phrase("You can keep {limit} files; delete some first.", limit=_conf.files_per_user))
+        raise QuotaExceeded(Phrase("You can keep {limit} files. Delete some first.", limit=_conf.files_per_user))
     if _conf.files_quota_bytes and kept.byte_count + byte_count > _conf.files_quota_bytes:
-        raise QuotaExceeded("You have no room for this file; delete some first.", quota_bytes=_conf.files_quota_bytes)
+        raise QuotaExceeded(
+            "There is no room for this file. Delete some files first.", quota_bytes=_conf.files_quota_bytes
+        )
 
 
 def _clean_name(name: str) -> str:

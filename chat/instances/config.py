@@ -58,7 +58,7 @@ def load_config(key: InstanceKey) -> Any:
     stored = AgentInstance.objects.filter(pk=found[0]).values_list("config_version", "config").first()
     if stored is None:
         return None
-    value = _typed(stored[1], kind, f"The stored configuration of {key.agent!r}")
+    value = _typed(stored[1], kind, key.agent, is_stored=True)
     if not transaction.get_connection().in_atomic_block:  # a rolled back version may be taken by another writer
         _remember(found[0], stored[0], kind, value)
     return copy.deepcopy(value)
@@ -130,7 +130,7 @@ def checked(agent: str, value: Any) -> JSONValue:
     return plain
 
 
-def _typed(value: JSONValue, kind: type[BaseModel] | None, agent: str) -> Any:
+def _typed(value: JSONValue, kind: type[BaseModel] | None, agent: str, *, is_stored: bool = False) -> Any:
     if kind is None:
         return value
     try:
@@ -139,15 +139,12 @@ def _typed(value: JSONValue, kind: type[BaseModel] | None, agent: str) -> Any:
     except ValidationError as error:
         problems = _problems(error)
         listed = "; ".join(f"{each['at'] or 'the whole'}: {each['expected']}" for each in problems)
-        raise ConfigInvalid(
-            Phrase(
-                "The configuration of {agent!r} does not fit {form}: {listed}.",
-                agent=agent,
-                form=kind.__name__,
-                listed=listed,
-            ),
-            problems=problems,
-        ) from error
+        values = {"agent": agent, "form": kind.__name__, "listed": listed}
+        if is_stored:
+            text = Phrase("The stored configuration of {agent!r} does not fit {form}: {listed}.", **values)
+        else:
+            text = Phrase("The configuration of {agent!r} does not fit {form}: {listed}.", **values)
+        raise ConfigInvalid(text, problems=problems) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigInvalid(
             Phrase(

@@ -77,7 +77,7 @@ def check_instance_quota(owner_id: int | None) -> None:
     lock_owner(owner_id)
     # Bounded: looks whether there is a row at the limit instead of counting all.
     if AgentInstance.objects.filter(owner_id=owner_id)[limit - 1 : limit].exists():
-        raise QuotaExceeded(Phrase("You can keep {limit} conversations; delete some first.", limit=limit), limit=limit)
+        raise QuotaExceeded(Phrase("You can keep {limit} conversations. Delete some first.", limit=limit), limit=limit)
 
 
 def recount_if_due(owner_id: int | None, messages: Sequence[NewMessage] = ()) -> None:
@@ -126,13 +126,14 @@ def count_messages(owner_id: int, count: int, byte_count: int, *, paced: int | N
         return
     if not _has_room(row, count, byte_count):
         raise QuotaExceeded(
-            "You have no room for more messages; delete some conversations first.",
+            "There is no room for more messages. Delete some conversations first.",
             max_messages=_conf.messages_per_user,
             max_bytes=_conf.messages_quota_bytes,
         )
     raise QuotaExceeded(
         Phrase(
-            "You can store {limit} messages within a minute. Please wait a little.", limit=_conf.messages_per_minute
+            "You can store {limit} messages within a minute. Wait a moment, then try again.",
+            limit=_conf.messages_per_minute,
         ),
         retry_after_seconds=60,
     )

@@ -3,15 +3,14 @@
 Costs what the page costs: a fixed number of queries whatever the length of the history.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
-from django.utils import timezone
-
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
+from chat.reads.activity import Activity, activity_of, is_to_be_asked_again, with_activity
 from chat.turns.state.active import active_fibers, active_turns
 from chat.turns.state.compaction_queue import Compacting, compaction_state
 from chat.turns.state.status import TurnStatus, turn_status
@@ -34,6 +33,7 @@ class TurnView:
 
     id: str
     request_id: str
+    parent_id: str | None  # the turn that it goes on from
     status: str
     trigger: str
     position: int
@@ -65,16 +65,35 @@ class StepView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The sums of the turns of one answer, `turn_ids` in order. Units: `duration_ms` without the time in between.
+
+    An answer that waited for a decision or a result is several messages, each the answer of its own turn.
+    """
+
+    turn_ids: list[str]
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Decimal
+    step_count: int
+    duration_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessageView:
     """A message in its place: `sibling_ids` oldest first with itself, `position` its index among them.
 
-    Units: `tool_ms` by call id, of calls that have ended.
+    Units: `tool_ms` by call id, of calls that have ended. `answer`: at the end of an answer of several messages, the
+    sums of them.
     """
 
     message: StoredMessage
     sibling_ids: list[str]
     position: int
     turn: TurnView | None
+    answer: Answer | None = None
     tool_ms: dict[str, int] = field(default_factory=dict)
 
 
@@ -95,6 +114,7 @@ class Transcript:
     leaf_id: str | None = None
     shown_leaf_id: str | None = None
     running: TurnView | None
+    activity: Activity | None  # of the running turn
     failed: TurnView | None
     compacting: Compacting  # a summary is on its way
 
@@ -123,7 +143,9 @@ def transcript(find: Callable[[], AgentInstance], page_of: PageOf | None = None,
         instance = find()
         edge = _edge(instance)
         if instance.session_id is None:
-            return Transcript(running=edge.running, failed=edge.failed, compacting=edge.compacting)
+            return Transcript(
+                running=edge.running, activity=edge.activity, failed=edge.failed, compacting=edge.compacting
+            )
         return _filled(instance, instance.session_id, edge, page_of or PageOf(), limit)
 
 
@@ -136,16 +158,18 @@ def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: Pag
     durations = call_durations(called) if called else {}
     session = instance.session if wanted == PageOf() else None  # any other page may be of another branch
     shown = selectors.Shown(page.leaf_id, session.change_seq) if session else selectors.shown(session_id)
+    views = [_view(message, families, turns, durations) for message in page.messages]
     return Transcript(
         session_id=session_id,
         version=shown.change_seq,
-        messages=[_view(message, families, turns, durations) for message in page.messages],
+        messages=_with_answers(views),
         queued=[_alone(message, turns) for message in queued],
         has_more=page.has_more,
         has_newer=page.has_newer,
         leaf_id=page.leaf_id,
         shown_leaf_id=shown.leaf_id,
         running=edge.running,
+        activity=edge.activity,
         failed=edge.failed,
         compacting=edge.compacting,
     )
@@ -213,6 +237,7 @@ def turn_view(turn: Turn) -> TurnView:
     return TurnView(
         id=turn.id,
         request_id=turn.request_id,
+        parent_id=turn.parent_id,
         status=status,
         trigger=turn.trigger,
         position=turn.position,
@@ -227,7 +252,7 @@ def turn_view(turn: Turn) -> TurnView:
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
         waits=_waits(turn.fiber),
-        retry=_retry(turn.retry) if status is TurnStatus.RUNNING else None,
+        retry=_retry(turn.retry) if status is TurnStatus.RUNNING and is_to_be_asked_again(turn) else None,
         accepted_at=turn.accepted_at,
         started_at=begun,
         finished_at=ended,
@@ -240,10 +265,9 @@ def _waits(fiber: Fiber) -> tuple[JSONObject, ...]:
     return tuple({name: wait.get(name) for name in shown} for wait in fiber.waits) if is_parked else ()
 
 
-def _retry(noted: JSONObject | None) -> JSONObject | None:
-    """The attempt that a turn waits to make; nothing once its time has come."""
-    if noted is None or (retry_at := datetime.fromisoformat(noted["retryAt"])) <= timezone.now():
-        return None
+def _retry(noted: JSONObject) -> JSONObject:
+    """The attempt that a turn waits to make."""
+    retry_at = datetime.fromisoformat(noted["retryAt"])
     return {"code": noted["code"], "attempt": noted["attempt"], "attempts": noted["attempts"], "retry_at": retry_at}
 
 
@@ -264,6 +288,46 @@ def _view(
         position=siblings.index(message.id),
         turn=_answered_by(message, turns),
         tool_ms=durations.get(message.turn_id, {}) if message.role == "assistant" else {},
+    )
+
+
+def _with_answers(views: list[MessageView]) -> list[MessageView]:
+    """The views of a page, root first; the last one of an answer of several messages has their sums."""
+    found = answers_of([view.turn for view in views])
+    return [replace(view, answer=answer) if answer else view for view, answer in zip(views, found, strict=True)]
+
+
+def answers_of(turns: Sequence[TurnView | None]) -> list[Answer | None]:
+    """The sums, each where its answer ends, of the turns of a page of messages; nothing for an answer of one turn.
+
+    Shape: as many as turns. A turn that another one of the page continues is no end. What lies before the page is not
+    counted.
+    """
+    known = {turn.id: turn for turn in turns if turn is not None}
+    continued = {turn.parent_id for turn in known.values()}
+    return [None if turn is None or turn.id in continued else _sums(_chain(turn, known)) for turn in turns]
+
+
+def _chain(turn: TurnView, known: dict[str, TurnView]) -> list[TurnView]:
+    found = [turn]
+    while (parent := known.get(found[0].parent_id or "")) is not None:
+        found.insert(0, parent)
+    return found
+
+
+def _sums(turns: list[TurnView]) -> Answer | None:
+    if len(turns) == 1:
+        return None
+    durations = [turn.duration_ms for turn in turns if turn.duration_ms is not None]
+    return Answer(
+        turn_ids=[turn.id for turn in turns],
+        input_tokens=sum(turn.input_tokens for turn in turns),
+        output_tokens=sum(turn.output_tokens for turn in turns),
+        reasoning_tokens=sum(turn.reasoning_tokens for turn in turns),
+        cached_tokens=sum(turn.cached_tokens for turn in turns),
+        cost=sum((turn.cost for turn in turns), Decimal()),
+        step_count=sum(turn.step_count for turn in turns),
+        duration_ms=sum(durations) if durations else None,
     )
 
 
@@ -300,6 +364,7 @@ class _Edge:
     """The live end of a conversation: the running turn and the queue."""
 
     running: TurnView | None
+    activity: Activity | None
     failed: TurnView | None
     compacting: Compacting
 
@@ -307,7 +372,7 @@ class _Edge:
 def _edge(instance: AgentInstance) -> _Edge:
     """The oldest turn under way, the newest final one when that one failed, and a summary that is on its way."""
     fibers = active_fibers(instance.id)
-    active = active_turns(instance.id) if fibers else ()
+    active = with_activity(active_turns(instance.id)) if fibers else ()
     here = (turn for turn in active if turn.session_id == instance.session_id)
     live = next((turn for turn in here if turn.finished_at is None), None)
     turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
@@ -315,6 +380,7 @@ def _edge(instance: AgentInstance) -> _Edge:
     has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
     return _Edge(
         running=turn_view(live) if live else None,
+        activity=activity_of(live) if live else None,
         failed=turn_view(final) if final and has_failed else None,
         compacting=compaction_state(fibers, instance.session_id),
     )

@@ -35,7 +35,7 @@ from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
 
-BUSY = Phrase("The server is very busy at the moment. Please try again.")
+BUSY = Phrase("The server is very busy. Try again in a moment.")
 
 
 class ClientCommands:

@@ -31,7 +31,7 @@ MAX_VALUES: Final = 100_000
 """JSON values in a frame that is decoded in a thread. A window of 512 KiB has a tenth of it."""
 PAUSE_SECONDS: Final = 0.0005
 MAX_WAITING_CHARS: Final = 128 * 1024 * 1024
-BUSY: Final = Phrase("The server is very busy at the moment. Please try again.")
+BUSY: Final = Phrase("The server is very busy. Try again in a moment.")
 
 
 @dataclass(frozen=True, slots=True)

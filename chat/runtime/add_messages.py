@@ -1,7 +1,8 @@
 """Add messages to a conversation without a turn: imports, notes, context. No model is asked."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from django.db import transaction
 
@@ -15,6 +16,7 @@ from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import ensure_instance, ensure_session, hold_instance, lock_address
 from chat.turns.admission.oversized import fit_message
 from chat.turns.state.active import running_turn_id
+from sessions_app.context.history import Actor, note_message
 from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
@@ -23,17 +25,37 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.phrases import Phrase
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """The person who writes a message: staff, or the owner of the conversation in the model's place.
+
+    **Shape:** `via`: api or admin. `replaces`: the message that the new one is a version of.
+    """
+
+    user_id: Any
+    via: str
+    action: Literal["add", "edit", "ask"]
+    replaces: str = ""
+
+    def note(self, session_id: str, message_id: str) -> None:
+        """Note it, in the transaction that stores the message."""
+        actor = Actor(via=self.via, user_id=self.user_id)
+        note_message(session_id, message_id, self.action, replaces=self.replaces, by=actor)
+
+
 def add_messages(
     key: InstanceKey,
     messages: Sequence[NewMessage],
     *,
     parent: str | Leaf | None = Leaf.ACTIVE,
     is_upsert: bool = False,
+    by: Author | None = None,
 ) -> list[str]:
     """Store messages of any role in one chain and show the path to the last; returns their ids in order.
 
     Known ones stay as they are, or get the new content with `is_upsert`; their place never changes. While a turn runs,
-    what goes to the end of the path comes between its question and its answer.
+    what goes to the end of the path comes between its question and its answer. `by` is noted as their author, where it
+    is not the owner or the agent.
     Durability: all or nothing; clients are notified on commit. Errors: `MessageNotFound` for an unknown parent,
     `MessageInvalid`, `AttachmentInvalid`, `QuotaExceeded`, `AgentNotFound`, `TurnConflict`.
     """
@@ -58,16 +80,21 @@ def add_messages(
             for message in prepared:
                 if message["id"] in known:
                     update_message(session_id, message["id"], _with_content(message))
+        if by is not None:
+            for message in new:
+                by.note(session_id, message["id"])
         notify_on_commit(group_of(key), {"type": "transcript.changed"})
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 
-def edit_answer(key: InstanceKey, message_id: str, message: NewMessage, *, shows: bool) -> tuple[str, str | None]:
+def edit_answer(
+    key: InstanceKey, message_id: str, message: NewMessage, *, shows: bool, by: Author | None = None
+) -> tuple[str, str | None]:
     """Put another answer beside one, as its sibling; returns its id and the end of the path that is shown now.
 
     With `shows` the path goes on from it; else what is shown stays, unless the old answer ended the path. Nothing that
-    follows the old one is moved or lost. Clients are notified on commit. Errors: `InputInvalid` for a message that is
-    no answer in its place, `MessageInvalid`, `TurnConflict`.
+    follows the old one is moved or lost. `by` is noted as its author. Clients are notified on commit. Errors:
+    `InputInvalid` for a message that is no answer in its place, `MessageInvalid`, `TurnConflict`.
     """
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
@@ -85,6 +112,8 @@ def edit_answer(key: InstanceKey, message_id: str, message: NewMessage, *, shows
         count_added(instance.owner_id, [taken])
         is_last = selectors.leaf_id(session_id) == target.id
         append_here(session_id, [taken], after=target.parent_id, shows=shows or is_last)
+        if by is not None:
+            by.note(session_id, taken["id"])
         notify_on_commit(group_of(key), {"type": "transcript.changed"})
         return taken["id"], selectors.leaf_id(session_id)
 

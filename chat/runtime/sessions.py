@@ -86,7 +86,7 @@ def has_room_for_sessions(instance: AgentInstance, *, spare: int = 1) -> bool:
 
 def too_many_sessions() -> QuotaExceeded:
     """The error beyond the limit."""
-    return QuotaExceeded(Phrase("A conversation keeps {limit} histories; delete some first.", limit=MAX_SESSIONS))
+    return QuotaExceeded(Phrase("A conversation keeps {limit} histories. Delete some first.", limit=MAX_SESSIONS))
 
 
 def switch_session(key: InstanceKey, session_id: str) -> None:

@@ -10,13 +10,18 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.db.models import Model, QuerySet
+from django.db.models.functions import Substr
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from typing_extensions import override
 
+from sessions_app.admin.confirming import confirmation
 from sessions_app.compactions.services import Author, check_summary, edit_compaction, undo_compaction
 from sessions_app.context.history import Actor, ContextOwner, block_subject, entry_subject
 from sessions_app.context.store import delete_entry, forget, put_entry, write_text
@@ -25,7 +30,7 @@ from sessions_app.errors import ContextInvalid
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import fingerprint
-from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
 
 if TYPE_CHECKING:
     _Form = forms.ModelForm[Any]
@@ -34,7 +39,41 @@ else:
 
 HISTORY_SHOWN = 20
 _OWNER = f"=owner__{get_user_model().USERNAME_FIELD}"
-_CHANGED = "The text has changed since this page was opened. Reload it, then make your change again."
+_CHANGED = _("The text has changed since this page was opened. Reload it, then make your change again.")
+
+
+class UndoneFilter(admin.SimpleListFilter):
+    """Summaries that models read, or not any more."""
+
+    title = _("state")
+    parameter_name = "undone"
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return both."""
+        return [("0", _("Read")), ("1", _("Undone"))]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the chosen ones."""
+        return queryset if self.value() is None else queryset.filter(undone_at__isnull=self.value() == "0")
+
+
+class HolderFilter(admin.SimpleListFilter):
+    """Texts of one conversation, or of a person."""
+
+    title = _("read in")
+    parameter_name = "of"
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return both."""
+        return [("person", _("All conversations of a person")), ("session", _("One conversation"))]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the chosen ones."""
+        return queryset if self.value() is None else queryset.filter(session__isnull=self.value() == "person")
 
 
 class TextForm(_Form):
@@ -161,12 +200,26 @@ class TextAdmin(ReadOnlyAdmin):
         for row in queryset:
             self.delete_model(request, row)
 
-    @admin.display(description="of")
+    @admin.display(description=_("of"))
     def holder(self, row: Any) -> str:
         """The session or the person that it belongs to."""
         if row.session_id is None:
-            return f"{row.owner}, in all conversations"
-        return format_html('<a href="{}">{}</a>', _session_url(row.session_id), row.session)
+            return str(row.owner)
+        return format_html('<a href="{}">{}</a>', session_url(row.session_id), self.session_name(row))
+
+    def session_name(self, row: Any) -> str:
+        """The name of a history. The chat gives the conversation's title."""
+        return str(row.session)
+
+    @admin.display(description=_("read in"))
+    def shared(self, row: Any) -> str:
+        """Whether one conversation has it, or all of a person."""
+        return str(_("All conversations of a person")) if row.session_id is None else str(_("One conversation"))
+
+    @admin.display(description=_("changed"), ordering="updated_at")
+    def updated(self, row: Any) -> str:
+        """When it last changed."""
+        return moment(row.updated_at)
 
     def history_of(self, row: Any, *subjects: str) -> SafeString:
         """The newest changes of a row, as a table that can be read."""
@@ -180,30 +233,65 @@ class CompactionAdmin(TextAdmin):
     """Summaries that stand for stretches of a conversation; a changed one is marked as edited."""
 
     form = SummaryForm
-    list_display = (
-        *("id", "session", "trigger", "message_count", "tokens_before", "tokens_after"),
-        *("created_at", "edited_at", "undone_at"),
-    )
-    list_filter = ("trigger", "created_at")
+    list_display = ("beginning", "conversation", "standing", "trigger", "message_count", "saved", "created")
+    list_filter = (UndoneFilter, "trigger", "created_at")
     list_select_related = ("session",)
     search_fields = ("=id", "=session__id")
-    search_help_text = "The exact id of a compaction or of a session."
+    search_help_text = _("The exact id of a summary or of a history.")
     ordering = ("-created_at", "-id")
     readonly_fields = (
-        *("id", "in_session", "trigger", "model_name", "message_count", "first_id", "last_id"),
-        *("tokens_before", "tokens_after", "created_by", "created_at", "edited_at", "undone_at", "history"),
+        *("in_session", "standing", "trigger", "model_name", "message_count", "saved", "created_by", "created_at"),
+        *("edited_at", "undone_at", "history", "id", "first_id", "last_id"),
     )
     fields = ("summary", "seen", *readonly_fields)
     actions = ("undo",)
     can_delete = False
 
-    @admin.display(description="session")
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Compaction]:
+        """Read only the beginnings of summaries for a list."""
+        rows: QuerySet[Compaction] = super().get_queryset(request)
+        return rows.annotate(start=Substr("summary", 1, 200)).defer("summary") if is_list(request) else rows
+
+    @admin.display(description=_("summary"))
+    def beginning(self, row: Compaction) -> str:
+        """The beginning of its text."""
+        return Truncator(" ".join((vars(row).get("start") or "").split())).chars(90) or NOTHING
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, row: Compaction) -> str:
+        """The conversation that it is a summary of."""
+        return self.conversation_of(row)
+
+    def conversation_of(self, row: Compaction) -> str:
+        """The name of the history. The chat gives the conversation's title."""
+        return str(row.session)
+
+    @admin.display(description=_("state"))
+    def standing(self, row: Compaction) -> str:
+        """Whether models read it, and whether a person changed it."""
+        if row.undone_at is not None:
+            return str(_("Undone"))
+        return str(_("Read, edited")) if row.edited_at is not None else str(_("Read"))
+
+    @admin.display(description=_("tokens"))
+    def saved(self, row: Compaction) -> str:
+        """Tokens that models were sent before, and after."""
+        before, after = f"{row.tokens_before:,}", f"{row.tokens_after:,}"
+        return str(_("%(before)s before, %(after)s after")) % {"before": before, "after": after}
+
+    @admin.display(description=_("written"), ordering="created_at")
+    def created(self, row: Compaction) -> str:
+        """When it was written."""
+        return moment(row.created_at)
+
+    @admin.display(description=_("read it"))
     def in_session(self, row: Compaction) -> str:
         """Link to where it stands in the conversation."""
-        url = f"{_session_url(row.session_id)}#{row.id}"
-        return format_html('<a href="{}">{}</a>', url, row.session)
+        url = f"{session_url(row.session_id)}#{row.id}"
+        return format_html('<a href="{}">{}</a>', url, _("In its place"))
 
-    @admin.display(description="history")
+    @admin.display(description=_("history"))
     def history(self, row: Compaction) -> str:
         """The author of the change."""
         return self.history_of(row, f"compaction:{row.id}")
@@ -213,13 +301,13 @@ class CompactionAdmin(TextAdmin):
         """Replace the summary."""
         self.reword(obj, form.cleaned_data["summary"], Author(user_id=_user_id(request), via="admin"))
 
-    @admin.action(description="Undo: models read the messages again", permissions=["change"])
+    @admin.action(description=_("Undo: models read the messages again"), permissions=["change"])
     def undo(self, request: HttpRequest, queryset: QuerySet[Compaction]) -> None:
         """Undo the selected ones that are not undone yet."""
         rows = list(queryset.filter(undone_at=None))
         for row in rows:
             self.take_back(row, Author(user_id=_user_id(request), via="admin"))
-        self.message_user(request, f"{len(rows)} undone.", messages.SUCCESS)
+        self.message_user(request, str(_("%(count)d undone.")) % {"count": len(rows)}, messages.SUCCESS)
 
     def reword(self, row: Compaction, summary: str, author: Author) -> None:
         """Store a summary's new text."""
@@ -234,11 +322,11 @@ class BlockAdmin(TextAdmin):
     """Texts in system prompts, of sessions and of people."""
 
     form = BlockForm
-    list_display = ("label", "holder", "max_tokens", "is_runtime", "is_removed", "updated_at")
-    list_filter = ("updated_at",)
+    list_display = ("label", "holder", "shared", "standing", "max_tokens", "updated")
+    list_filter = (HolderFilter, "updated_at")
     list_select_related = ("owner", "session")
     search_fields = ("=label", "=session__id", _OWNER)
-    search_help_text = "The exact label, session or owner."
+    search_help_text = _("The exact label, session or owner.")
     ordering = ("-pk",)
     readonly_fields = (
         *("label", "holder", "description", "max_tokens", "is_runtime", "is_removed"),
@@ -251,16 +339,23 @@ class BlockAdmin(TextAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ContextBlock]:
         """Leave the texts to the pages of single blocks."""
         rows: QuerySet[ContextBlock] = super().get_queryset(request)
-        return rows.defer("content") if _is_list(request) else rows
+        return rows.defer("content") if is_list(request) else rows
 
-    @admin.display(description="entries")
+    @admin.display(description=_("state"))
+    def standing(self, row: ContextBlock) -> str:
+        """Whether models read it, and whether it was added while the agent ran."""
+        if row.is_removed:
+            return str(_("Removed"))
+        return str(_("Added by the agent")) if row.is_runtime else str(_("In use"))
+
+    @admin.display(description=_("entries"))
     def entries(self, row: ContextBlock) -> str:
         """Link to the documents under the same label."""
         whose = f"session__id__exact={row.session_id}" if row.session_id else f"owner__id__exact={row.owner_id}"
         url = reverse("admin:think_sessions_contextentry_changelist")
-        return format_html('<a href="{}?{}&label__exact={}">entries</a>', url, whose, row.label)
+        return format_html('<a href="{}?{}&label__exact={}">{}</a>', url, whose, row.label, _("entries"))
 
-    @admin.display(description="history")
+    @admin.display(description=_("history"))
     def history(self, row: ContextBlock) -> str:
         """The author of the change."""
         return self.history_of(row, block_subject(row.label))
@@ -270,19 +365,36 @@ class BlockAdmin(TextAdmin):
         """Write the text, unless it has changed meanwhile."""
         write_text(_holder_of(obj), obj.label, _replacing(form.held, form.cleaned_data["content"]), by=_by(request))
 
-    @admin.action(description="Delete, and take the texts out of the history", permissions=["delete"])
-    def forget_wholly(self, request: HttpRequest, queryset: QuerySet[ContextBlock]) -> None:
+    @admin.action(description=_("Delete, and take the texts out of the history"), permissions=["delete"])
+    def forget_wholly(self, request: HttpRequest, queryset: QuerySet[ContextBlock]) -> HttpResponse | None:
         """Clear the selected blocks and their earlier texts; authors and times of changes stay."""
-        chosen = list(queryset)
+        chosen = list(queryset.defer(None))
+        asking = confirmation(
+            self,
+            request,
+            action="forget_wholly",
+            title=_("Delete these blocks, and their earlier texts?"),
+            consequence=_(
+                "The texts and their whole history go. Who changed them and when is kept. This cannot be undone."
+            ),
+            rows=[(row.pk, self.name_deleted(row)) for row in chosen],
+            button=_("Delete"),
+        )
+        if asking is not None:
+            return asking
         for row in chosen:
             forget(_holder_of(row), row.label, erases_history=True, by=_by(request))
-        self.message_user(request, f"{len(chosen)} forgotten.", messages.SUCCESS)
+        self.message_user(request, str(_("%(count)d forgotten.")) % {"count": len(chosen)}, messages.SUCCESS)
+        return None
 
     @override
     def name_deleted(self, row: ContextBlock) -> str:
         """Its entries go with it."""
         count = ContextEntry.objects.filter(**_holder_of(row).row, label=row.label).count()
-        return f"{row.label} of {row.session or row.owner}, with {count} {'entry' if count == 1 else 'entries'}"
+        text = ngettext(
+            "%(label)s of %(holder)s, with %(count)d entry", "%(label)s of %(holder)s, with %(count)d entries", count
+        )
+        return text % {"label": row.label, "holder": row.session or row.owner, "count": count}
 
     @override
     def delete_model(self, request: HttpRequest, obj: ContextBlock) -> None:
@@ -294,22 +406,28 @@ class EntryAdmin(TextAdmin):
     """Documents under context blocks: skills that are loaded, entries that are searched."""
 
     form = EntryForm
-    list_display = ("key", "label", "holder", "title", "updated_at")
-    list_filter = ("updated_at",)
+    list_display = ("name", "label", "holder", "shared", "updated")
+    list_filter = (HolderFilter, "updated_at")
     list_select_related = ("owner", "session")
     search_fields = ("=key", "=label", "=session__id", _OWNER)
-    search_help_text = "The exact key, label, session or owner."
+    search_help_text = _("The exact key, label, session or owner.")
     ordering = ("-pk",)
     readonly_fields = ("key", "label", "holder", "updated_at", "history")
+
+    @admin.display(description=_("entry"), ordering="key")
+    def name(self, row: ContextEntry) -> str:
+        """Its title, or its key."""
+        return row.title or row.key
+
     fields = ("title", "description", "content", "seen", *readonly_fields)
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[ContextEntry]:
         """Leave the texts to the pages of single entries."""
         rows: QuerySet[ContextEntry] = super().get_queryset(request)
-        return rows.defer("content") if _is_list(request) else rows
+        return rows.defer("content") if is_list(request) else rows
 
-    @admin.display(description="history")
+    @admin.display(description=_("history"))
     def history(self, row: ContextEntry) -> str:
         """The author of the change."""
         return self.history_of(row, entry_subject(row.label, row.key))
@@ -327,83 +445,17 @@ class EntryAdmin(TextAdmin):
         delete_entry(_holder_of(obj), obj.label, obj.key, by=_by(request))
 
 
-class ViaFilter(admin.SimpleListFilter):
-    """By the way a change came. Choices are known, not from a DISTINCT over the table."""
-
-    title = "via"
-    parameter_name = "via"
-    known: tuple[str, ...] = ("model", "code", "api", "admin")
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return what there is."""
-        return [(name, name) for name in self.known]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[ContextChange]) -> QuerySet[ContextChange]:
-        """Keep the chosen one."""
-        return queryset if self.value() is None else queryset.filter(**{self.parameter_name: self.value()})
-
-
-class ActionFilter(ViaFilter):
-    """Filter by the kind of change."""
-
-    title = "action"
-    parameter_name = "action"
-    known = ("set", "append", "add", "remove", "delete", "edit", "undo")
-
-
-class ChangeAdmin(ReadOnlyAdmin):
-    """The history of context changes. Append-only."""
-
-    class Media:
-        css: ClassVar = {"all": ("think_sessions/admin.css",)}
-
-    list_display = ("created_at", "action", "actor", "via", "subject", "holder")
-    list_filter = (ViaFilter, ActionFilter, "created_at")
-    list_select_related = ("actor", "owner", "session")
-    search_fields = ("=subject", "=session__id", _OWNER)
-    search_help_text = 'The exact subject ("block:memory"), session or owner.'
-    ordering = ("-pk",)
-    fields = ("created_at", "action", "subject", "holder", "actor", "via", "old", "new")
-    readonly_fields = fields
-
-    @override
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ContextChange]:
-        """Leave the texts to the pages of single changes."""
-        rows: QuerySet[ContextChange] = super().get_queryset(request)
-        return rows.defer("before", "after") if _is_list(request) else rows
-
-    @admin.display(description="of")
-    def holder(self, row: ContextChange) -> str:
-        """The session or the person that it is about."""
-        return str(row.owner if row.session_id is None else row.session)
-
-    @admin.display(description="before")
-    def old(self, row: ContextChange) -> str:
-        """The text that was."""
-        return _text_block(row.before)
-
-    @admin.display(description="after")
-    def new(self, row: ContextChange) -> str:
-        """The text that came."""
-        return _text_block(row.after)
-
-
 def _replacing(held: str, text: str) -> Any:
     def change(now: str) -> str:
         if now != held:
-            raise ContextInvalid(_CHANGED)
+            raise ContextInvalid(str(_CHANGED))
         return text
 
     return change
 
 
-def _text_block(text: str) -> str:
-    return format_html('<pre class="think-block" tabindex="0">{}</pre>', text) if text else "-"
-
-
-def _session_url(session_id: str) -> str:
+def session_url(session_id: str) -> str:
+    """The page of a history."""
     return reverse("admin:think_sessions_session_change", args=[session_id])
 
 
@@ -419,6 +471,7 @@ def _user_id(request: HttpRequest) -> int | None:
     return request.user.pk
 
 
-def _is_list(request: HttpRequest) -> bool:
+def is_list(request: HttpRequest) -> bool:
+    """Whether a list is asked for, not the page of one row."""
     match = request.resolver_match
     return match is not None and str(match.url_name).endswith("_changelist")

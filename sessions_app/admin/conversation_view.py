@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sessions_app.core.messages.messages import StoredMessage
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.context.history import MessageAuthor, message_authors
+from sessions_app.core.messages.messages import Role, StoredMessage
 from sessions_app.core.messages.parts import is_tool, tool_name
 from sessions_app.core.messages.shapes import Content, Part
 from sessions_app.core.messages.shortening import shorten
@@ -28,12 +32,29 @@ MAX_PREVIEWED: Final = 100  # siblings of a page whose beginnings are read
 MAX_PREVIEWED_BYTES: Final = 64 * 1024
 MAX_NOTES: Final = 100  # compactions, and forks, of a page
 
+SPEAKERS: Final[Mapping[str, str | Promise]] = {
+    Role.USER: _("Person"),
+    Role.ASSISTANT: _("Agent"),
+    Role.SYSTEM: _("System"),
+}
+"""Names of the sides, where the conversation does not say who they are."""
+
+TOOL_WORDS: Final[Mapping[str, str | Promise]] = {
+    "input-streaming": _("being written"),
+    "input-available": _("waits for its result"),
+    "approval-requested": _("waits for a decision"),
+    "approval-responded": _("decided"),
+    "output-available": _("done"),
+    "output-error": _("failed"),
+    "output-denied": _("denied"),
+}
+
 _SHOWN_OF_TOOL: Final = (
-    ("input", "input"),
-    ("rawInput", "raw input"),
-    ("approval", "approval"),
-    ("output", "output"),
-    ("errorText", "error"),
+    ("input", _("Arguments")),
+    ("rawInput", _("Arguments as written")),
+    ("approval", _("Decision")),
+    ("output", _("Result")),
+    ("errorText", _("Error")),
 )
 
 
@@ -41,7 +62,7 @@ _SHOWN_OF_TOOL: Final = (
 class Block:
     """A labelled piece of text inside something to unfold."""
 
-    label: str
+    label: str | Promise
     text: str
 
 
@@ -51,8 +72,8 @@ class PartView:
 
     kind: str
     text: str = ""
-    title: str = ""
-    state: str = ""
+    title: str | Promise = ""
+    state: str | Promise = ""
     blocks: tuple[Block, ...] = ()
 
 
@@ -79,17 +100,30 @@ class MessageView:
     """One message in its place. `siblings`: all that stand there, oldest first; `position` counts from 1.
 
     `compactions` end here and `forks` go on from here; `ends_shared`: above, this session shares another one's
-    messages; `pruned_count`: how many outputs models are not sent any more.
+    messages; `pruned_count`: how many outputs models are not sent any more. `author`: the person who wrote it in
+    another's place, or asked for it.
     """
 
     message: StoredMessage
     parts: list[PartView]
+    speaker: str | Promise = ""
+    author: MessageAuthor | None = None
     siblings: Sequence[SiblingView] = ()
     position: int = 1
     compactions: Sequence[SummaryView] = ()
     forks: Sequence[Session] = ()
     ends_shared: bool = False
     pruned_count: int = 0
+
+    @property
+    def before(self) -> SiblingView | None:
+        """The version before this one, in the same place."""
+        return self.siblings[self.position - 2] if self.position > 1 else None
+
+    @property
+    def after(self) -> SiblingView | None:
+        """The version after this one."""
+        return self.siblings[self.position] if self.position < len(self.siblings) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +142,25 @@ class ConversationView:
     count: int
     archived_count: int
     is_newest: bool
+    session_id: str
+
+    @property
+    def is_shown_path(self) -> bool:
+        """Whether it is the path that clients see, not another branch."""
+        return not self.branch
 
 
-def conversation_view(session_id: str, *, branch: str = "", before: str = "", at: str = "") -> ConversationView:
+def conversation_view(
+    session_id: str,
+    *,
+    branch: str = "",
+    before: str = "",
+    at: str = "",
+    speakers: Mapping[str, str | Promise] = SPEAKERS,
+) -> ConversationView:
     """A page of a session: the active path, the path through message `branch`, or around message `at`.
 
-    Unknown ids are ignored.
+    Unknown ids are ignored. `speakers`: a name for each role.
     """
     page = _around(session_id, at)
     target = at if page is not None else ""
@@ -126,8 +173,8 @@ def conversation_view(session_id: str, *, branch: str = "", before: str = "", at
     columns = Session.objects.filter(pk=session_id).values_list("archived_depth", "forked_from__message_id")
     archived_count, shared_end = columns.get()
     return ConversationView(
-        messages=_message_views(session_id, page.messages, shared_end),
-        queued=[_alone(message) for message in selectors.queued(session_id)[:PAGE_MESSAGES]] if is_newest else [],
+        messages=_message_views(session_id, page.messages, shared_end, speakers),
+        queued=[_alone(each, speakers) for each in selectors.queued(session_id)[:PAGE_MESSAGES]] if is_newest else [],
         older=page.messages[0].id if page.has_more else "",
         newer=page.messages[-1].id if page.has_newer and page.messages else "",
         branch=branch,
@@ -135,6 +182,7 @@ def conversation_view(session_id: str, *, branch: str = "", before: str = "", at
         count=selectors.count_path(session_id),
         archived_count=archived_count,
         is_newest=is_newest,
+        session_id=session_id,
     )
 
 
@@ -154,21 +202,26 @@ def _page(session_id: str, leaf: str | Leaf, before: str) -> selectors.Page:
         return selectors.path_page(session_id, limit=PAGE_MESSAGES)
 
 
-def _alone(message: StoredMessage) -> MessageView:
-    return MessageView(message=message, parts=_parts(message))
+def _alone(message: StoredMessage, speakers: Mapping[str, str | Promise]) -> MessageView:
+    return MessageView(message=message, parts=_parts(message), speaker=speakers.get(message.role, message.role))
 
 
-def _message_views(session_id: str, messages: Sequence[StoredMessage], shared_end: str | None) -> list[MessageView]:
+def _message_views(
+    session_id: str, messages: Sequence[StoredMessage], shared_end: str | None, speakers: Mapping[str, str | Promise]
+) -> list[MessageView]:
     ids = [message.id for message in messages]
     families = selectors.siblings(session_id, ids)
     previews = _previews(session_id, [each for family in families.values() if len(family) > 1 for each in family])
     compactions = _compactions(session_id, {message.id: message.depth for message in messages})
     forks = _forks(session_id, ids)
     pruned = _pruned(session_id, ids)
+    authors = message_authors(session_id, ids)
     return [
         MessageView(
             message=message,
             parts=_parts(message),
+            speaker=speakers.get(message.role, message.role),
+            author=authors.get(message.id),
             siblings=[_sibling(each, message.id, previews) for each in families.get(message.id, [message.id])],
             position=families.get(message.id, [message.id]).index(message.id) + 1,
             compactions=compactions.get(message.id, ()),
@@ -244,14 +297,19 @@ def part_view(part: Part) -> PartView:
     if kind == "text":
         return PartView(kind="text", text=_text(part.get("text", "")))
     if kind == "reasoning":
-        return PartView(kind="reasoning", title="Reasoning", blocks=(Block(label="", text=_text(part.get("text"))),))
+        thought = Block(label="", text=_text(part.get("text")))
+        return PartView(kind="reasoning", title=_("Reasoning"), blocks=(thought,))
     if is_tool(part):
         blocks = tuple(Block(label=label, text=_text(part.get(key))) for key, label in _SHOWN_OF_TOOL if key in part)
         state = _text(str(part.get("state", "")))
-        return PartView(kind="tool", title=_text(tool_name(part)), state=state, blocks=blocks)
-    title = str(part.get("filename") or part.get("title") or part.get("mediaType") or "")
-    rest = {key: value for key, value in part.items() if key != "type"}
-    return PartView(kind="other", title=_text(f"{kind} {title}".strip()), blocks=(Block(label="", text=_text(rest)),))
+        return PartView(kind="tool", title=_text(tool_name(part)), state=TOOL_WORDS.get(state, state), blocks=blocks)
+    title = str(part.get("filename") or part.get("title") or part.get("url") or part.get("mediaType") or "")
+    rest = (Block(label="", text=_text({key: value for key, value in part.items() if key != "type"})),)
+    if kind == "file":
+        return PartView(kind="file", title=_text(title), state=_text(str(part.get("mediaType", ""))), blocks=rest)
+    if kind.startswith("source-"):
+        return PartView(kind="source", title=_text(title), blocks=rest)
+    return PartView(kind="other", title=_text(f"{kind} {title}".strip()), blocks=rest)
 
 
 def _text(value: JSONValue) -> str:

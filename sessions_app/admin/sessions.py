@@ -1,32 +1,39 @@
-"""Sessions and messages in the admin: to read, to search and to remove. No message is edited, no list counts a table.
+"""Histories and messages in the admin: to read, to search and to remove. No list counts a table.
 
-Summaries, context blocks and entries are in `admin_context.py`.
+Summaries, context blocks and entries are in `context.py`; messages are edited where their conversation is known.
 """
 
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Substr
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
+from django.utils.timezone import localtime
+from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from sessions_app.admin.context import BlockAdmin, ChangeAdmin, CompactionAdmin, EntryAdmin
-from sessions_app.admin.conversation_view import conversation_view
+from sessions_app.admin.changes import ChangeAdmin
+from sessions_app.admin.context import BlockAdmin, CompactionAdmin, EntryAdmin
+from sessions_app.admin.conversation_view import SPEAKERS, conversation_view
+from sessions_app.admin.message_start import START_CHARS, beginning_of
 from sessions_app.compactions.summaries import find_summary
 from sessions_app.core.messages.messages import is_message_id
 from sessions_app.errors import CursorInvalid
 from sessions_app.messages import services
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
 from sessions_app.search.query import SearchHit, SearchPage, search, search_everything
-from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
 
 admin.site.register(Compaction, CompactionAdmin)
 admin.site.register(ContextBlock, BlockAdmin)
@@ -37,13 +44,13 @@ admin.site.register(ContextChange, ChangeAdmin)
 class ArchivedFilter(admin.SimpleListFilter):
     """Rows that are archived, or not."""
 
-    title = "archived"
+    title = _("archived")
     parameter_name = "archived"
 
     @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return both."""
-        return [("1", "Yes"), ("0", "No")]
+        return [("1", _("Archived")), ("0", _("Not archived"))]
 
     @override
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -53,68 +60,120 @@ class ArchivedFilter(admin.SimpleListFilter):
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
-    """Sessions; the page of one shows its conversation, newest messages first to hand, with its branches."""
+    """Histories; the page of one shows its messages, newest page first, with its branches."""
 
-    list_display = ("id", "name", "owner", "scope", "model_name", "cost", "created_at", "updated_at")
+    list_display = ("title", "owner", "kept", "by_model", "spent", "created", "updated")
     list_filter = (ArchivedFilter, "updated_at")
     list_select_related = ("owner",)
     search_fields = ("=id", "=scope", "^name", f"=owner__{get_user_model().USERNAME_FIELD}")
-    search_help_text = "The exact id, scope or owner, or how the name begins."
+    search_help_text = _("The exact id, scope or owner, or how the name begins.")
     ordering = ("-id",)
     can_delete = True
     _first = (
-        *("id", "name", "owner", "scope", "forked", "updated_at", "cost", "about", "system_prompt_text"),
+        *("title", "owner", "conversation", "forked", "updated_at", "cost", "about", "system_prompt_text"),
         "read_besides",
     )
     _more = (
-        *("source", "end_reason", "change_seq", "created_at", "pinned_at", "archived_at", "model_name", "input_tokens"),
-        *("output_tokens", "reasoning_tokens", "cached_tokens", "max_cost", "compacts_itself"),
+        *("id", "scope", "source", "end_reason", "change_seq", "created_at", "pinned_at", "archived_at", "model_name"),
+        *("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens", "max_cost", "compacts_itself"),
     )
-    fieldsets = ((None, {"fields": _first}), ("More", {"fields": _more, "classes": ("collapse",)}))
+    fieldsets = ((None, {"fields": _first}), (_("More"), {"fields": _more, "classes": ("collapse",)}))
     readonly_fields = (*_first, *_more)
 
-    @admin.display(description="forked from")
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
+
+    @admin.display(description=_("history"), ordering="name")
+    def title(self, row: Session) -> str:
+        """Its name, or that of the conversation where the chat knows it."""
+        return self.title_of(row)
+
+    def title_of(self, row: Session) -> str:
+        """The name of a history. The chat, which knows whose it is, gives the conversation's."""
+        return row.name or str(_("Untitled (%(id)s)")) % {"id": row.pk}
+
+    @override
+    def page_title(self, row: Session) -> str:
+        """As in the list."""
+        return self.title_of(row)
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, row: Session) -> str:
+        """The conversation that it belongs to, where that is known."""
+        return self.conversation_of(row)
+
+    def conversation_of(self, row: Session) -> str:
+        """The scope, which is its creator's. The chat gives a link to the conversation."""
+        return row.scope or NOTHING
+
+    @admin.display(description=_("kept"))
+    def kept(self, row: Session) -> str:
+        """Whether it is pinned or archived."""
+        if row.archived_at is not None:
+            return str(_("Archived"))
+        return str(_("Pinned")) if row.pinned_at is not None else NOTHING
+
+    @admin.display(description=_("model"), ordering="model_name")
+    def by_model(self, row: Session) -> str:
+        """The model that answered last, without its provider."""
+        return row.model_name.rpartition("/")[2] or NOTHING
+
+    @admin.display(description=_("cost"), ordering="cost")
+    def spent(self, row: Session) -> str:
+        """The cost so far."""
+        return f"{row.cost:.4f}"
+
+    @admin.display(description=_("created"), ordering="created_at")
+    def created(self, row: Session) -> str:
+        """When it began."""
+        return moment(row.created_at)
+
+    @admin.display(description=_("changed"), ordering="updated_at")
+    def updated(self, row: Session) -> str:
+        """When it last changed."""
+        return moment(row.updated_at)
+
+    @admin.display(description=_("forked from"))
     def forked(self, row: Session) -> str:
         """The session that this one goes on from."""
         if row.parent_id is None:
-            return "-"
+            return NOTHING
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:think_sessions_session_change", args=[row.parent_id]), row.parent_id
         )
 
-    @admin.display(description="automatic compaction")
+    @admin.display(description=_("summaries by themselves"))
     def compacts_itself(self, row: Session) -> str:
         """The model and limits chosen for the session."""
-        return {True: "on", False: "off", None: "as its agent and the site say"}[row.auto_compaction]
+        return str({True: _("On"), False: _("Off"), None: _("As its agent and the site say")}[row.auto_compaction])
 
-    @admin.display(description="summary for people")
+    @admin.display(description=_("summary for people"))
     def about(self, row: Session) -> str:
         """The summary and its author."""
         found = find_summary(row.pk)
         if found is None:
-            return "-"
-        return f"{found.text} ({found.model_name or 'a person'}, {date_format(found.written_at, 'DATETIME_FORMAT')})"
+            return NOTHING
+        by, at = found.model_name or str(_("a person")), date_format(localtime(found.written_at), "DATETIME_FORMAT")
+        return str(_("%(text)s (%(by)s, %(at)s)")) % {"text": found.text, "by": by, "at": at}
 
-    @admin.display(description="system prompt")
+    @admin.display(description=_("system prompt"))
     def system_prompt_text(self, row: Session) -> str:
         """The prompt that is kept for the next turn."""
         if row.system_prompt is None:
-            return "none kept: the next turn renders it"
-        fold = (
-            '<details><summary>Kept for the next turn</summary><pre class="think-block" tabindex="0">{}</pre></details>'
-        )
-        return format_html(fold, row.system_prompt)
+            return str(_("None kept: the next turn renders it."))
+        fold = '<details><summary>{}</summary><pre class="think-block" tabindex="0">{}</pre></details>'
+        return format_html(fold, _("Kept for the next turn"), row.system_prompt)
 
-    @admin.display(description="models also read")
+    @admin.display(description=_("models also read"))
     def read_besides(self, row: Session) -> str:
         """Links to the session's related objects."""
         links = [
             (reverse(f"admin:think_sessions_{name}_changelist"), row.pk, title)
             for name, title in (
-                ("compaction", "compactions"),
-                ("contextblock", "context blocks"),
-                ("contextentry", "context entries"),
-                ("contextchange", "who changed them"),
+                ("compaction", _("summaries")),
+                ("contextblock", _("context blocks")),
+                ("contextentry", _("context entries")),
+                ("contextchange", _("who changed them")),
             )
         ]
         return format_html_join(" · ", '<a href="{}?session__id__exact={}">{}</a>', links)
@@ -129,9 +188,10 @@ class SessionAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         """Show a page of the conversation below the fields."""
         context = dict(extra_context or {})
-        if self.has_view_permission(request) and Session.objects.filter(pk=object_id).exists():
+        session_id = unquote(object_id)
+        if self.has_view_permission(request) and Session.objects.filter(pk=session_id).exists():
             context["conversation"] = conversation_view(
-                object_id,
+                session_id,
                 branch=_id_from(request, "branch"),
                 before=_id_from(request, "before"),
                 at=_id_from(request, "at"),
@@ -143,7 +203,7 @@ class SessionAdmin(ReadOnlyAdmin):
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[Any, int], set[str], list[Any]]:
         """List the sessions to delete, without loading their messages."""
-        names = [f"{row} with all its messages" for row in objs]
+        names = [str(_("%(history)s with all its messages")) % {"history": self.title_of(row)} for row in objs]
         return names, {self.opts.verbose_name_plural: len(names)}, set(), []
 
     @override
@@ -161,9 +221,9 @@ class SessionAdmin(ReadOnlyAdmin):
 class SearchForm(forms.Form):
     """The search form: query and scope."""
 
-    q = forms.CharField(label="Words", max_length=500, strip=True)
-    owner = forms.CharField(label="Of this person", max_length=200, required=False)
-    session = forms.CharField(label="In this session", max_length=64, required=False)
+    q = forms.CharField(label=_("Words"), max_length=500, strip=True)
+    owner = forms.CharField(label=_("Of this person (user name)"), max_length=200, required=False)
+    session = forms.CharField(label=_("In this history (id)"), max_length=64, required=False)
 
     def clean_owner(self) -> Any:
         """Find the person."""
@@ -172,7 +232,7 @@ class SearchForm(forms.Form):
             return None
         found = get_user_model()._default_manager.filter(**{get_user_model().USERNAME_FIELD: name}).first()
         if found is None:
-            raise forms.ValidationError("There is no user of this name.")
+            raise forms.ValidationError(_("There is no user of this name."))
         return found
 
     def search(self, cursor: str) -> SearchPage:
@@ -188,41 +248,73 @@ class SearchForm(forms.Form):
 class MessageAdmin(ReadOnlyAdmin):
     """Single messages, found by an exact id; a page of its own finds them by their words."""
 
-    list_display = ("message_id", "role", "session", "depth", "byte_size", "turn_id", "created_at")
+    list_display = ("beginning", "said_by", "conversation", "placed", "size", "created", "message_id")
+    list_filter = ("created_at",)
     list_select_related = ("session",)
     search_fields = ("=message_id",)
-    search_help_text = "The exact id of a message, a turn or a session."
+    search_help_text = _("The exact id of a message, a turn or a history.")
     ordering = ("-id",)
     fields = (
-        "message_id",
-        "role",
-        "in_conversation",
-        "depth",
-        "byte_size",
-        "turn_id",
-        "change_seq",
-        "placed_at",
-        "created_at",
-        "updated_at",
+        *("beginning", "said_by", "conversation", "in_conversation", "placed", "size", "created_at", "updated_at"),
+        *("message_id", "turn_id", "depth", "change_seq"),
     )
     readonly_fields = fields
 
-    @admin.display(description="conversation")
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
+
+    @admin.display(description=_("message"))
+    def beginning(self, row: Message) -> str:
+        """The beginning of its text."""
+        return beginning_of(vars(row).get("start") or "") or str(_("Without text"))
+
+    @admin.display(description=_("said by"), ordering="role")
+    def said_by(self, row: Message) -> str:
+        """The side that it is of."""
+        return str(SPEAKERS.get(row.role, row.role))
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, row: Message) -> str:
+        """The title of what it is in."""
+        return self.title_of(row)
+
+    @override
+    def page_title(self, row: Message) -> str:
+        """The beginning of its text."""
+        return self.beginning(row)
+
+    def title_of(self, row: Message) -> str:
+        """The name of its history. The chat gives the conversation's title."""
+        return NOTHING if row.session is None else row.session.name or row.session.pk
+
+    @admin.display(description=_("place"))
+    def placed(self, row: Message) -> str:
+        """Its place in the tree, from 1."""
+        return str(_("Waits for its turn")) if row.placed_at is None else str(row.depth + 1)
+
+    @admin.display(description=_("size"), ordering="byte_size")
+    def size(self, row: Message) -> str:
+        """The size of its JSON."""
+        return filesizeformat(row.byte_size)
+
+    @admin.display(description=_("written"), ordering="created_at")
+    def created(self, row: Message) -> str:
+        """When it was written."""
+        return moment(row.created_at)
+
+    @admin.display(description=_("read it"))
     def in_conversation(self, row: Message) -> str:
         """Link to the conversation around the message."""
         if row.session_id is None:
-            return "its session is gone, a fork still reaches it"
-        return format_html(
-            '<a href="{}?{}">{}</a>',
-            reverse("admin:think_sessions_session_change", args=[row.session_id]),
-            urlencode({"at": row.message_id}),
-            row.session_id,
-        )
+            return str(_("Its history is gone; a fork still reaches it."))
+        url = reverse("admin:think_sessions_session_change", args=[row.session_id])
+        return format_html('<a href="{}?{}">{}</a>', url, urlencode({"at": row.message_id}), _("In its place"))
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
-        """Leave the content out: fifty rows of a list may hold fifty megabytes."""
-        return super().get_queryset(request).defer("content")
+        """Leave the content out but for its beginning: fifty rows of a list may hold fifty megabytes."""
+        rows: QuerySet[Message] = super().get_queryset(request)
+        return rows.annotate(start=Substr("content", 1, START_CHARS)).defer("content")
 
     @override
     def get_search_results(
@@ -256,20 +348,35 @@ class MessageAdmin(ReadOnlyAdmin):
         rest = {name: value for name in form.fields if (value := request.GET.get(name, ""))}
         context = {
             **self.admin_site.each_context(request),
-            "title": "Search in messages",
+            "title": _("Search in messages"),
             "opts": self.opts,
             "form": form,
             "page": page,
             "problem": page.problem if page else problem,
-            "hits": _shown_hits(page.hits) if page else [],
+            "hits": self.shown_hits(page.hits) if page else [],
             "next": urlencode({**rest, "cursor": page.next_cursor}) if page and page.next_cursor else "",
         }
         return TemplateResponse(request, "admin/think_sessions/message/search.html", context)
 
+    def shown_hits(self, hits: list[SearchHit]) -> list[dict[str, Any]]:
+        """Hits with the name of what they are in, and where they open."""
+        sessions = Session.objects.select_related("owner").in_bulk([hit.session_id for hit in hits])
+        return [
+            {
+                "hit": hit,
+                "session": sessions.get(hit.session_id),
+                "title": str(sessions.get(hit.session_id, hit.session_id)),
+                "url": place_of(reverse("admin:think_sessions_session_change", args=[hit.session_id]), hit.message_id),
+                "speaker": SPEAKERS.get(hit.role, hit.role),
+                "pieces": _pieces(hit),
+            }
+            for hit in hits
+        ]
 
-def _shown_hits(hits: list[SearchHit]) -> list[dict[str, Any]]:
-    sessions = Session.objects.select_related("owner").in_bulk([hit.session_id for hit in hits])
-    return [{"hit": hit, "session": sessions.get(hit.session_id), "pieces": _pieces(hit)} for hit in hits]
+
+def place_of(url: str, message_id: str, query: str = "") -> str:
+    """The address of a conversation's page, opened at a message."""
+    return f"{url}?{query}{urlencode({'at': message_id})}#message-{quote(message_id, safe='')}"
 
 
 def _pieces(hit: SearchHit) -> list[tuple[str, bool]]:

@@ -305,7 +305,7 @@ def check_summary(summary: str) -> str:
     """Give a summary as it is stored. **Errors:** `CompactionInvalid` when it is blank or too long."""
     text = storable(summary).strip()
     if not text:
-        raise CompactionInvalid("A summary needs a text.")
+        raise CompactionInvalid("A summary cannot be empty.")
     if len(text) > MAX_SUMMARY_CHARS:
         raise CompactionInvalid(
             Phrase("A summary has at most {limit} characters.", limit=MAX_SUMMARY_CHARS), max_length=MAX_SUMMARY_CHARS

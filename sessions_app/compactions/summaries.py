@@ -144,7 +144,7 @@ def check_text(text: str) -> str:
     """Give a summary as it is stored. **Errors:** `SummaryInvalid` when it is blank or too long."""
     cleaned = storable(text).strip()
     if not cleaned:
-        raise SummaryInvalid("A summary needs a text.")
+        raise SummaryInvalid("A summary cannot be empty.")
     if len(cleaned) > MAX_CHARS:
         raise SummaryInvalid(
             Phrase("A summary has at most {limit:,} characters.", limit=MAX_CHARS), max_length=MAX_CHARS

@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.db.models.functions import MD5, Length
 
 from sessions_app.core.text.text_diff import MAX_CHARS, TOO_LONG, Step, Stretch, TextDiff, diff_texts, joined, stretches
+from sessions_app.messages.derived import message_subject
 from sessions_app.models import ContextChange
 
 MAX_CHANGES: Final = 500
@@ -90,8 +91,9 @@ class _Change:
 
 def _changes(session_id: str) -> list[_Change]:
     """The newest changes that a session made, newest first, and one more than are listed."""
+    of_messages = Q(subject__startswith=_COMPACTIONS) | Q(subject__startswith=message_subject(""))
     mine = ContextChange.objects.filter(Q(session_id=session_id) | Q(made_in_id=session_id))
-    rows = mine.exclude(subject__startswith=_COMPACTIONS).order_by("-pk")
+    rows = mine.exclude(of_messages).order_by("-pk")
     columns = ("pk", "subject", "session_id", "action", MD5("before"), MD5("after"), Length("before"), Length("after"))
     return [
         _Change(

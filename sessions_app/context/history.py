@@ -1,12 +1,13 @@
 """The history of context changes: author and time. Append-only."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from django.db.models import Q
 
+from sessions_app.messages.derived import message_subject
 from sessions_app.models import ContextChange
 
 MAX_PAGE: Final = 200
@@ -100,13 +101,53 @@ def note_deleted_entries(
     )
 
 
+def note_message(session_id: str, message_id: str, action: str, *, replaces: str = "", by: Actor) -> None:
+    """Note who put a message into a session, in the transaction that does.
+
+    **Shape:** `action`: add, edit or ask (for an answer). `replaces`: id of the message that it stands beside; texts
+    are not kept here, because both versions stay in the session.
+    """
+    note_change(ContextOwner(session_id=session_id), message_subject(message_id), action, before=replaces, by=by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAuthor:
+    """The person who put a message there. `name`: empty when that user is gone. `replaces`: a message id or empty."""
+
+    action: str
+    name: str
+    via: str
+    replaces: str
+    created_at: datetime
+
+
+def message_authors(session_id: str, message_ids: Sequence[str]) -> dict[str, MessageAuthor]:
+    """Authors by message id, of those messages that a person wrote in another's place. One query; none without ids."""
+    if not message_ids:
+        return {}
+    subjects = {message_subject(message_id): message_id for message_id in message_ids}
+    rows = ContextChange.objects.filter(session_id=session_id, subject__in=list(subjects)).select_related("actor")
+    return {
+        subjects[row.subject]: MessageAuthor(
+            action=row.action,
+            name="" if row.actor is None else row.actor.get_username(),
+            via=row.via,
+            replaces=row.before,
+            created_at=row.created_at,
+        )
+        for row in rows.order_by("pk")
+    }
+
+
 def list_changes(
     owner: ContextOwner, *, subject: str = "", before_id: int | None = None, limit: int = 50
 ) -> list[Change]:
-    """The latest changes, newest first; optionally of one subject, or before a given change. One query."""
+    """The latest changes, newest first; optionally of one subject, or before a given change. One query.
+
+    Messages that people changed are listed only by their subject: they are seen in the conversation.
+    """
     rows = ContextChange.objects.filter(**owner.row)
-    if subject:
-        rows = rows.filter(subject=subject)
+    rows = rows.filter(subject=subject) if subject else rows.exclude(subject__startswith=message_subject(""))
     if before_id is not None:
         rows = rows.filter(pk__lt=before_id)
     columns = ("pk", "subject", "action", "before", "after", "via", "actor_id", "created_at")

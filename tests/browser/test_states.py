@@ -121,7 +121,7 @@ def test_very_long_answer(tab: ChatPage, live_product: LiveProduct) -> None:
     expect(tab.answers.locator("figure.code").first).to_be_attached()
     code = tab.answers.locator("figure.code pre").first
     assert code.evaluate("pre => pre.scrollWidth > pre.clientWidth")
-    assert tab.answers.locator(".table").first.evaluate("table => table.scrollWidth > table.clientWidth")
+    assert tab.answers.locator(".table-scroll").first.evaluate("table => table.scrollWidth > table.clientWidth")
     tab.page.evaluate("document.querySelector('.message.is-assistant .table').scrollIntoView()")
     look(tab, "long-answer")
     tab.page.evaluate("document.querySelector('.message.is-assistant figure.code').scrollIntoView()")

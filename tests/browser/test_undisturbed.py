@@ -145,7 +145,7 @@ PAUSED = "rate 40/s\nsay: A first paragraph of an answer, \nwait 9 s\nsay: and w
 def test_worker_killed_in_mid_answer(tab: ChatPage, live_product: LiveProduct) -> None:
     calm = undisturbed(tab, PAUSED)
     begin(tab, PAUSED, seen="of an answer,")
-    live_product.kill_worker()
+    live_product.kill_workers()
     status = tab.page.locator("#status")
     expect(status).to_contain_text(re.compile(r"Nothing new for \d+ s"), timeout=60_000)
     look(tab, "silent")

@@ -15,6 +15,9 @@ Amendment = Callable[[list[Event]], list[Event]]
 PERHAPS = "perhaps"
 """A mark that is true or absent: when one turn has ended, the next begins while the list is read."""
 
+ANY = "any value"
+"""A value that differs from run to run: a time, a duration."""
+
 _CHUNK = "cf_agent_use_chat_response"
 _TRANSCRIPT = "cf_agent_chat_messages"
 _UPDATED = "cf_agent_message_updated"
@@ -323,6 +326,74 @@ def _with_begun_steps_replayed(events: list[Event]) -> list[Event]:
     return found
 
 
+def activity_reported(events: list[Event]) -> list[Event]:
+    """Each step reports the model that is asked, and the calls that run once it has answered."""
+    shifts: dict[tuple[str, str], int] = {}
+    calls: dict[tuple[str, str], list[JSONObject]] = {}
+    found: list[Event] = []
+
+    def report(event: Event, kind: str, facts: JSONObject, *, at: int) -> None:
+        data = {"kind": kind, **facts, "since": ANY}
+        body = {"type": "data-think-status", "data": data, "transient": True}
+        found.append(replace(event, frame={**event.frame, "$body": body, "seq": event.frame["seq"] + at}))
+
+    for event in events:
+        frame = event.frame
+        if event.direction != "in" or "seq" not in frame:
+            found.append(event)
+            continue
+        key, body = (event.client, frame["id"]), frame["$body"]
+        if frame["seq"] == 0:
+            shifts[key], calls[key] = 0, []
+        if calls[key] and body["type"] in _AFTER_CALLS:
+            report(event, "tool", {"calls": calls[key]}, at=shifts[key])
+            shifts[key], calls[key] = shifts[key] + 1, []
+        found.append(replace(event, frame={**frame, "seq": frame["seq"] + shifts[key]}))
+        if body["type"] == "start-step":
+            shifts[key] += 1
+            report(event, "model", {"name": ANY, "step": ANY}, at=shifts[key])
+        elif body["type"] == "tool-input-available":
+            calls[key].append({"callId": body["toolCallId"], "name": body["toolName"], "title": ""})
+    return found
+
+
+_AFTER_CALLS = ("tool-output-available", "tool-output-error", "tool-approval-request", "finish-step")
+
+
+def reasoning_timed(events: list[Event]) -> list[Event]:
+    """The end of reasoning carries the time that it took, and so does the stored part."""
+    took = {"providerMetadata": {"think": {"durationMs": ANY}}}
+
+    def change(message: JSONObject) -> JSONObject:
+        parts = [{**part, **took} if part["type"] == "reasoning" else part for part in message["parts"]]
+        return {**message, "parts": parts}
+
+    found = []
+    for event in _with_messages(events, change):
+        frame = event.frame
+        if event.direction == "in" and frame.get("$body", {}).get("type") == "reasoning-end":
+            frame = {**frame, "$body": {**frame["$body"], **took}}
+        found.append(replace(event, frame=frame))
+    return found
+
+
+def question_described(events: list[Event]) -> list[Event]:
+    """A question to a person carries the tool's own words, and so does the stored part."""
+    words = {"title": "", "sentence": "", "mayEdit": False}
+
+    def described(part: JSONObject) -> JSONObject:
+        approval = part.get("approval")
+        return {**part, "approval": {**approval, "descriptor": words}} if approval else part
+
+    found = []
+    for event in _with_messages(events, lambda m: {**m, "parts": [described(part) for part in m["parts"]]}):
+        frame = event.frame
+        if event.direction == "in" and frame.get("$body", {}).get("type") == "tool-approval-request":
+            frame = {**frame, "$body": {**frame["$body"], "approvalDescriptor": words}}
+        found.append(replace(event, frame=frame))
+    return found
+
+
 def _told_messages(event: Event) -> Iterator[JSONObject]:
     frame = event.frame
     if event.direction == "out" and "init" in frame:
@@ -368,5 +439,8 @@ AMENDMENTS: dict[str, Amendment] = {
     "answerer-is-live": answerer_is_live,
     "continuation-shown": continuation_shown,
     "continuation-id": continuation_id,
+    "question-described": question_described,
+    "reasoning-timed": reasoning_timed,
+    "activity-reported": activity_reported,
 }
 """By name, in the order in which they are applied."""

@@ -40,7 +40,7 @@ class Invalid(ThinkError):
 
 
 class Denied(ThinkError):
-    """You may not do this."""
+    """You are not allowed to do this."""
 
     code = "denied"
     http_status = 403
@@ -61,7 +61,7 @@ class Conflict(ThinkError):
 
 
 class Unavailable(ThinkError):
-    """Something that is needed does not answer at the moment; try again."""
+    """Something that is needed does not answer right now. Try again in a moment."""
 
     code = "unavailable"
     http_status = 503

@@ -15,11 +15,15 @@ from django.utils.translation import trans_real
 ACCENTED, RIGHT_TO_LEFT = "en-xa", "ar-xb"
 _CONTEXT = "\x04"
 """Stands between the context of a message and the message."""
-_KEPT = re.compile(r"(%\(\w+\)[a-z]|%[sdif%]|\{\w*(?:![a-z])?(?::[^{}]*)?\}|<[^>]*>|&\w+;|https?://\S+|`[^`]*`)")
+_KEPT = re.compile(
+    r"(<code>.*?</code>|%\(\w+\)[a-z]|%[sdif%]|\{\w*(?:![a-z])?(?::[^{}]*)?\}|<[^>]*>|&\w+;|https?://\S+|`[^`]*`)"
+)
 _ACCENTS = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "áƀçđéƒĝĥíĵķļɱñóþǫŕšŧúṽŵẋýžÁƁÇĐÉƑĜĤÍĴĶĻṀÑÓÞǪŔŠŦÚṼŴẊÝŽ"
 )
 _LONGER = 0.4
+_WORD = 6
+"""Letters of a word that is added, so that lines break."""
 
 
 class LanguageMiddleware(LocaleMiddleware):
@@ -59,7 +63,8 @@ def made_up(text: str, language: str) -> str:
     pieces = _KEPT.split(text)  # every second one is kept
     change = _accented if language == ACCENTED else _reversed
     changed = "".join(piece if index % 2 else change(piece) for index, piece in enumerate(pieces))
-    padding = "~" * round(_LONGER * sum(len(piece) for piece in pieces[::2]))
+    longer = "~" * round(_LONGER * sum(len(piece) for piece in pieces[::2]))
+    padding = " ".join(longer[start : start + _WORD] for start in range(0, len(longer), _WORD))
     return f"[{changed} {padding}]" if language == ACCENTED else f"{changed} {padding}"
 
 

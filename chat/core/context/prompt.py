@@ -22,8 +22,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.core.wire.accumulator import to_input_object, tool_name
-from chat.core.wire.chunks import OURS
-from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 

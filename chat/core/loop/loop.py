@@ -7,17 +7,18 @@ A request that exceeds the model's context is shortened and sent again (`chat.co
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any, Final, Protocol, TypeAlias
 
 from chat.core.context.prompt import with_checkpoint
+from chat.core.loop.call_records import CALL_PREFIX, call_record, settling_chunk
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.loop.step_history import StepHistory
-from chat.core.loop.turn_state import EventTranslator, TurnState
+from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
     FinishReason,
@@ -39,14 +40,12 @@ from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.execution import CheckedCall
-from tools_app.core.questions import question_of
-from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
+from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
 CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
 """The cost of one call of a model that goes by these names, the most exact one first."""
 
-CALL_PREFIX = "call:"
 MODEL_PREFIX = "model:"
 UNRECORDED: Final[JSONObject] = {"finish": FinishReason.STOP.value, "ends_step": True, "unrecorded": True}
 """The record of a model call that had ended when its worker died: what it used is not known any more."""
@@ -127,6 +126,8 @@ class TurnPlan:
     send_reasoning: bool = True
     reducer: ContextReducer | None = None  # without one an overflow ends the turn
     cost_of: CostOf = lambda _names, _usage: NOTHING
+    titles: Mapping[str, str] = field(default_factory=dict)  # names of tools for people
+    clock: Clock
     partial_output_shown: bool = False  # a former attempt showed something of the step that is not recorded
 
 
@@ -268,8 +269,11 @@ class TurnLoop:
         """
         model, request = await self._fitting_request()
         check = _only(self._tools.check, self.plan.tools, request.tools)
-        translate = EventTranslator(self.fold, check, send_reasoning=self.plan.send_reasoning)
-        finish: Finish | None = None
+        plan, finish = self.plan, None
+        translate = EventTranslator(
+            self.fold, check, send_reasoning=plan.send_reasoning, titles=plan.titles, clock=plan.clock
+        )
+        yield self._put(_activity(plan, "model", {"name": model.name, "step": self._view.number}))
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
@@ -369,11 +373,16 @@ class TurnLoop:
             return
         for chunk in self.fold.sealing_chunks():
             yield self._put(chunk)
+        seam = self.fold.seam(self.plan.clock())
+        if seam is not None:
+            yield self._put(seam)
         # Results follow calls, so a step with calls ends; only a step of text goes on in place.
         await self._settle_model_call({"sealed": True, "ends_step": self.fold.last_step_called_tools})
 
     async def _settle_calls(self, calls: list[ToolCall]) -> AsyncGenerator[Chunk, None]:
         """Run calls side by side, each a recorded step of its own; yield their outputs as they come."""
+        if calls:
+            yield self._put(_activity(self.plan, "tool", {"calls": [_named(self.plan, call) for call in calls]}))
         arrivals: asyncio.Queue[Chunk | BaseException | None] = asyncio.Queue()
         waits: list[Wait] = []
         tasks = [asyncio.create_task(self._settle_call(call, arrivals)) for call in calls]
@@ -421,6 +430,15 @@ class TurnLoop:
             raise
 
 
+def _activity(plan: TurnPlan, kind: str, facts: JSONObject) -> Chunk:
+    """A report of what the turn does from this moment on, for people who wait."""
+    return chunks.status(kind, {**facts, "since": plan.clock().isoformat(timespec="milliseconds")})
+
+
+def _named(plan: TurnPlan, call: ToolCall) -> JSONObject:
+    return {"callId": call.call_id, "name": call.tool_name, "title": plan.titles.get(call.tool_name, "")}
+
+
 def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
     """Usage of the settled model calls of a turn, from its journal: for a turn that does not continue."""
     totals = TurnTotals()
@@ -428,53 +446,6 @@ def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
         if key.startswith(MODEL_PREFIX):
             totals.count(record)
     return totals
-
-
-def recorded_outputs(fold: TurnState, records: Mapping[str, JSONValue]) -> list[Chunk]:
-    """Outputs of calls that were settled and not yet logged, for a turn that does not go on. Folds them."""
-    outputs: list[Chunk] = []
-    for call in fold.unsettled_calls():
-        record = records.get(f"{CALL_PREFIX}{call.call_id}")
-        chunk = settling_chunk(call.call_id, record) if isinstance(record, dict) else None
-        if chunk is not None:
-            outputs.append(chunk)
-            fold.apply(chunk)
-    return outputs
-
-
-def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[Chunk]:
-    """Outputs of calls that ran when their turn ended and will have no result: errors. Folds them."""
-    cut = [call for call in fold.unsettled_calls() if call.call_id in call_ids]
-    outputs = [chunks.tool_output_error(call.call_id, text) for call in cut]
-    for chunk in outputs:
-        fold.apply(chunk)
-    return outputs
-
-
-def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
-    """The journal record of a call that is settled, or left to a client or a person."""
-    if isinstance(item, ToolResult):
-        return {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
-    return {
-        "waits": item.status.value,
-        "tool_name": call.tool_name,
-        "input": call.input,
-        "approval_id": item.approval_id,
-        "expires_seconds": item.expires_seconds,
-        "question": item.question,
-    }
-
-
-def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
-    """The chunk that shows how a call stands: its result, or the question to a person. A client's call needs none."""
-    if record.get("waits") == CallStatus.ASKED:
-        question = question_of(record.get("question"))
-        return chunks.tool_approval_request(record["approval_id"], call_id, question.for_clients())
-    if "waits" in record:
-        return None
-    if record["is_error"]:
-        return chunks.tool_output_error(call_id, str(record["output"]))
-    return chunks.tool_output_available(call_id, record["output"])
 
 
 def _only(check: Check, known: tuple[ToolSpec, ...], offered: tuple[ToolSpec, ...]) -> Check:

@@ -4,7 +4,9 @@ Everything the loop decides on (is a step open, which calls wait for a result, w
 folded chunks. A recovered turn feeds the log in first and is then exactly where the lost worker was.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
 
 from chat.core.loop.hooks import StepRecord
 from chat.core.model.language_model import (
@@ -22,13 +24,17 @@ from chat.core.model.language_model import (
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
-from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall
 
 BROKEN_CALL = "The tool call was interrupted before its arguments were complete."
+Clock: TypeAlias = Callable[[], datetime]
+"""Tells the time."""
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
 _PENDING_STATES = {ToolState.INPUT_AVAILABLE}
 _OPEN_STATES = {*_PENDING_STATES, ToolState.APPROVAL_REQUESTED}
 
@@ -132,6 +138,20 @@ class TurnState:
             sealing.append(chunks.text_end(self.open_text_id))
         return sealing
 
+    def seam(self, at: datetime) -> Chunk | None:
+        """The mark of the place where the open text goes on after it was cut; nothing when there is none."""
+        if self.open_text_id is None:
+            return None
+        text = next((part["text"] for part in reversed(self.message["parts"]) if part["type"] == "text"), "")
+        units = len(text.encode("utf-16-le", "surrogatepass")) // 2
+        return chunks.resumed(at, units, self.open_text_id) if units else None
+
+    @property
+    def reasoning_metadata(self) -> JSONObject:
+        """The provider's metadata of the last reasoning part."""
+        parts = reversed(self.message["parts"])
+        return next((part.get("providerMetadata") or {} for part in parts if part["type"] == "reasoning"), {})
+
     def step_record(self, *, request_id: str, number: int, settled: JSONObject) -> StepRecord:
         """Describe a step whose model call is settled, for hooks. `settled` is its record in the journal."""
         parts = self._step_parts(number)
@@ -177,11 +197,23 @@ def _tool_name(part: Part) -> str:
 class EventTranslator:
     """A model's events as chunks: opens and closes parts, checks calls. One per model call."""
 
-    def __init__(self, fold: TurnState, check: Callable[[str, str], CheckedCall], *, send_reasoning: bool) -> None:
+    def __init__(
+        self,
+        fold: TurnState,
+        check: Callable[[str, str], CheckedCall],
+        *,
+        send_reasoning: bool,
+        titles: Mapping[str, str],
+        clock: Clock,
+    ) -> None:
+        """`titles`: names of tools for people, by the names for models."""
         self.shown = False  # whether anything a reader can see was emitted
         self._fold = fold
         self._check = check
         self._send_reasoning = send_reasoning
+        self._titles = titles
+        self._clock = clock
+        self._thinks_since: datetime | None = None  # nothing where the reasoning began in an earlier attempt
         # Text left open by a sealed step: the continued answer goes on in the same part.
         self._inherited_text_id = fold.open_text_id
 
@@ -205,16 +237,14 @@ class EventTranslator:
 
     def close(self) -> Iterator[Chunk]:
         """Close open parts after the model call."""
-        if self._fold.open_reasoning_id is not None:
-            yield chunks.reasoning_end(self._fold.open_reasoning_id)
+        yield from self._end_reasoning()
         if self._fold.open_text_id is not None:
             yield chunks.text_end(self._fold.open_text_id)
 
     def _text(self, text: str) -> Iterator[Chunk]:
         if not text:
             return
-        if self._fold.open_reasoning_id is not None:
-            yield chunks.reasoning_end(self._fold.open_reasoning_id)
+        yield from self._end_reasoning()
         if self._fold.open_text_id is None:
             yield chunks.text_start(self._fold.new_part_id())
         self.shown = True
@@ -229,15 +259,31 @@ class EventTranslator:
             yield chunks.text_end(text_id)
         metadata = event.provider_metadata or None
         if self._fold.open_reasoning_id is None:
+            self._thinks_since = self._clock()
             yield chunks.reasoning_start(self._fold.new_part_id())
         self.shown = True
         assert self._fold.open_reasoning_id is not None
         yield chunks.reasoning_delta(self._fold.open_reasoning_id, event.text, provider_metadata=metadata)
 
+    def _end_reasoning(self) -> Iterator[Chunk]:
+        """Close the open reasoning part, with the time that it took.
+
+        Clients of other makers replace the metadata of a part by those of its end, so it carries all of them.
+        """
+        part_id, since = self._fold.open_reasoning_id, self._thinks_since
+        if part_id is None:
+            return
+        metadata: JSONObject | None = None
+        if since is not None:
+            milliseconds = max(0, (self._clock() - since) // _MILLISECOND)
+            metadata = {**self._fold.reasoning_metadata, OURS: {"durationMs": milliseconds}}
+        self._thinks_since = None
+        yield chunks.reasoning_end(part_id, provider_metadata=metadata)
+
     def _call_start(self, call_id: str, name: str) -> Iterator[Chunk]:
         yield from self.close()
         self.shown = True
-        yield chunks.tool_input_start(call_id, name)
+        yield chunks.tool_input_start(call_id, name, title=self._titles.get(name))
 
     def _call_delta(self, call_id: str, text: str) -> Iterator[Chunk]:
         if text:
@@ -246,7 +292,8 @@ class EventTranslator:
     def _call_end(self, event: ToolCallEnd) -> Iterator[Chunk]:
         checked = self._check(event.tool_name, event.arguments)
         if checked.error is None:
-            yield chunks.tool_input_available(event.call_id, event.tool_name, checked.input)
+            title = self._titles.get(event.tool_name)
+            yield chunks.tool_input_available(event.call_id, event.tool_name, checked.input, title=title)
         else:
             yield chunks.tool_input_error(
                 event.call_id, event.tool_name, checked.input, checked.error, dynamic=checked.is_unknown
@@ -260,5 +307,6 @@ def _retry_status(notice: RetryNotice) -> Chunk:
         "attempts": notice.attempts,
         "delaySeconds": round(notice.delay_seconds, 3),
         "retryAt": notice.retry_at.isoformat(timespec="milliseconds"),
+        "since": (notice.retry_at - timedelta(seconds=notice.delay_seconds)).isoformat(timespec="milliseconds"),
     }
     return chunks.status("retry", facts)

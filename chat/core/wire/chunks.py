@@ -7,6 +7,7 @@ Source: `docs/reference/protocol.md`, chunks.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final, Required, TypedDict, cast
 
 from chat.errors import ChunkInvalid
@@ -57,8 +58,6 @@ class Chunk(TypedDict, total=False):
 DATA_PREFIX: Final = "data-"
 STATUS: Final = DATA_PREFIX + "think-status"
 RESUMED: Final = DATA_PREFIX + "think-resumed"
-OURS: Final = "think"
-"""The key of this product in `providerMetadata`, which is never sent to a provider."""
 
 
 def _with(chunk: Chunk, **optional: JSONValue) -> Chunk:
@@ -203,8 +202,17 @@ def data(name: str, value: JSONValue, *, part_id: str | None = None, transient: 
     return _with({"type": DATA_PREFIX + name, "data": value}, id=part_id, transient=transient)
 
 
+def resumed(at: datetime, offset: int, part_id: str) -> Chunk:
+    """Mark the place where a text was cut and goes on: after so many UTF-16 units of the last text part before this.
+
+    The same place is marked once, however often the answer is cut there.
+    """
+    value: JSONObject = {"at": at.isoformat(timespec="milliseconds"), "offset": offset}
+    return {"type": RESUMED, "id": f"{part_id}:{offset}", "data": value}
+
+
 def status(kind: str, facts: JSONObject) -> Chunk:
-    """Report a running turn's wait to people; never stored. `kind`: `retry` or `waiting`."""
+    """Report what a running turn does; never stored. `kind`: `model`, `tool`, `retry` or `waiting`."""
     return {"type": STATUS, "data": {"kind": kind, **facts}, "transient": True}
 
 

@@ -93,7 +93,7 @@ def decide_intent(messages: Sequence[Message], trigger: str, known: Mapping[str,
     last = messages[-1]
     stored = known.get(last["id"])
     if stored is not None and stored.is_elsewhere:
-        return Refuse("This conversation has changed. Please send your message again.")
+        return Refuse("This conversation has changed. Send your message again.")
     if trigger == REGENERATE:
         return _regenerate(messages, known)
     if last["role"] == "assistant":

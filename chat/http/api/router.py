@@ -34,6 +34,7 @@ from chat.http.api.endpoints import (
 )
 from chat.http.api.error_responses import add_error_responses
 from chat.http.api.problems import install_problems, problem_of
+from chat.http.api.reference_page import ReferencePage
 from thinkproject.kernel.jsonvalue import JSONObject, is_nested_deeper, load
 
 VERSION = "1.0.0"
@@ -109,6 +110,7 @@ def build_api(urls_namespace: str = "think-api") -> NinjaAPI:
         urls_namespace=urls_namespace,
         auth=[TokenAuth(), SessionAuth()],
         parser=StrictParser(),
+        docs=ReferencePage(),
         docs_decorator=_for_callers,
     )
     api.add_router("", build_router())

@@ -32,7 +32,7 @@ from thinkproject.kernel.phrases import Phrase
 logger = logging.getLogger(__name__)
 
 MAX_KEY_CHARS = 128
-BUSY = Phrase("The server is very busy at the moment. Please try again.")
+BUSY = Phrase("The server is very busy. Try again in a moment.")
 
 
 @csrf_exempt  # the transport knows no token; the Origin rule stands in its place

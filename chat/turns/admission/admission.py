@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -75,8 +75,9 @@ RETRY = RetryPolicy(first_seconds=0.005, max_seconds=0.5)
 class TurnRequest:
     """One request for a turn. `origin` labels the connection that sent it, which gets no notification.
 
-    Shape: `via` is the way it came in: socket, api, server. `client_tools` replaces the tools that clients run.
-    `is_stopped`: accept what it says and never run it. `awaits_input`: what it says is given when its turn starts.
+    Shape: `via` is the way it came in: socket, api, admin, server. `actor_id`: who asks, where it is not the owner.
+    `client_tools` replaces the tools that clients run. `is_stopped`: accept what it says and never run it.
+    `awaits_input`: what it says is given when its turn starts.
     """
 
     intake: Intake
@@ -86,6 +87,7 @@ class TurnRequest:
     options: TurnOptions = field(default_factory=TurnOptions)
     origin: str = ""
     via: str = "server"
+    actor_id: Any = None
     client_tools: Sequence[JSONObject] | None = None
     is_stopped: bool = False
     awaits_input: bool = False
@@ -142,7 +144,9 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
         session_id = ensure_session(instance)
         remember_client_tools(instance, request.client_tools)
         if locked.has_open_calls and not _speaks_later(request):
-            settle_open_calls(instance, request.intake, Actor(user_id=key.owner_id, via=request.via))
+            settle_open_calls(
+                instance, request.intake, Actor(user_id=request.actor_id or key.owner_id, via=request.via)
+            )
         placement = resolve(session_id, request.intake, is_new=not locked.may_be_known)
         overlap = decide_overlap(instance, request.intake, placement)
         if file_ids and (placement.new_messages or placement.later_messages) and instance.owner_id is not None:

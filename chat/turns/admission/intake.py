@@ -159,7 +159,8 @@ def _edit(session_id: str, target: StoredMessage, message: NewMessage) -> Placem
     if not target.placed:
         raise InputInvalid(
             Phrase(
-                "Message {id!r} waits for its turn and has no place yet, so nothing can stand beside it.", id=target.id
+                "Message {id!r} is still waiting for its turn. Edit it or ask again when it has been answered.",
+                id=target.id,
             )
         )
     own_id = str(message.get("id") or "")

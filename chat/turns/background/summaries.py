@@ -78,7 +78,7 @@ def request_summary(instance: AgentInstance, session_id: str) -> str:
     Errors: `InputInvalid` without messages, `QuotaExceeded`.
     """
     if selectors.leaf_id(session_id) is None:
-        raise InputInvalid("Nothing was said yet, so there is nothing to summarise.")
+        raise InputInvalid("There is nothing to summarise yet.")
     hold_instance(instance)
     asked = next((pk for pk, payload in _waiting(session_id) if _is_asked(payload)), None)
     if asked is not None:

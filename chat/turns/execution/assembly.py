@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from django.utils import timezone
+
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.think import Think
 from chat.core.context.compaction_policy import CompactionPolicy
@@ -100,6 +102,8 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
         reducer=_reducer(agent, facts, prompt, gathered.compaction),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
+        titles={tool.name: tool.title for tool in toolset if tool.title},
+        clock=timezone.now,
         partial_output_shown=partial_output_shown,
     )
     return Assembled(

@@ -94,7 +94,7 @@ def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
 def _find(turn_id: str) -> tuple[Turn, bool]:
     row = _FIND.one(turn_id)
     if row is None:
-        raise TurnNotFound(Phrase("Turn {id!r} is gone.", id=turn_id))
+        raise TurnNotFound(Phrase("Turn {id!r} no longer exists.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
     return turn, bool(row[-1])

@@ -111,6 +111,5 @@ def _store(
 
 
 def note_retry(turn_id: str, status: JSONObject) -> None:
-    """Store the time of the next model retry, for disconnected clients. Other statuses are not stored."""
-    if status["kind"] == "retry":
-        Turn.objects.filter(pk=turn_id, finished_at=None).update(retry=status)
+    """Store the time of the next model retry, for clients that are not connected."""
+    Turn.objects.filter(pk=turn_id, finished_at=None).update(retry=status)

@@ -3,7 +3,7 @@
 import asyncio
 
 from chat.core.durable_names import EXPIRY_FIBER
-from chat.core.loop.loop import CALL_PREFIX
+from chat.core.loop.call_records import CALL_PREFIX
 from chat.instances.notifications import notify_conversation
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.execution.turn_facts import TurnFacts

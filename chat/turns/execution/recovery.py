@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from chat.core.loop.loop import CALL_PREFIX, MODEL_PREFIX
+from chat.core.loop.call_records import CALL_PREFIX
+from chat.core.loop.loop import MODEL_PREFIX
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.streams.reader import read

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from chat.agent.think import USE_LOOP, Think
 from chat.core.context.session_setup import ContextUsage
+from chat.core.loop.call_records import cut_outputs, recorded_outputs
 from chat.core.loop.hooks import (
     ChatErrorContext,
     ChunkContext,
@@ -26,7 +27,7 @@ from chat.core.loop.hooks import (
     StepContext,
     StepRecord,
 )
-from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, cut_outputs, recorded_outputs, totals_of
+from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, totals_of
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnConfigInvalid, TurnTimeout
@@ -69,7 +70,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 logger = logging.getLogger(__name__)
 
-INTERNAL = "Something went wrong on our side. Please try again."
+INTERNAL = "Something went wrong. Try again in a moment."
 
 
 class TurnRun:
@@ -168,7 +169,7 @@ class TurnRun:
         async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
             async for chunk in chunks:
                 writer.write(chunk)
-                if chunk["type"] == STATUS:
+                if chunk["type"] == STATUS and chunk["data"].get("kind") == "retry":
                     await db(note_retry, self._turn_id, chunk["data"])
                 if watches:
                     await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))

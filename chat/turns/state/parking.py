@@ -20,5 +20,5 @@ def answer_wait(key: InstanceKey, call_id: str, value: JSONValue, *, wait: str) 
     turns = {} if instance is None else {turn.pk: turn for turn in active_turns(instance.pk)}
     row = ToolCallRecord.objects.filter(turn_id__in=turns, call_id=call_id).only("turn_id").first()
     if row is None:
-        raise CallNotFound(Phrase("No turn of this conversation that is under way has a call {id!r}.", id=call_id))
+        raise CallNotFound(Phrase("No running turn of this conversation has a call {id!r}.", id=call_id))
     return services.answer_wait(turns[row.turn_id].fiber_id, f"{call_id}:{wait}"[:150], value)

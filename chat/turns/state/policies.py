@@ -70,7 +70,7 @@ class TurnsPerMinute:
         lock_owner(instance.owner_id)
         if _asked_lately(instance.owner_id) >= limit:
             raise QuotaExceeded(
-                Phrase("You have sent {limit} messages within a minute. Please wait a little.", limit=limit)
+                Phrase("You have sent {limit} messages within a minute. Wait a moment, then try again.", limit=limit)
             )
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
@@ -110,7 +110,7 @@ class SessionBudget:
         if spending.max_cost is not None and spending.cost + steps.cost >= spending.max_cost:
             raise BudgetReached(
                 Phrase(
-                    "This conversation has reached its budget of {cost:f}. It goes on when the budget is raised.",
+                    "This conversation has reached its budget of {cost:f}. Raise the budget to continue.",
                     cost=spending.max_cost.normalize(),
                 ),
                 max_cost=str(spending.max_cost),

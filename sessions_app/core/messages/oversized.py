@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from sessions_app.core.messages.parts import is_tool, state_of
-from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.shortening import json_length, shorten, text_head, text_length
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, dump
@@ -78,8 +78,13 @@ def _is_blank_reasoning(part: Part) -> bool:
     return (
         part.get("type") == "reasoning"
         and not str(part.get("text") or "").strip()
-        and not any(part.get(field) for field in _PROVIDER_FIELDS)
+        and not any(_is_of_providers(part.get(field)) for field in _PROVIDER_FIELDS)
     )
+
+
+def _is_of_providers(metadata: JSONValue) -> bool:
+    """Whether metadata hold more than this product's own."""
+    return bool(metadata) and not (isinstance(metadata, dict) and metadata.keys() == {OURS})
 
 
 def fit_row(message: Message, *, max_bytes: int = ROW_MAX_BYTES, spill: Spill | None = None) -> Message:

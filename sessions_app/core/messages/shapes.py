@@ -1,10 +1,13 @@
 """The shapes of messages and their parts, as they are stored and as clients know them (UI messages of the AI SDK)."""
 
-from typing import Required, TypedDict, TypeVar
+from typing import Final, Required, TypedDict, TypeVar
 
 from typing_extensions import ReadOnly
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+OURS: Final = "think"
+"""The key of this product in a part's `providerMetadata`; what is below it is never sent to a provider."""
 
 
 class Approval(TypedDict, total=False):

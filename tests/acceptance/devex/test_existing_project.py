@@ -116,7 +116,15 @@ def test_the_wheel_brings_what_the_pages_load(project: Project, port: int, ann: 
     loaded = re.findall(r'(?:src|href)="/static/([^"]+)"', page)
     assert {name.partition(".")[0] for name in loaded} >= {"think/app", "think/icon", "think/main"}
     [script] = [name for name in loaded if name.startswith("think/main.")]
-    for name in [*loaded, f"{script}.br", f"{script}.gz", f"{script}.map", "think_sessions/admin.css"]:
+    for name in [
+        *loaded,
+        f"{script}.br",
+        f"{script}.gz",
+        f"{script}.map",
+        "think_sessions/admin.css",
+        "think_chat/api.js",
+        "think_chat/api.css",
+    ]:
         assert (
             project.manage("findstatic", "--first", "--verbosity", "0", name).strip().startswith(str(project.library))
         )
@@ -135,6 +143,27 @@ def test_the_api_lives_below_the_prefix(port: int, ann: dict[str, str]) -> None:
     assert "help-desk" in [agent["name"] for agent in agents]
     messages = json.loads(get(port, "/desk/agents/help-desk/terminal/get-messages", Authorization=token)[2])
     assert [message["role"] for message in messages] == ["user", "assistant"]
+
+
+def test_the_documentation_of_the_api_comes_from_the_wheel(port: int, ann: dict[str, str]) -> None:
+    status, _, page = get(port, "/desk/api/docs", Cookie=f"sessionid={ann['cookie']}")
+    assert status == 200
+    assert "/static/think_chat/api.js" in page
+    assert "/desk/api/instances" in page
+
+
+def test_the_admin_works_in_the_hosts_own(project: Project, port: int, ann: dict[str, str]) -> None:
+    promote = "from people.models import Person; Person.objects.update(is_staff=True, is_superuser=True)"
+    project.manage("shell", "--verbosity", "0", "-c", promote)
+    cookie = f"sessionid={ann['cookie']}"
+    index = get(port, "/admin/", Cookie=cookie)[2]
+    assert "Durable work" in index
+    conversations = get(port, "/admin/think_chat/agentinstance/", Cookie=cookie)[2]
+    found = re.search(r'href="(/admin/think_chat/agentinstance/ins_[^"]+/change/)', conversations)
+    assert found is not None
+    page = get(port, found[1], Cookie=cookie)[2]
+    assert "Hello from the host." in page
+    assert "<strong>ann@example.com</strong>" in page
 
 
 def test_an_uploaded_file_has_an_address_that_answers(port: int, ann: dict[str, str]) -> None:

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from chat.access import api_tokens
+from chat.admin.columns import STATUS_WORDS
 from chat.files import attachments
 from chat.models import AgentInstance, ApiToken, Attachment, StreamSegment, Turn
 from chat.turns.state.status import TurnStatus
@@ -41,8 +43,12 @@ def allow(user: User, *codenames: str) -> None:
     user.user_permissions.add(*Permission.objects.filter(codename__in=codenames))
 
 
-def act(client: Client, model: str, action: str, *keys: Any) -> Any:
-    data = {"action": action, "_selected_action": [str(key) for key in keys]}
+def act(client: Client, model: str, action: str, *keys: Any, confirmed: bool = True) -> Any:
+    data = {
+        "action": action,
+        "_selected_action": [str(key) for key in keys],
+        **({"confirmed": "yes"} if confirmed else {}),
+    }
     return client.post(f"/admin/think_chat/{model}/", data, follow=True)
 
 
@@ -106,7 +112,7 @@ def test_stopping_needs_a_permission(client: Client, staff: User, conversation: 
 def test_a_failed_turn_runs_again(client: Client, staff: User, conversation: AgentInstance) -> None:
     failed, done = make_turn(conversation, status="failed"), make_turn(conversation)
     allow(staff, "change_turn")
-    assert b"1 of 2 are waiting" in act(client, "turn", "requeue_turns", failed.pk, done.pk).content
+    assert b"1 of 2 is waiting" in act(client, "turn", "requeue_turns", failed.pk, done.pk).content
     failed.fiber.refresh_from_db()
     assert failed.fiber.status == "pending"
 
@@ -169,7 +175,11 @@ def test_turns_are_filtered_by_the_words_of_their_rows(
     Fiber.objects.filter(pk=turn.fiber_id).update(reason=reason)
     page = client.get("/admin/think_chat/turn/").content.decode()
     words = {status.value for status in TurnStatus}
-    assert f'<td class="field-status">{word}</td>' in page
+    assert f'<span class="think-state think-state-{word}">{STATUS_WORDS[TurnStatus(word)]}</span>' in page
     assert all(f"?status={each}" in page for each in words)
-    found = {each for each in words if turn.pk in client.get(f"/admin/think_chat/turn/?status={each}").content.decode()}
+    found = {
+        each
+        for each in words
+        if quote(turn.pk) in client.get(f"/admin/think_chat/turn/?status={each}").content.decode()
+    }
     assert found == {word}

@@ -223,10 +223,10 @@ def test_the_page_shows_a_plan_and_deletes_what_was_shown(client: Client, alice:
     assert "There is no user" in client.get(f"{LIST}prune/?owner=carol").content.decode()
     page = client.get(f"{LIST}prune/?days=30").content.decode()
     assert "&lt;b&gt;Shown&lt;/b&gt;" in page
-    assert "Delete these 1" in page
+    assert "Delete this one" in page
     grow_old(later)  # it was not on the page, so it stays
     answer = client.post(f"{LIST}prune/?days=30", {"days": "30", "id": [shown.pk]}, follow=True)
-    assert "1 conversations removed." in answer.content.decode()
+    assert "1 conversation was removed." in answer.content.decode()
     assert list(AgentInstance.objects.all()) == [later]
     assert client.post(f"{LIST}prune/", {"days": "300", "id": [later.pk]}).status_code == 302
     assert AgentInstance.objects.exists()
@@ -321,7 +321,7 @@ def test_costs_stand_in_lists_and_pages(client: Client, conversation: AgentInsta
     Session.objects.filter(scope=child.pk).update(cost=Decimal("0.5"))
     Turn.objects.update(cost=Decimal("1.25"))
     assert "1.2500" in client.get(LIST).content.decode()
-    assert "1.7500 (1.2500 itself, 0.5000" in client.get(f"{LIST}{conversation.pk}/change/").content.decode()
+    assert "1.7500 (0.5000 by sub-agents" in client.get(f"{LIST}{conversation.pk}/change/").content.decode()
     assert "1.25" in client.get("/admin/think_chat/turn/").content.decode()
 
 

@@ -1,5 +1,6 @@
 """Pages that show the list of conversations are sent what one of them is called now; no one else is sent anything."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,8 +8,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.conversations.services import list_line, rename_instance
+from chat.conversations.services import delete_instance, list_line, rename_instance
+from chat.instances.notifications import send_conversation
+from chat.instances.rows import key_of
 from chat.models import AgentInstance
+from chat.testing import worker
+from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.intake import Submit
+from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -46,3 +53,48 @@ async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentIns
         assert "think_conversation" not in received
     for socket in (page, client, stranger):
         await socket.disconnect()
+
+
+def request(text: str) -> TurnRequest:
+    return TurnRequest(intake=Submit(message={"role": "user", "parts": [{"type": "text", "text": text}]}))
+
+
+async def lines_until(socket: Any, instance: AgentInstance, **wanted: Any) -> list[JSONObject]:
+    """The lines of a conversation, up to the first one that says this."""
+    found: list[JSONObject] = []
+    while not found or not wanted.items() <= found[-1].items():
+        frame = (await frames_until(socket, "think_conversation"))[-1]
+        found += [frame] if frame["id"] == instance.id else []
+    return found
+
+
+async def test_open_lists_learn_that_a_conversation_runs_fails_and_is_over(alice: User, talk: AgentInstance) -> None:
+    page = await opened(alice, "_list=1")
+    key = key_of(talk)
+    async with worker(), asyncio.timeout(30):
+        await db(admit, key, request("error 400"))
+        lines = await lines_until(page, talk, hasFailed=True, isRunning=False)
+        await db(admit, key, request("say: Well."))
+        after = await lines_until(page, talk, hasFailed=False, isRunning=False)
+    assert all(line["waitingCount"] == 0 for line in [*lines, *after])
+    assert len([*lines, *after]) <= 4  # accepted and ended, and none for each chunk
+    await page.disconnect()
+
+
+async def test_changes_at_once_share_one_read_for_all_tabs(alice: User, talk: AgentInstance) -> None:
+    tabs = [await opened(alice, "_list=1") for _ in range(3)]
+    with statements() as found:
+        for _ in range(5):
+            await sync_to_async(send_conversation)(alice.pk, talk.id)
+        for tab in tabs:
+            await frames_until(tab, "think_conversation")
+    assert len([sql for sql in found if "think_tools_toolcallrecord" in sql]) == 1
+    for tab in tabs:
+        await tab.disconnect()
+
+
+async def test_a_deleted_conversation_has_no_line(alice: User, talk: AgentInstance) -> None:
+    page = await opened(alice, "_list=1")
+    await db(delete_instance, talk)
+    assert await db(list_line, talk.id, alice.pk) is None
+    await page.disconnect()

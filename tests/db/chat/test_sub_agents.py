@@ -100,7 +100,10 @@ async def test_a_failing_hook_is_retried_and_sends_nothing(connect: Connect, ali
     for path in (f"{ROOT}/sub/note-under-test/crash", "/agents/inbox-under-test/broken"):
         socket = await connect(path, is_ready=False)
         closed = await socket.receive_output(timeout=5)
-        assert (closed["code"], closed["reason"]) == (1011, "The agent cannot be reached at the moment. Try again.")
+        assert (closed["code"], closed["reason"]) == (
+            1011,
+            "The agent cannot be reached right now. Try again in a moment.",
+        )
         assert await sync_to_async(_status)(alice, path) == 503
 
 

@@ -4,6 +4,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -50,8 +51,8 @@ def failed() -> Fiber:
 def test_the_list_shows_where_each_fiber_stands(client: Client, staff: User) -> None:
     fiber = failed()
     page = client.get(reverse(LIST), {"status": "failed"}).content.decode()
-    assert fiber.pk in page
-    assert "no_key" in page
+    assert reverse("admin:think_fibers_fiber_change", args=[quote(fiber.pk)]) in page
+    assert "no key" in page
 
 
 def test_the_list_counts_no_further_than_its_limit(client: Client, staff: User) -> None:
@@ -95,7 +96,7 @@ def test_actions_count_what_they_moved(client: Client, staff: User) -> None:
         {"action": "cancel_fibers", "_selected_action": [failed().pk, services.start_fiber("admin.test", 1).pk]},
         follow=True,
     )
-    assert "1 of 2 cancelled." in response.content.decode()
+    assert "1 of 2 stopped." in response.content.decode()
 
 
 def run(command: str, *arguments: Any) -> str:

@@ -171,12 +171,12 @@ def test_an_import_has_a_limit_of_messages_and_yields_after_each_batch(monkeypat
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([], "it was cut"),
+        ([], "The file is incomplete"),
         (["nonsense"], "line 1: This is not JSON"),
         (["[1]"], "Each line is a JSON object"),
-        ([json.dumps({"kind": "session", "format": "other"})], "no export of the format"),
+        ([json.dumps({"kind": "session", "format": "other"})], "not an export in the format"),
         ([json.dumps(HELLO)], "begins with one line"),
-        (lines_with(HELLO), "it was cut"),
+        (lines_with(HELLO), "The file is incomplete"),
         (lines_with(HELLO, {"kind": "end", "messages": 2}), "line 3: .*2 messages, 1 were found"),
         (lines_with(HELLO, HELLO, {"kind": "end", "messages": 2}), "'m1' comes twice"),
         (lines_with({**HELLO, "parent": "m0"}, END), "parent 'm0' .* does not come before"),

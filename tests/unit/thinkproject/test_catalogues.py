@@ -248,10 +248,7 @@ def test_made_up_languages_change_every_sentence() -> None:
 def test_what_is_no_text_stays(kept: str) -> None:
     for language in ("en-xa", "ar-xb"):
         changed = made_up(f"See {kept} there", language)
-        if kept.startswith("<"):
-            assert "<code>" in changed
-        else:
-            assert kept in changed
+        assert kept in changed
         assert len(changed) > 1.3 * len(f"See {kept} there".replace(kept, "")) + len(kept)
     assert made_up("  ", "en-xa") == "  "
 

@@ -19,7 +19,9 @@ from chat.errors import InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import (
+    ActivityOut,
     AddedMessageIn,
+    AnswerOut,
     InstanceIn,
     InstancePageOut,
     InstancePatch,
@@ -47,7 +49,8 @@ from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
 from chat.models import AgentInstance
 from chat.reads import transcripts
-from chat.runtime.add_messages import add_messages, edit_answer
+from chat.reads.activity import Activity
+from chat.runtime.add_messages import Author, add_messages, edit_answer
 from chat.runtime.agent_factory import model_choices
 from chat.runtime.model_choice import OfferedModel
 from chat.turns.admission.admission import clear_instance
@@ -216,7 +219,8 @@ def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: E
     """Put another text beside an answer, and go on from it if wanted. Both stay; nothing after the old one is lost."""
     key = key_of(_opened(request, instance_id))
     message = _added(AddedMessageIn(role="assistant", parts=data.parts))
-    new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here)
+    author = Author(user_id=caller_of(request).user.pk, via="api", action="edit", replaces=message_id)
+    new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here, by=author)
     return Status(201, EditedAnswerOut(message_id=new_id, leaf_id=leaf_id))
 
 
@@ -320,14 +324,15 @@ def _encode(view: transcripts.Transcript) -> TranscriptOut:
         has_newer=view.has_newer,
         leaf_id=view.leaf_id,
         shown_leaf_id=view.shown_leaf_id,
-        running=_running(view.running) if view.running else None,
+        running=_running(view.running, view.activity) if view.running else None,
         failed=TurnOut(**asdict(view.failed)) if view.failed else None,
         compacting=view.compacting,
     )
 
 
-def _running(view: transcripts.TurnView) -> RunningTurnOut:
-    return RunningTurnOut(**asdict(view), turn_id=view.id)
+def _running(view: transcripts.TurnView, activity: Activity | None) -> RunningTurnOut:
+    shown = ActivityOut(**asdict(activity)) if activity else None
+    return RunningTurnOut(**asdict(view), turn_id=view.id, activity=shown)
 
 
 def _message(view: transcripts.MessageView) -> MessageOut:
@@ -343,5 +348,6 @@ def _message(view: transcripts.MessageView) -> MessageOut:
         created_at=message.created_at,
         queued=not message.placed,
         turn=TurnOut(**asdict(view.turn)) if view.turn else None,
+        answer=AnswerOut(**asdict(view.answer)) if view.answer else None,
         tool_ms=view.tool_ms,
     )

@@ -158,12 +158,15 @@ class RetryOut(Schema):
 class TurnOut(Schema):
     """A turn: one request and its answer. Units: `duration_ms` from start to end.
 
+    `parent_id`: the turn whose answer it goes on from, after a decision or a result.
+
     `waits`: what a running turn waits for that holds no worker meanwhile. `retry`: set while its model is to be asked
     again.
     """
 
     id: str
     request_id: str
+    parent_id: str | None
     status: str
     trigger: str
     position: int
@@ -207,8 +210,27 @@ class StepOut(Schema):
     summary: JSONObject
 
 
+class AnswerOut(Schema):
+    """The sums of the turns of one answer, `turn_ids` in order, as far as they are in the page.
+
+    Units: `duration_ms` without the time between the turns.
+    """
+
+    turn_ids: list[str]
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost: Amount
+    step_count: int
+    duration_ms: int | None
+
+
 class MessageOut(Schema):
     """A message in its place. `sibling_ids`: oldest first, with itself; `position`: its index among them.
+
+    `answer`: an answer that waited for a decision or a result is several messages, each with its own turn; the last one
+    has the sums. Null for an answer of one turn.
 
     Units: `tool_ms` by tool call id, of calls that have ended.
     """
@@ -223,13 +245,30 @@ class MessageOut(Schema):
     created_at: datetime
     queued: bool = False
     turn: TurnOut | None = None
+    answer: AnswerOut | None = None
     tool_ms: dict[str, int] = {}
 
 
+class ActivityOut(Schema):
+    """The activity of a running turn. `since`: when it began, by the server's clock.
+
+    `kind`: it asks a `model`, runs a `tool`, waits for the time of a `retry`, or is parked (`waiting`). `name`: the
+    tool's, or what it waits for; null otherwise: the model's name is in the stream.
+    """
+
+    kind: Literal["model", "tool", "retry", "waiting"]
+    name: str | None
+    since: datetime | None
+
+
 class RunningTurnOut(TurnOut):
-    """The turn that runs or waits first. Its answer is in its stream, from the beginning."""
+    """The turn that runs or waits first. Its answer is in its stream, from the beginning.
+
+    `activity`: null before it has begun.
+    """
 
     turn_id: str
+    activity: ActivityOut | None
 
 
 class TranscriptOut(Schema):

@@ -78,7 +78,7 @@ export class Search extends Store {
     const { signal } = this.#abort = new AbortController();
     try {
       const page = fromSearch(await this.#api.search(this.#wanted, { signal }));
-      if (!signal.aborted) this.#show(page.hits, page.cursor, page.isPartial);
+      if (!signal.aborted) this.#show(page.hits, page.cursor, page.isPartial, page.problem);
     } catch (error) {
       if (signal.aborted) return;
       this.#show([], "", false, (error as Error).message);

@@ -2,12 +2,14 @@
 
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { AgentList } from "./agent_list.tsx";
 import { AgentName } from "./agent_mark.tsx";
 import { useApp } from "./context.ts";
 import { FollowLink } from "./follow_link.tsx";
 import { Icon } from "./icon.tsx";
+import { lazy } from "./lazy.tsx";
 import { Popover } from "./popover.tsx";
+
+const AgentList = lazy(async () => (await import("./later.ts")).AgentList);
 
 /** "New" and, where there are several agents, the arrow. */
 export function NewButton() {
@@ -29,6 +31,7 @@ export function NewButton() {
         label={label}
         role="dialog"
         class="picker"
+        prepare={AgentList.load}
         button={{
           id: "choose-agent",
           class: "button",
@@ -63,6 +66,7 @@ export function HeadAgent() {
       label={t("agents.choose")}
       role="dialog"
       class="picker"
+      prepare={AgentList.load}
       button={{
         class: "button agent-button",
         title: t("agents.choose"),

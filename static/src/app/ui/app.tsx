@@ -1,10 +1,9 @@
 // The frame of the page: the list, what is read, the panel, and what lies over all of them.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { Panel } from "../panels/panel.tsx";
 import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
 import { bindKeys } from "./keys.ts";
@@ -12,14 +11,15 @@ import { lazy } from "./lazy.tsx";
 import { LiveRegion, NoticeRegion } from "./notices.tsx";
 import { Sidebar } from "./sidebar.tsx";
 
-const ApprovalsPage = lazy(async () => (await import("./approvals_page.tsx")).ApprovalsPage);
+const Panel = lazy(async () => (await import("./later.ts")).Panel);
+const ApprovalsPage = lazy(async () => (await import("./later.ts")).ApprovalsPage);
 
 export function AppView() {
   const app = follow(useApp());
   const { panel, conversation } = app;
   follow(conversation); // its title
   useEffect(() => bindKeys(app), []);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the effects of what is inside: they may give the focus to what shows by now
     document.title = app.documentTitle;
     document.body.dataset.view = app.view;
     document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
@@ -34,7 +34,7 @@ export function AppView() {
         {app.view === "approvals"
           ? <ApprovalsPage isCovered={isCovered} />
           : <ConversationView isCovered={isCovered} />}
-        <Panel />
+        {panel.isOpen && <Panel />}
         <NoticeRegion />
       </main>
       <DialogHost />

@@ -1,6 +1,6 @@
 // Search within the open conversation: a field under its head, the hits below it, each opens at its place.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { Hit } from "../store/hits.ts";
@@ -19,7 +19,7 @@ export function FindBar() {
   const list = useRef<HTMLUListElement>(null);
   const before = useRef<Element | null>(null);
   const [text, setText] = useState("");
-  useEffect(() => {
+  useLayoutEffect(() => {
     before.current = document.activeElement;
     field.current!.focus();
   }, []);

@@ -4,17 +4,19 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 
+/** A view that is loaded when it is drawn; `load` loads it before, for what must be there at once. */
+export type LazyView<Props> = ComponentType<Props> & { load: () => Promise<void> };
+
 /** A view that stands for another until that has been loaded. A load that fails can be tried again. */
-export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): LazyView<Props> {
   let loaded: ComponentType<Props> | null = null;
-  return function Lazy(props: Props) {
+  const loadOnce = async () => {
+    loaded ??= await load();
+  };
+  function Lazy(props: Props) {
     const [state, setState] = useState<"loading" | "loaded" | "failed">(loaded ? "loaded" : "loading");
     useEffect(() => {
-      if (state !== "loading") return;
-      load().then((view) => {
-        loaded = view;
-        setState("loaded");
-      }, () => setState("failed"));
+      if (state === "loading") loadOnce().then(() => setState("loaded"), () => setState("failed"));
     }, [state]);
     const View = loaded;
     if (View) return <View {...props} />;
@@ -25,5 +27,6 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
         <button type="button" class="quiet" onClick={() => setState("loading")}>{t("common.try-again")}</button>
       </p>
     );
-  };
+  }
+  return Object.assign(Lazy, { load: loadOnce });
 }

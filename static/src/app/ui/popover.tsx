@@ -40,30 +40,37 @@ interface PopoverProps {
   class?: string;
   /** Called when the button opens it. */
   onOpen?: () => void;
+  /** Loads the content before it is shown: where it cannot be loaded, the content says so itself. */
+  prepare?: () => Promise<void>;
 }
 
 /** A button and the popover that it opens. The content exists while it is open. */
-export function Popover({ label, role, button, children, class: className, onOpen }: PopoverProps) {
+export function Popover({ label, role, button, children, class: className, onOpen, prepare }: PopoverProps) {
   const [isOpen, setOpen] = useState(false);
   const buttonElement = useRef<HTMLButtonElement>(null);
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!isOpen || !element.current || !buttonElement.current) return;
-    element.current.showPopover();
-    placeBeside(element.current, buttonElement.current);
+    const [popover, opener] = [element.current, buttonElement.current];
+    popover.showPopover();
+    placeBeside(popover, opener);
+    const sizes = new ResizeObserver(() => placeBeside(popover, opener)); // what opens in it makes it taller
+    sizes.observe(popover);
     const first = (selector: string) => element.current!.querySelector<HTMLElement>(selector);
     const chosen = role === "dialog" ? first("[autofocus]") ?? first("[aria-current], [aria-checked=true]") : null;
     (chosen ?? first("[role^=menuitem], button, a, input, select"))?.focus();
+    return () => sizes.disconnect();
   }, [isOpen]);
   const close = () => {
     element.current?.hidePopover();
     buttonElement.current?.focus();
   };
   const wasOpen = useRef(false); // when the pointer went down: the browser has closed it before the click is told
-  const toggle = () => {
+  const toggle = async () => {
     const isClosing = isOpen || wasOpen.current;
     wasOpen.current = false;
     if (!isClosing) onOpen?.();
+    if (!isClosing && prepare) await prepare().catch(() => {});
     setOpen(!isClosing);
   };
   const onKeyDown = (event: KeyboardEvent) => {

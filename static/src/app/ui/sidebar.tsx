@@ -49,7 +49,7 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
             class="only-wide"
             icon="sidebar"
             label={t("list.hide")}
-            aria-expanded={true}
+            aria-expanded="true"
             aria-controls="sidebar"
             onClick={() => app.toggleSidebar()}
           />

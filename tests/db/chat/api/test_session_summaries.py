@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from chat.instances import notifications
 from chat.models import AgentInstance
-from chat.turns.background import titles
 from fibers.models import Fiber
 from sessions_app.compactions.summaries import MAX_CHARS
 from sessions_app.context import store
@@ -38,7 +38,7 @@ def path(conversation: AgentInstance) -> str:
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     received: list[Any] = []
-    monkeypatch.setattr(titles, "notify_on_commit", lambda group, event: received.append((group, event)))
+    monkeypatch.setattr(notifications, "notify_on_commit", lambda group, event: received.append((group, event)))
     return received
 
 
@@ -54,7 +54,7 @@ def test_a_persons_summary_is_kept_and_pages_receive_it(
     assert (reply.json()["text"], reply.json()["is_own"], reply.json()["is_current"]) == ("About tea.", True, True)
     assert SessionSummary.objects.get().written_by == alice
     sent = {"type": "conversation.changed", "instance_id": conversation.pk}
-    assert published == [(f"think.user.{alice.pk}", sent)]
+    assert published == [(f"think.list.{alice.pk}", sent)]
     [listed] = as_alice.get(f"/instances/{conversation.id}/sessions").json()
     assert listed["summary"] == "About tea."
     say(conversation, "q2", "a2")

@@ -68,7 +68,7 @@ def test_an_edit_of_what_waits_in_the_queue_is_refused(as_alice: ApiClient, conv
     waiting = post(as_alice, conversation, {"message": HELLO["message"] | {"id": "q2"}}).json()
     reply = post(as_alice, conversation, HELLO | {"trigger": "edit-message", "message_id": "q2"})
     assert reply.status_code == 422
-    assert "has no place yet" in reply.json()["detail"]
+    assert "still waiting for its turn" in reply.json()["detail"]
     assert Turn.objects.order_by("-position").first() == Turn.objects.get(pk=waiting["id"])
 
 

@@ -23,7 +23,7 @@ from .agents import CALLS, MODELS, SEEN, add
 from .conftest import Room
 
 
-@tool(needs_approval=True)
+@tool(title="Payment", needs_approval=True, approval_text="Pay {amount} EUR?", editable=True)
 def pay(amount: int) -> str:
     """Pay an amount."""
     CALLS.append((amount, 0))
@@ -37,7 +37,13 @@ async def _above_ten(arguments: JSONObject, context: ToolContext) -> bool:
     return bool(arguments["amount"] > 10)
 
 
-@tool(needs_approval=_above_ten)
+async def _words(arguments: JSONObject) -> str:
+    if arguments["amount"] == 14:
+        raise RuntimeError("no words")
+    return f"Spend\n{arguments['amount']}?"
+
+
+@tool(needs_approval=_above_ten, approval_text=_words)
 async def spend(amount: int) -> str:
     """Spend an amount; much of it only with consent."""
     CALLS.append((amount, 1))

@@ -96,9 +96,20 @@ async def test_a_crash_in_mid_answer_loses_and_doubles_no_text(make_room: MakeRo
     with mortal(room, *deaths):
         turn = await room.say("stream 12 words")
     assert status_of(turn) == "completed"
-    assert plain((await room.transcript())[-1]) == expected
+    parts = plain((await room.transcript())[-1])
+    assert [part for part in parts if part["type"] != "data-think-resumed"] == expected
+    _check_seams(parts, deaths)
     kinds = [load(record.text)["type"] for record in await read(turn.pk, 0)]
     assert (kinds.count("start"), kinds.count("finish"), kinds.count("text-start")) == (1, 1, 1)
+
+
+def _check_seams(parts: list[JSONObject], deaths: tuple[int, ...]) -> None:
+    """Each place where a text was cut is marked once, in order; an attempt of which nothing was shown leaves none."""
+    (text,) = [part["text"] for part in parts if part["type"] == "text"]
+    seams = [part["data"]["offset"] for part in parts if part["type"] == "data-think-resumed"]
+    assert seams == sorted(set(seams))
+    assert len(seams) == sum(death > 0 for death in deaths)
+    assert all(0 < offset < len(text) for offset in seams)
 
 
 async def test_half_a_call_is_a_failed_one_that_the_model_sees(make_room: MakeRoom) -> None:

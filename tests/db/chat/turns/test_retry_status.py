@@ -20,7 +20,8 @@ from .gated import until
 
 async def statuses(turn_id: str) -> list[Any]:
     chunks = [load(record.text) for record in await read(turn_id)]
-    return [chunk for chunk in chunks if chunk["type"] == "data-think-status"]
+    found = [chunk for chunk in chunks if chunk["type"] == "data-think-status"]
+    return [chunk for chunk in found if chunk["data"]["kind"] == "retry"]
 
 
 async def waiting(room: Room, turn_id: str) -> Turn:
@@ -46,6 +47,7 @@ async def test_a_wait_for_the_model_is_sent_and_not_stored(make_room: MakeRoom, 
             "attempts": 3,
             "delaySeconds": 0.02,
             "retryAt": chunk["data"]["retryAt"],
+            "since": chunk["data"]["since"],
         }
         for attempt, chunk in zip((2, 3), sent, strict=True)
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from tools_app.core.tool import tool
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
 
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HISTORY: list[Message] = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]
 
 
@@ -157,6 +159,7 @@ class World:
             prompt=self.prompt,
             reducer=self.reducer,
             max_steps=self.max_steps,
+            clock=lambda: NOW,
             partial_output_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
         )
         self.loop = TurnLoop(plan, fold, journal=self.journal, tools=self.tools, hooks=self.hooks)
@@ -239,6 +242,7 @@ async def test_text_without_calls_ends_the_turn() -> None:
     assert [c["type"] for c in world.log] == [
         "start",
         "start-step",
+        "data-think-status",
         "text-start",
         "text-delta",
         "text-delta",
@@ -307,7 +311,7 @@ async def test_an_error_before_anything_is_shown_ends_the_turn() -> None:
     world = World(Model(lambda _r: [NetworkLost()]))
     with pytest.raises(NetworkLost):
         await world.run()
-    assert [c["type"] for c in world.log] == ["start", "start-step"]
+    assert [c["type"] for c in world.log] == ["start", "start-step", "data-think-status"]
 
 
 async def test_a_lost_connection_after_text_goes_on_in_the_same_part() -> None:
@@ -404,7 +408,7 @@ async def _check_recovered(world: World) -> None:
     assert all(p["state"] in {"output-available", "output-error"} for p in settled)
 
 
-LENGTH = 47
+LENGTH = 50
 """Chunks of the undisturbed turn."""
 
 

@@ -1,0 +1,78 @@
+"""API tokens in the admin: whose they are, whether they are used, and their end."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from chat.access import api_tokens
+from chat.admin.base import ActionAdmin
+from chat.admin.columns import state
+from chat.models import ApiToken
+from sessions_app.admin.confirming import confirmation
+from thinkproject.kernel.read_only_admin import moment
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ActionAdmin):
+    """Tokens by name and prefix; the secret is nowhere."""
+
+    list_display = ("name", "user", "validity", "used", "created", "expires", "prefix")
+    list_filter = ("created_at", "used_at")
+    list_select_related = ("user",)
+    search_fields = ("=prefix", "^name", f"=user__{get_user_model().USERNAME_FIELD}")
+    search_help_text = _("The exact prefix or user name, or how the name begins.")
+    fields = ("name", "user", "validity", "prefix", "created_at", "used_at", "expires_at", "revoked_at")
+    ordering = ("-id",)
+    actions = ("revoke_tokens",)
+
+    @admin.display(description=_("state"))
+    def validity(self, row: ApiToken) -> str:
+        """Whether it opens anything."""
+        if row.revoked_at is not None:
+            return state("aborted", _("Revoked"))
+        if row.expires_at is not None and row.expires_at <= timezone.now():
+            return state("skipped", _("Expired"))
+        return state("completed", _("Valid"))
+
+    @admin.display(description=_("last used"), ordering="used_at")
+    def used(self, row: ApiToken) -> str:
+        """When it last opened something."""
+        return moment(row.used_at)
+
+    @admin.display(description=_("created"), ordering="created_at")
+    def created(self, row: ApiToken) -> str:
+        """When it was made."""
+        return moment(row.created_at)
+
+    @admin.display(description=_("expires"), ordering="expires_at")
+    def expires(self, row: ApiToken) -> str:
+        """When it ends by itself."""
+        return moment(row.expires_at)
+
+    @admin.action(description=_("Revoke"), permissions=["manage"])
+    def revoke_tokens(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> HttpResponse | None:
+        """End the selected tokens for good."""
+        chosen: list[Any] = list(queryset)
+        asking = confirmation(
+            self,
+            request,
+            action="revoke_tokens",
+            title=_("Revoke these tokens?"),
+            consequence=_("Programs that use them are refused from now on. A revoked token cannot be restored."),
+            rows=[(row.pk, f"{row.name} ({row.prefix}…), {row.user}") for row in chosen],
+            button=_("Revoke"),
+        )
+        if asking is not None:
+            return asking
+        done = [row for row in chosen if api_tokens.revoke_token(row.pk)]
+        for row in done:
+            self.log_change(request, row, str(_("Revoked.")))
+        text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", len(done))
+        self.message_user(request, text % {"count": len(done)}, messages.SUCCESS)
+        return None

@@ -1,0 +1,265 @@
+"""Tables of the apps below, registered anew with what only the chat knows: whose conversation a row is about.
+
+Alone those apps list their rows without it. Summaries that are changed here notify the open pages.
+"""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from typing_extensions import override
+
+import sessions_app.admin.sessions  # noqa: F401 - registers first what is registered anew below
+from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, title_of, with_reader
+from chat.admin.tool_calls import ToolCallAdmin
+from chat.conversations import compactions
+from chat.core.durable_names import (
+    COMPACT_FIBER,
+    EXPIRY_FIBER,
+    RESPONSE_FIBER,
+    SEALED_TURN_FIBER,
+    SUMMARY_FIBER,
+    TITLE_FIBER,
+    TURN_FIBER,
+)
+from chat.models import AgentInstance, Turn
+from fibers.admin import FiberAdmin, NameFilter, StatusFilter, StepInline
+from fibers.models import Fiber
+from sessions_app.admin.changes import ChangeAdmin
+from sessions_app.admin.context import BlockAdmin, CompactionAdmin, EntryAdmin
+from sessions_app.admin.sessions import MessageAdmin, SessionAdmin, place_of
+from sessions_app.compactions.services import Author
+from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
+from sessions_app.search.query import SearchHit
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
+from tools_app.models import ToolCallRecord
+
+WORK: dict[str, Text] = {
+    TURN_FIBER: _("A turn"),
+    RESPONSE_FIBER: _("What follows an answer"),
+    TITLE_FIBER: _("A title"),
+    SUMMARY_FIBER: _("A summary for people"),
+    EXPIRY_FIBER: _("The end of a question"),
+    COMPACT_FIBER: _("A summary for the model"),
+    SEALED_TURN_FIBER: _("The end of a broken turn"),
+}
+
+
+class NamedHistories(ReadOnlyAdmin):
+    """Mixed in: rows of a history show the title of its conversation."""
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Add the conversation."""
+        return with_reader(super().get_queryset(request).annotate(**of_conversation("session__scope")), request)
+
+    def session_name(self, row: Any) -> str:
+        """The title of the conversation, or the name of the history."""
+        shown = about(row, reads=vars(row)["reads"])
+        return str(row.session) if shown == NOTHING else shown
+
+
+class NamedBlockAdmin(NamedHistories, BlockAdmin):
+    """Context blocks."""
+
+
+class NamedEntryAdmin(NamedHistories, EntryAdmin):
+    """Context entries."""
+
+
+class NamedChangeAdmin(NamedHistories, ChangeAdmin):
+    """Changes of what models read."""
+
+
+class TellingCompactionAdmin(NamedHistories, CompactionAdmin):
+    """Summaries. The open pages of a conversation are notified of a change."""
+
+    @override
+    def conversation_of(self, row: Compaction) -> str:
+        """The conversation's title."""
+        return self.session_name(row)
+
+    @override
+    def reword(self, row: Compaction, summary: str, author: Author) -> None:
+        """Store a summary's new text."""
+        instance = _conversation_of(row)
+        if instance is None:
+            super().reword(row, summary, author)
+        else:
+            compactions.reword(instance, row.pk, summary, user_id=author.user_id, via=author.via)
+
+    @override
+    def take_back(self, row: Compaction, author: Author) -> None:
+        """Undo a compaction."""
+        instance = _conversation_of(row)
+        if instance is None:
+            super().take_back(row, author)
+        else:
+            compactions.undo(instance, row.pk, user_id=author.user_id, via=author.via)
+
+
+class HistoryAdmin(SessionAdmin):
+    """Histories by the title of their conversation. That page shows the current one, with what can be done."""
+
+    list_display = ("title", "owner", "agent", "kept", "by_model", "spent", "updated")
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
+        """Add the conversation."""
+        rows: QuerySet[Session] = super().get_queryset(request)
+        return with_reader(rows.annotate(**of_conversation("scope")), request)
+
+    @override
+    def title_of(self, row: Session) -> str:
+        """The conversation's title, with the name of the history where it has one."""
+        shown = about(row, reads=vars(row)["reads"])
+        return row.name if shown == NOTHING else f"{shown} · {row.name}" if row.name else shown
+
+    @override
+    def page_title(self, row: Session) -> str:
+        """As in the list."""
+        return self.title_of(row)
+
+    @admin.display(description=_("agent"))
+    def agent(self, row: Session) -> str:
+        """The agent of the conversation."""
+        found = vars(row)
+        return agent_title(found["about_agent"]) if found["about_agent"] else NOTHING
+
+    @override
+    def conversation_of(self, row: Session) -> str:
+        """Link to the conversation that it belongs to."""
+        found = vars(row)
+        return linked(
+            "think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"]), f"?history={row.pk}"
+        )
+
+
+class SearchableMessageAdmin(MessageAdmin):
+    """Messages by how they begin, in their conversation."""
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
+        """Add the conversation."""
+        rows: QuerySet[Message] = super().get_queryset(request)
+        return rows.annotate(**of_conversation("session__scope"))
+
+    @override
+    def title_of(self, row: Message) -> str:
+        """The conversation's title."""
+        shown = about(row, reads=True)
+        return super().title_of(row) if shown == NOTHING else shown
+
+    @override
+    def shown_hits(self, hits: list[SearchHit]) -> list[dict[str, Any]]:
+        """Open a hit on the page of its conversation."""
+        shown = super().shown_hits(hits)
+        scopes = {found["session"].scope for found in shown if found["session"] is not None}
+        instances = AgentInstance.objects.in_bulk(scopes)
+        for found in shown:
+            instance = None if found["session"] is None else instances.get(found["session"].scope)
+            if instance is not None:
+                url = reverse("admin:think_chat_agentinstance_change", args=[instance.pk])
+                session_id = found["session"].pk
+                query = "" if session_id == instance.session_id else f"history={session_id}&"
+                found["title"] = title_of(instance, reads=True)
+                found["url"] = place_of(url, found["hit"].message_id, query)
+        return shown
+
+
+class WorkFilter(NameFilter):
+    """By what is done, in words."""
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return what this process can do."""
+        return [(name, WORK.get(name, name)) for name, _name in super().lookups(request, model_admin)]
+
+
+class JournalInline(StepInline):
+    """The journal of a fiber, as a plain table."""
+
+    template = "admin/think_sessions/read_only_inline.html"
+
+
+class WorkAdmin(FiberAdmin):
+    """Fibers by what they do, and for which conversation."""
+
+    list_display = ("work", "conversation", "owner", "standing", "tries", "times", "worker")
+    list_filter = (StatusFilter, WorkFilter, "created_at")
+    list_select_related = ("owner",)
+    fieldsets = (
+        (None, {"fields": ("work", "conversation", "turn", "owner", "standing", "waits_for", "tries", "failure")}),
+        *FiberAdmin.fieldsets[1:],
+    )
+    readonly_fields = (*FiberAdmin.readonly_fields, "conversation", "turn")
+    inlines = (JournalInline,)
+
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Fiber]:
+        """Add the conversation of a turn's fiber."""
+        rows: QuerySet[Fiber] = super().get_queryset(request)
+        turns = Turn.objects.filter(fiber=OuterRef("pk"))
+        columns = {
+            "about_id": "pk",
+            "about_title": "title",
+            "about_name": "name",
+            "about_provisional": "title_is_provisional",
+        }
+        found = {name: Subquery(turns.values(f"instance__{column}")[:1]) for name, column in columns.items()}
+        found["turn_id"] = Subquery(turns.values("pk")[:1])
+        return with_reader(rows.annotate(**found), request)
+
+    @admin.display(description=_("work"), ordering="name")
+    def work(self, row: Fiber) -> str:
+        """Its function, in words where they are known."""
+        return str(WORK.get(row.name, row.name))
+
+    @override
+    def page_title(self, row: Fiber) -> str:
+        """Its function, and the conversation."""
+        title = about(row, reads=vars(row)["reads"])
+        return self.work(row) if title == NOTHING else f"{self.work(row)} · {title}"
+
+    @admin.display(description=_("turn"))
+    def turn(self, row: Fiber) -> str:
+        """Link to the turn that it runs."""
+        return linked("think_chat_turn", vars(row)["turn_id"], vars(row)["turn_id"])
+
+    @admin.display(description=_("created"), ordering="created_at")
+    def times(self, row: Fiber) -> str:
+        """When it was started, and how long ago that ended."""
+        if row.finished_at is None:
+            return moment(row.created_at)
+        took = str(_("%(seconds).1f s")) % {"seconds": max(0.0, (row.finished_at - row.created_at).total_seconds())}
+        return noted(moment(row.created_at), str(_("ended after %(time)s")) % {"time": took})
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, row: Fiber) -> str:
+        """Link to the conversation, of a turn."""
+        found = vars(row)
+        return linked("think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"]))
+
+
+def _conversation_of(row: Compaction) -> AgentInstance | None:
+    return AgentInstance.objects.filter(pk=row.session.scope).first()
+
+
+for table, page in (
+    (Compaction, TellingCompactionAdmin),
+    (ContextBlock, NamedBlockAdmin),
+    (ContextEntry, NamedEntryAdmin),
+    (ContextChange, NamedChangeAdmin),
+    (Session, HistoryAdmin),
+    (Message, SearchableMessageAdmin),
+    (Fiber, WorkAdmin),
+):
+    admin.site.unregister(table)  # registered by the apps below, which know of no conversations
+    admin.site.register(table, page)
+admin.site.register(ToolCallRecord, ToolCallAdmin)  # deciding about a call is the chat's business

@@ -1,0 +1,168 @@
+"""Columns and fields of turns, in the words of people. Which exact request a model was sent stands in the detail."""
+
+import json
+from collections.abc import Iterable
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from typing_extensions import override
+
+from chat.admin.base import ActionAdmin
+from chat.admin.columns import Text, agent_title, amount, linked, noted, shortened, title_of, tokens, turn_state
+from chat.models import Turn, TurnTrigger
+from chat.reads.provider_requests import ProviderRequest, provider_requests
+from fibers.admin import waits_text
+from fibers.models import FiberStep
+from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.read_only_admin import NOTHING, moment
+
+TRIGGER_WORDS: dict[str, Text] = {
+    TurnTrigger.SUBMIT: _("A message"),
+    TurnTrigger.REGENERATE: _("Asked again"),
+    TurnTrigger.CONTINUE: _("Went on by itself"),
+    TurnTrigger.EDIT: _("An edited message"),
+    TurnTrigger.PROGRAM: _("Your code"),
+}
+
+
+class TurnColumns(ActionAdmin):
+    """The shown facts of a turn."""
+
+    @admin.display(description=_("turn of"), ordering="id")
+    def title(self, turn: Turn) -> str:
+        """The conversation's title and the turn's place in it."""
+        title = title_of(turn.instance, reads=turn.reads)  # type: ignore[attr-defined] # annotated
+        return noted(f"{title} · {turn.position}", TRIGGER_WORDS[turn.trigger])
+
+    @override
+    def page_title(self, turn: Turn) -> str:
+        """The conversation's title and the turn's place in it."""
+        title = title_of(turn.instance, reads=turn.reads)  # type: ignore[attr-defined] # annotated
+        return str(_("Turn %(position)d of “%(title)s”")) % {"position": turn.position, "title": title}
+
+    @admin.display(description=_("owner, agent"))
+    def people(self, turn: Turn) -> str:
+        """The conversation's owner, and the agent that answers."""
+        return noted(str(turn.instance.owner or NOTHING), agent_title(turn.instance.agent))
+
+    @admin.display(description=_("status"), ordering="fiber__status")
+    def status(self, turn: Turn) -> str:
+        """The fiber's status, in words, with the error's code."""
+        return turn_state(turn.fiber.status, turn.fiber.reason, turn.error_code)
+
+    @admin.display(description=_("asked for by"), ordering="trigger")
+    def asked(self, turn: Turn) -> str:
+        """The way it was asked for."""
+        return str(TRIGGER_WORDS[turn.trigger])
+
+    @admin.display(description=_("model"), ordering="model_name")
+    def by_model(self, turn: Turn) -> str:
+        """The model without its provider, and its tokens; the detail has the whole name."""
+        name = shortened(turn.model_name.rpartition("/")[2], 28) or NOTHING
+        return noted(
+            name, tokens(turn.input_tokens, turn.output_tokens) if turn.step_count or turn.input_tokens else ""
+        )
+
+    @admin.display(description=_("tokens"))
+    def used(self, turn: Turn) -> str:
+        """Tokens in and out, and what of them was reasoning or cached."""
+        more = _("%(reasoning)s of reasoning, %(cached)s from a cache")
+        rest = str(more) % {"reasoning": f"{turn.reasoning_tokens:,}", "cached": f"{turn.cached_tokens:,}"}
+        return f"{tokens(turn.input_tokens, turn.output_tokens)}; {rest}"
+
+    @admin.display(description=_("cost"), ordering="cost")
+    def spent(self, turn: Turn) -> str:
+        """The cost."""
+        return amount(turn.cost)
+
+    @admin.display(description=_("accepted"), ordering="accepted_at")
+    def accepted(self, turn: Turn) -> str:
+        """When it was accepted, and how long it took."""
+        took = duration_of(turn)
+        return noted(moment(turn.accepted_at), str(_("took %(time)s")) % {"time": took} if took else "")
+
+    @admin.display(description=_("error"))
+    def error(self, turn: Turn) -> str:
+        """Code and text."""
+        return f"{turn.error_code}: {turn.error_text}" if turn.error_code or turn.error_text else NOTHING
+
+    @admin.display(description=_("journal"))
+    def journal(self, turn: Turn) -> str:
+        """Settled steps, without their requests."""
+        return _folds((_step_title(step), _without_request(step)) for step in _steps(turn))
+
+    @admin.display(description=_("waits for"))
+    def waits(self, turn: Turn) -> str:
+        """The waits of a parked turn, each with its start."""
+        return waits_text(turn.fiber)
+
+    @admin.display(description=_("attempts"))
+    def attempts(self, turn: Turn) -> str:
+        """Number of attempts by workers."""
+        fiber = turn.fiber
+        text = _("%(attempts)d, of them %(retries)d after an error and %(recoveries)d after a crash")
+        return str(text) % {"attempts": fiber.attempt, "retries": fiber.retries, "recoveries": fiber.recoveries}
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, turn: Turn) -> str:
+        """Link to the conversation, at the answer."""
+        title = title_of(turn.instance, reads=turn.reads)  # type: ignore[attr-defined] # annotated
+        return linked("think_chat_agentinstance", turn.instance_id, title)
+
+    @admin.display(description=_("history"))
+    def history_link(self, turn: Turn) -> str:
+        """Link to the session."""
+        return linked("think_sessions_session", turn.session_id, turn.session_id)
+
+    @admin.display(description=_("fiber"))
+    def fiber_link(self, turn: Turn) -> str:
+        """Link to the fiber."""
+        return linked("think_fibers_fiber", turn.fiber_id, turn.fiber_id)
+
+    @admin.display(description=_("times"))
+    def times(self, turn: Turn) -> str:
+        """When it began and ended."""
+        items = [(_("began"), moment(turn.started_at)), (_("ended"), moment(turn.finished_at))]
+        return format_html_join(", ", "{} {}", items)
+
+    @admin.display(description=_("requests to the model"))
+    def requests(self, turn: Turn) -> str:
+        """The requests sent to the provider, step by step, without credentials."""
+        found = provider_requests(_steps(turn).values_list("step_key", "value"))
+        return _folds((_request_title(request), request.body) for request in found)
+
+
+def duration_of(turn: Turn) -> str:
+    """The time that a turn took, in words; empty while it runs."""
+    if turn.started_at is None or turn.finished_at is None:
+        return ""
+    return str(_("%(seconds).1f s")) % {"seconds": (turn.finished_at - turn.started_at).total_seconds()}
+
+
+def _steps(turn: Turn) -> QuerySet[FiberStep]:
+    return FiberStep.objects.filter(fiber_id=turn.fiber_id).order_by("pk")
+
+
+def _step_title(step: FiberStep) -> str:
+    return str(_("%(step)s, attempt %(attempt)d")) % {"step": step.step_key, "attempt": step.attempt}
+
+
+def _without_request(step: FiberStep) -> JSONValue:
+    value = step.value
+    return {key: item for key, item in value.items() if key != "request"} if isinstance(value, dict) else value
+
+
+def _request_title(request: ProviderRequest) -> str:
+    note = "" if request.is_exact else str(_(" · incomplete: the hash differs"))
+    return f"{request.step_key} · {request.body.get('model', '')}{note}"
+
+
+def _folds(items: Iterable[tuple[str, JSONValue]]) -> SafeString | str:
+    rows = [(title, json.dumps(value, indent=2, ensure_ascii=True)) for title, value in items]
+    if not rows:
+        return NOTHING
+    fold = '<details><summary>{}</summary><pre class="think-block" tabindex="0">{}</pre></details>'
+    return format_html_join("", fold, rows)

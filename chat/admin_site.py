@@ -1,0 +1,141 @@
+"""The sections of the admin's index, as people think of them, and an `AdminSite` that shows them.
+
+Our tables belong to four Django apps; people look for conversations, turns or tokens. A project with an admin site of
+its own mixes `Sectioned` in. Without it our tables are listed below their apps, as Django does. It stands outside of
+the package `chat.admin`, which registers our tables with the site: the site must be there first.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from typing_extensions import override
+
+__all__ = ["Sectioned"]
+
+Text = str | Promise
+
+if TYPE_CHECKING:
+    _Site = admin.AdminSite
+else:
+    _Site = object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A section of the index. `tables`: what each table is for, by `app_label.model`, in the order of the list."""
+
+    slug: str
+    name: Text
+    tables: Mapping[str, Text]
+
+
+SECTIONS: Final = (
+    Section(
+        slug="conversations",
+        name=_("Conversations"),
+        tables={
+            "think_chat.agentinstance": _(
+                "Read what was said, correct it, add to it, stop an answer or ask for another."
+            ),
+            "think_sessions.session": _("The histories inside conversations. Most conversations have one."),
+            "think_sessions.message": _("Search everything that was said, by its words."),
+            "think_chat.attachment": _("Files that people sent, and what they take up."),
+        },
+    ),
+    Section(
+        slug="turns",
+        name=_("Turns"),
+        tables={
+            "think_chat.turn": _("Each request and its answer: status, model, tokens, cost, errors."),
+            "think_chat.streamsegment": _("What was streamed, piece by piece, as pages replay it."),
+        },
+    ),
+    Section(
+        slug="tools",
+        name=_("Tools"),
+        tables={"think_tools.toolcallrecord": _("Calls of tools, and the decisions that wait for a person.")},
+    ),
+    Section(
+        slug="durable-work",
+        name=_("Durable work"),
+        tables={"think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run.")},
+    ),
+    Section(
+        slug="memory",
+        name=_("Memory"),
+        tables={
+            "think_sessions.contextblock": _("Texts that models read before each conversation."),
+            "think_sessions.contextentry": _("Documents that models load or search."),
+            "think_sessions.compaction": _("Summaries that models read in place of older messages."),
+            "think_sessions.contextchange": _("Who changed what models read, and what it was before."),
+        },
+    ),
+    Section(
+        slug="access",
+        name=_("Access"),
+        tables={
+            "auth.user": _("People, and what they may do."),
+            "auth.group": _("Permissions that several people share."),
+            "think_chat.apitoken": _("Tokens that programs sign in with. Revoke what is not needed."),
+            "axes.accessattempt": _("Failed attempts to sign in that still count."),
+            "axes.accesslog": _("Who signed in and out, and when."),
+            "axes.accessfailurelog": _("All failed attempts to sign in."),
+        },
+    ),
+)
+
+
+class Sectioned(_Site):
+    """Mix into an `AdminSite`: its index lists our sections first, then the other apps as they were."""
+
+    index_template = "admin/think_chat/index.html"
+
+    @override
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Group the tables that this person may see. With `app_label`: only that app's, still in sections."""
+        index_url = reverse("admin:index", current_app=self.name)
+        return in_sections(super().get_app_list(request, app_label), index_url)
+
+
+class ThinkAdminSite(Sectioned, admin.AdminSite):
+    """The admin of this project."""
+
+    site_header = _("Think administration")
+    site_title = _("Think administration")
+    index_title = _("What do you want to look after?")
+
+
+def in_sections(apps: Iterable[Mapping[str, Any]], index_url: str) -> list[dict[str, Any]]:
+    """Rearrange Django's list of apps. A section without a table that the person may see is left out."""
+    rest = [dict(app) for app in apps]
+    found = {f"{app['app_label']}.{model['object_name'].lower()}": model for app in rest for model in app["models"]}
+    taken = {key for section in SECTIONS for key in section.tables if key in found}
+    for app in rest:
+        label = app["app_label"]
+        app["models"] = [each for each in app["models"] if f"{label}.{each['object_name'].lower()}" not in taken]
+    return [*_shown(found, index_url), *(app for app in rest if app["models"])]
+
+
+def _shown(found: Mapping[str, Mapping[str, Any]], index_url: str) -> list[dict[str, Any]]:
+    shown = []
+    for section in SECTIONS:
+        models = [
+            {**found[key], "description": description} for key, description in section.tables.items() if key in found
+        ]
+        if models:
+            shown.append(
+                {
+                    "name": section.name,
+                    "app_label": f"think-{section.slug}",
+                    "app_url": f"{index_url}#think-{section.slug}",
+                    "has_module_perms": True,
+                    "models": models,
+                }
+            )
+    return shown

@@ -1,0 +1,60 @@
+"""The journal's records of tool calls, and the chunks that show them."""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from chat.core.loop.turn_state import TurnState
+from chat.core.wire import chunks
+from chat.core.wire.chunks import Chunk
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.questions import question_of
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolResult
+
+CALL_PREFIX: Final = "call:"
+
+
+def recorded_outputs(fold: TurnState, records: Mapping[str, JSONValue]) -> list[Chunk]:
+    """Outputs of calls that were settled and not yet logged, for a turn that does not go on. Folds them."""
+    outputs: list[Chunk] = []
+    for call in fold.unsettled_calls():
+        record = records.get(f"{CALL_PREFIX}{call.call_id}")
+        chunk = settling_chunk(call.call_id, record) if isinstance(record, dict) else None
+        if chunk is not None:
+            outputs.append(chunk)
+            fold.apply(chunk)
+    return outputs
+
+
+def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[Chunk]:
+    """Outputs of calls that ran when their turn ended and will have no result: errors. Folds them."""
+    cut = [call for call in fold.unsettled_calls() if call.call_id in call_ids]
+    outputs = [chunks.tool_output_error(call.call_id, text) for call in cut]
+    for chunk in outputs:
+        fold.apply(chunk)
+    return outputs
+
+
+def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
+    """The journal record of a call that is settled, or left to a client or a person."""
+    if isinstance(item, ToolResult):
+        return {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
+    return {
+        "waits": item.status.value,
+        "tool_name": call.tool_name,
+        "input": call.input,
+        "approval_id": item.approval_id,
+        "expires_seconds": item.expires_seconds,
+        "question": item.question,
+    }
+
+
+def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
+    """The chunk that shows how a call stands: its result, or the question to a person. A client's call needs none."""
+    if record.get("waits") == CallStatus.ASKED:
+        question = question_of(record.get("question"))
+        return chunks.tool_approval_request(record["approval_id"], call_id, question.for_clients())
+    if "waits" in record:
+        return None
+    if record["is_error"]:
+        return chunks.tool_output_error(call_id, str(record["output"]))
+    return chunks.tool_output_available(call_id, record["output"])

@@ -1,0 +1,127 @@
+"""The history of what models read, in the admin: who changed it, when, and what it was before. It cannot be edited."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+from typing_extensions import override
+
+from sessions_app.admin.context import is_list
+from sessions_app.models import ContextChange
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
+
+VIA_WORDS: Final[Mapping[str, Any]] = {
+    "model": _("The model"),
+    "code": _("Code"),
+    "api": _("The API or the page"),
+    "admin": _("The admin"),
+}
+ACTION_WORDS: Final[Mapping[str, Any]] = {
+    "set": _("Set"),
+    "append": _("Added to"),
+    "add": _("Added"),
+    "remove": _("Removed"),
+    "delete": _("Deleted"),
+    "edit": _("Edited"),
+    "undo": _("Undone"),
+    "ask": _("Asked again for"),
+}
+SUBJECT_WORDS: Final[Mapping[str, Any]] = {
+    "block": _("block"),
+    "entry": _("entry"),
+    "compaction": _("summary"),
+    "message": _("message"),
+}
+
+
+class ViaFilter(admin.SimpleListFilter):
+    """By the way a change came. Choices are known, not from a DISTINCT over the table."""
+
+    title = _("via")
+    parameter_name = "via"
+    known: Mapping[str, Any] = VIA_WORDS
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return what there is."""
+        return list(self.known.items())
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ContextChange]) -> QuerySet[ContextChange]:
+        """Keep the chosen one."""
+        return queryset if self.value() is None else queryset.filter(**{self.parameter_name: self.value()})
+
+
+class ActionFilter(ViaFilter):
+    """Filter by the kind of change."""
+
+    title = _("action")
+    parameter_name = "action"
+    known = ACTION_WORDS
+
+
+class ChangeAdmin(ReadOnlyAdmin):
+    """The history of context changes. Append-only."""
+
+    class Media:
+        css: ClassVar = {"all": ("think_sessions/admin.css",)}
+
+    list_display = ("what", "holder", "by", "via", "made")
+    list_filter = (ViaFilter, ActionFilter, "created_at")
+    list_select_related = ("actor", "owner", "session")
+    search_fields = ("=subject", "=session__id", f"=owner__{get_user_model().USERNAME_FIELD}")
+    search_help_text = _('The exact subject ("block:memory"), session or owner.')
+    ordering = ("-pk",)
+    fields = ("what", "holder", "by", "via", "created_at", "old", "new", "subject", "action")
+    readonly_fields = fields
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ContextChange]:
+        """Leave the texts to the pages of single changes."""
+        rows: QuerySet[ContextChange] = super().get_queryset(request)
+        return rows.defer("before", "after") if is_list(request) else rows
+
+    @admin.display(description=_("change"))
+    def what(self, row: ContextChange) -> str:
+        """The action, and its object."""
+        kind, __, name = row.subject.partition(":")
+        return f"{ACTION_WORDS.get(row.action, row.action)}: {SUBJECT_WORDS.get(kind, kind)} {name}"
+
+    @admin.display(description=_("by"))
+    def by(self, row: ContextChange) -> str:
+        """The person, or what did it."""
+        return str(row.actor or VIA_WORDS.get(row.via, row.via))
+
+    @admin.display(description=_("when"), ordering="created_at")
+    def made(self, row: ContextChange) -> str:
+        """When it was made."""
+        return moment(row.created_at)
+
+    @admin.display(description=_("of"))
+    def holder(self, row: ContextChange) -> str:
+        """The session or the person that it is about."""
+        return str(row.owner) if row.session_id is None else self.session_name(row)
+
+    def session_name(self, row: ContextChange) -> str:
+        """The name of a history. The chat gives the conversation's title."""
+        return str(row.session)
+
+    @admin.display(description=_("before"))
+    def old(self, row: ContextChange) -> str:
+        """The text that was."""
+        return text_block(row.before)
+
+    @admin.display(description=_("after"))
+    def new(self, row: ContextChange) -> str:
+        """The text that came."""
+        return text_block(row.after)
+
+
+def text_block(text: str) -> str:
+    """A text as it is, with its line breaks."""
+    return format_html('<pre class="think-block" tabindex="0">{}</pre>', text) if text else NOTHING

@@ -1,0 +1,198 @@
+"""A staff's view of a lived-in product for the admin's browser tests. Runs within the product, called by a `Hand`."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import Permission, User
+from django.utils import timezone
+
+from chat.access import api_tokens
+from chat.files import attachments
+from chat.instances.rows import key_of
+from chat.models import AgentInstance, StreamSegment, Turn
+from chat.runtime.add_messages import Author, edit_answer
+from fibers.models import Fiber, FiberStep
+from sessions_app.compactions.services import add_compaction
+from sessions_app.context.history import ContextOwner
+from sessions_app.context.store import put_entry, write_text
+from sessions_app.core.context.context_blocks import Entry
+from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.messages.services import append_messages, create_session, fork_session
+from thinkproject.kernel.ids import new_id
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
+from tools_app.models import ToolCallRecord
+from tools_app.services import pause_call
+
+LONG_TITLE = "How the quarterly reconciliation of supplier invoices went wrong in the northern region, and what to do"
+LONG_WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
+
+
+def furnish(user_id: int) -> dict[str, Any]:
+    """Give a user a conversation with everything in it, and rows in every list; returns ids by what they are of."""
+    instance = _conversation(user_id, LONG_TITLE)
+    session_id = str(instance.session_id)
+    turn = _turn(instance, "completed", "a2", cost=Decimal("0.0123"))
+    failed = _turn(instance, "failed", "a9", error_code="rate_limited", error_text="The provider asks to wait. " * 6)
+    running = _turn(instance, "running", "a10")
+    append_messages(session_id, _messages(turn.pk), turn_id="")
+    _attribute(session_id, {"u1": turn.pk, "a2": turn.pk, "u3": failed.pk})
+    edited, _ = edit_answer(
+        key_of(instance),
+        "a4",
+        {"parts": [{"type": "text", "text": "The corrected answer, in the words of a person."}]},
+        shows=True,
+        by=Author(user_id=user_id, via="admin", action="edit", replaces="a4"),
+    )
+    add_compaction(session_id, first_id="u1", last_id="a2", summary="They greeted each other. " * 8)
+    fork_session(session_id, "a2", name="Another way")
+    session = ContextOwner(session_id=session_id)
+    write_text(session, "memory", lambda _held: f"Likes tea. {LONG_WORD} " * 5)
+    write_text(ContextOwner(owner_id=user_id), "profile", lambda _held: "Works in Oslo.")
+    put_entry(
+        session, "handbook", Entry(key="refunds", content="Within 30 days.", title="Refunds", description="Rules")
+    )
+    token, _ = api_tokens.create_token(User.objects.get(pk=user_id), name="The laptop of the accounting department")
+    file = attachments.store_bytes(user_id, b"x" * 4000, name=f"{LONG_WORD}.txt")
+    attachments.claim(user_id, [file.id], instance)
+    call = _call(instance, turn)
+    StreamSegment.objects.create(stream=turn.pk, first_offset=0, last_offset=20, data='{"type":"start"}')
+    FiberStep.objects.create(fiber=turn.fiber, step_key="model:0", value={"finish": "stop"}, attempt=1)
+    return {
+        "instance": instance.pk,
+        "session": session_id,
+        "turn": turn.pk,
+        "failed": failed.pk,
+        "running": running.pk,
+        "fiber": turn.fiber_id,
+        "edited": edited,
+        "token": token.pk,
+        "file": file.id,
+        "call": call.pk,
+    }
+
+
+def grow(user_id: int, messages: int, conversations: int) -> str:
+    """Give a user one conversation of so many messages, and so many others; returns the id of the first."""
+    instance = _conversation(user_id, "A very long talk")
+    said: list[Message] = [
+        {
+            "id": f"m{n}",
+            "role": "assistant" if n % 2 else "user",
+            "parts": [{"type": "text", "text": f"Line {n}. " * 12}],
+        }
+        for n in range(messages)
+    ]
+    append_messages(str(instance.session_id), said)
+    now = timezone.now()
+    rows = [
+        AgentInstance(
+            owner_id=user_id,
+            agent="assistant",
+            name=f"bulk-{number}",
+            title=f"{LONG_TITLE} ({number})"[:100],
+            active_at=now - timedelta(minutes=number),
+        )
+        for number in range(conversations)
+    ]
+    AgentInstance.objects.bulk_create(rows)
+    return instance.pk
+
+
+def empty(user_id: int) -> str:
+    """Give a user a conversation in which nothing was said; returns its id."""
+    return _conversation(user_id, "").pk
+
+
+def allow_only(user_id: int, *codenames: str) -> None:
+    """Make a user a member of the staff with these permissions and no others."""
+    user = User.objects.get(pk=user_id)
+    user.is_staff, user.is_superuser = True, False
+    user.save()
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+
+
+def _conversation(user_id: int, title: str) -> AgentInstance:
+    instance = AgentInstance(owner_id=user_id, agent="assistant", name=new_id("chat"), title=title)
+    instance.session = create_session(owner_id=user_id, scope=instance.id)
+    instance.save(force_insert=True)
+    return instance
+
+
+def _messages(turn_id: str) -> list[Message]:
+    call: Part = {
+        "type": "tool-weather",
+        "toolCallId": f"c-{turn_id}",
+        "state": "output-available",
+        "input": {"city": "Oslo", "days": 3},
+        "output": {"celsius": [3, 4, 5], "note": LONG_WORD},
+    }
+    answer: list[Part] = [
+        {"type": "step-start"},
+        {"type": "reasoning", "text": "The person wants the weather. Let me look it up."},
+        call,
+        {"type": "text", "text": "It will be cold:\n\n- Monday 3°\n- Tuesday 4°\n\nTake a coat. " + "Really. " * 40},
+        {"type": "source-url", "sourceId": "s1", "url": "https://weather.example/oslo", "title": "The weather in Oslo"},
+    ]
+    picture: Part = {
+        "type": "file",
+        "mediaType": "image/png",
+        "filename": "sky.png",
+        "url": "https://elsewhere.example/x",
+    }
+    return [
+        {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "What is the weather in Oslo?"}, picture]},
+        {"id": "a2", "role": "assistant", "parts": answer},
+        {"id": "u3", "role": "user", "parts": [{"type": "text", "text": f"And in {LONG_WORD}? {'x' * 300}"}]},
+        {"id": "a4", "role": "assistant", "parts": [{"type": "text", "text": "مرحبا، الطقس بارد جدا اليوم."}]},
+    ]
+
+
+def _turn(instance: AgentInstance, status: str, answer_id: str, **fields: Any) -> Turn:
+    now = timezone.now()
+    instance.turn_count += 1
+    instance.save(update_fields=["turn_count"])
+    is_final = status != "running"
+    fiber = Fiber.objects.create(
+        name="chat.turn",
+        status=status,
+        lane=f"instance:{instance.pk}",
+        lane_position=instance.turn_count,
+        owner_id=instance.owner_id,
+        worker="worker-1",
+        lease_until=None if is_final else now + timedelta(hours=12),
+        attempt=2,
+        recoveries=1,
+        finished_at=now if is_final else None,
+    )
+    turn = Turn.objects.create(
+        instance=instance,
+        session_id=str(instance.session_id),
+        fiber=fiber,
+        position=instance.turn_count,
+        request_id=new_id("req"),
+        trigger="submit-message",
+        generation=0,
+        assistant_id=answer_id,
+        model_name="openai/gpt-oss-120b-with-a-long-name",
+        input_tokens=12_345,
+        output_tokens=678,
+        started_at=now - timedelta(seconds=7),
+        finished_at=now if is_final else None,
+        **fields,
+    )
+    Fiber.objects.filter(pk=fiber.pk).update(payload={"turn_id": turn.pk})
+    return turn
+
+
+def _attribute(session_id: str, turns: dict[str, str]) -> None:
+    from sessions_app.models import Message as Row
+
+    for message_id, turn_id in turns.items():
+        Row.objects.filter(session_id=session_id, message_id=message_id).update(turn_id=turn_id)
+
+
+def _call(instance: AgentInstance, turn: Turn) -> ToolCallRecord:
+    pause = ToolPause(status=CallStatus.ASKED, approval_id=new_id("apr"))
+    call = ToolCall(call_id=new_id("call"), tool_name="pay_invoice", input={"amount": 5, "to": LONG_WORD})
+    return pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=instance.owner_id)
