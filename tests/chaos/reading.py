@@ -34,21 +34,34 @@ def _take(chunk: JSONObject, parts: list[JSONObject], calls: dict[str, JSONObjec
     elif chunk["type"] == "tool-input-start":
         name = chunk["toolName"]
         call = {"type": f"tool-{name}", "toolCallId": chunk["toolCallId"], "toolName": name, "state": "input-streaming"}
+        call.update({"title": chunk["title"]} if "title" in chunk else {})
         calls[chunk["toolCallId"]] = call
         parts.append(call)
     elif kind == "tool" and chunk["toolCallId"] in calls:
         _take_call(chunk, calls[chunk["toolCallId"]])
+    elif kind == "data" and not chunk.get("transient"):
+        _take_data(chunk, parts)
+
+
+def _take_data(chunk: JSONObject, parts: list[JSONObject]) -> None:
+    """A seam is in the message, once for each place where a text was cut."""
+    same = [part for part in parts if part["type"] == chunk["type"] and "id" in chunk and part.get("id") == chunk["id"]]
+    if same:
+        same[-1]["data"] = chunk["data"]
+    else:
+        parts.append(dict(chunk))
 
 
 def _take_text(kind: str, method: str, chunk: JSONObject, parts: list[JSONObject]) -> None:
     if method == "start":
         parts.append({"type": kind, "text": "", "state": "streaming"})
-        return
-    part = next((part for part in reversed(parts) if part["type"] == kind), {"text": ""})
+    part: JSONObject = next((part for part in reversed(parts) if part["type"] == kind), {"text": ""})
     if method == "delta":
         part["text"] += chunk["delta"]
-    else:
+    elif method == "end":
         part["state"] = "done"
+    if "providerMetadata" in chunk:
+        part["providerMetadata"] = {**part.get("providerMetadata", {}), **chunk["providerMetadata"]}
 
 
 def _take_call(chunk: JSONObject, call: JSONObject) -> None:
