@@ -381,7 +381,7 @@ def test_message_written_while_the_line_is_down_is_sent_once(tab: ChatPage, prox
     tab.ask("say: Begin.")
     proxy.go_offline()
     tab.write("Written offline\nsay: Got it.")
-    expect(tab.page.locator(".message.is-pending")).to_contain_text("Will be sent when the server can be reached")
+    expect(tab.page.locator(".message.is-pending")).to_contain_text("Will be sent when you’re back online")
     proxy.go_online()
     expect(tab.answers.last.locator(".md")).to_have_text("Got it.", timeout=30_000)
     tab.rest()

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
-from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
 from tests.browser.test_accessibility import check
@@ -76,7 +75,7 @@ def test_actions_are_named_and_a_menu_on_a_phone(tab: ChatPage, open_tab: OpenTa
     copy.hover()
     assert copy.evaluate(shown) == '"Copy this message"'
     phone = open_tab(f"/c/{key}", context=tab.page.context)
-    phone.page.set_viewport_size(PHONE["viewport"])
+    phone.page.set_viewport_size({"width": 390, "height": 844})
     phone.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     message = phone.messages.nth(1)
     expect(message.locator(".message-foot").get_by_role("button", name="Copy this message")).to_have_count(0)
@@ -93,7 +92,7 @@ def test_actions_are_named_and_a_menu_on_a_phone(tab: ChatPage, open_tab: OpenTa
 
 
 def test_pictures_are_small_and_other_files_have_their_names(tab: ChatPage, live_product: LiveProduct) -> None:
-    files = [
+    files: list[dict[str, Any]] = [
         {"type": "file", "url": PIXEL, "mediaType": "image/png", "filename": "dot.png"},
         {"type": "file", "filename": "drawing.svg", **SVG_LIKE},
         {"type": "file", "url": PIXEL, "mediaType": "application/pdf", "filename": "report.pdf", "byteSize": 12_345},

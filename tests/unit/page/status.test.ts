@@ -190,7 +190,7 @@ Deno.test("a run says what became of its calls", () => {
   const done = [call("a"), call("b")];
   same(runSummary(done, false), { label: "2 tool calls", note: "Done", hasFailed: false });
   same(runSummary([...done, call("c", "output-error")], false).note, "1 failed");
-  same(runSummary([...done, call("c", "input-available")], true).note, "read is running");
+  same(runSummary([...done, call("c", "input-available")], true).note, "Read is running");
   same(runSummary([...done, call("c", "input-available")], false).note, "1 without a result");
 });
 

@@ -1,7 +1,8 @@
 // Which tool calls of a message stand in a row, and what one line says of them. Pure.
 
 import { t } from "../lib/i18n.ts";
-import { isSettled, isTool, toolName } from "./fold.ts";
+import { isSettled, isTool } from "./fold.ts";
+import { titleOfTool } from "./tool_words.ts";
 import type { Message, Part, ToolPart } from "./types.ts";
 
 const FEWEST = 5; // fewer stand by themselves
@@ -50,7 +51,9 @@ export function runSummary(parts: readonly ToolPart[], isLive: boolean): RunSumm
   if (open.length) {
     if (!isLive) facts.push(t("tools.without-result", { count: open.length }));
     else {facts.push(
-        open.length === 1 ? t("tools.runs", { name: toolName(open[0]) }) : t("tools.running", { count: open.length }),
+        open.length === 1
+          ? t("tools.runs", { name: titleOfTool(open[0]) })
+          : t("tools.running", { count: open.length }),
       );}
   }
   return {
