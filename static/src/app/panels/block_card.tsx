@@ -39,7 +39,7 @@ export function BlockCard({ block, store, changed }: Props) {
     return "";
   };
   const remove = async () => {
-    const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+    const load = async () => (await import("../dialogs/all.ts")).Confirm;
     const answer = await dialogs.ask(load, {
       title: t("memory.delete-block-title", { label }),
       text: t("memory.delete-text"),

@@ -115,7 +115,7 @@ function Body({ entry, store, isWritable, write, remove }: RowProps) {
   const editButton = useReturnFocus<HTMLButtonElement>(isEditing);
   const label = entry.title || entry.key;
   const ask = async () => {
-    const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+    const load = async () => (await import("../dialogs/all.ts")).Confirm;
     const isSure = await dialogs.ask(load, {
       title: t("memory.delete-entry-title", { label }),
       text: t("memory.delete-entry-text"),

@@ -92,7 +92,7 @@ function About({ reading, sessionId, summary }: AboutProps) {
     }
   };
   const remove = async () => {
-    const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+    const load = async () => (await import("../dialogs/all.ts")).Confirm;
     const isSure = await dialogs.ask(load, {
       title: t("panel.delete-overview-title"),
       text: t("panel.delete-overview-text"),

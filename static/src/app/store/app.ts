@@ -229,7 +229,7 @@ export class App extends Store {
 
   /** The list of keys. */
   showShortcuts(): void {
-    const load = async () => (await import("../dialogs/shortcuts.tsx")).Shortcuts;
+    const load = async () => (await import("../dialogs/all.ts")).Shortcuts;
     this.dialogs.ask(load, {});
   }
 

@@ -39,7 +39,7 @@ export class Branching {
   async editAnswer(message: Message): Promise<void> {
     const { api, composer, conversation, dialogs, notices, announcer } = this.#app;
     const isLast = conversation.messages.at(-1) === message && !conversation.hasNewer;
-    const load = async () => (await import("../dialogs/edit_answer.tsx")).EditAnswer;
+    const load = async () => (await import("../dialogs/all.ts")).EditAnswer;
     const wanted = await dialogs.ask(load, { text: textOf(message), isLast });
     if (!wanted) return;
     try {
@@ -59,7 +59,7 @@ export class Branching {
 
   async importFile(file: File): Promise<void> {
     const { api, boot: { agents }, conversation, dialogs, list, notices } = this.#app;
-    const load = async () => (await import("../dialogs/choose_agent.tsx")).ChooseAgent;
+    const load = async () => (await import("../dialogs/all.ts")).ChooseAgent;
     const agent = agents.length > 1
       ? await dialogs.ask(load, { agents, current: conversation.instance.agent })
       : agents[0]?.name;

@@ -22,7 +22,7 @@ export class Conversations {
 
   async rename(item: Instance): Promise<void> {
     const { api, dialogs, notices } = this.#app;
-    const load = async () => (await import("../dialogs/ask_name.tsx")).AskName;
+    const load = async () => (await import("../dialogs/all.ts")).AskName;
     const title = await dialogs.ask(load, {
       title: t("conversation.rename-title"),
       label: t("conversation.name"),
@@ -48,7 +48,7 @@ export class Conversations {
 
   async remove(item: Instance): Promise<void> {
     const { api, conversation, dialogs, list, notices } = this.#app;
-    const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+    const load = async () => (await import("../dialogs/all.ts")).Confirm;
     const isSure = await dialogs.ask(load, {
       title: t("conversation.delete-title"),
       text: t("conversation.delete-text", { title: titleOf(item) }),

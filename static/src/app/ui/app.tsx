@@ -4,7 +4,6 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { Panel } from "../panels/panel.tsx";
 import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
 import { bindKeys } from "./keys.ts";
@@ -12,7 +11,8 @@ import { lazy } from "./lazy.tsx";
 import { LiveRegion, NoticeRegion } from "./notices.tsx";
 import { Sidebar } from "./sidebar.tsx";
 
-const ApprovalsPage = lazy(async () => (await import("./approvals_page.tsx")).ApprovalsPage);
+const Panel = lazy(async () => (await import("./later.ts")).Panel);
+const ApprovalsPage = lazy(async () => (await import("./later.ts")).ApprovalsPage);
 
 export function AppView() {
   const app = follow(useApp());
@@ -34,7 +34,7 @@ export function AppView() {
         {app.view === "approvals"
           ? <ApprovalsPage isCovered={isCovered} />
           : <ConversationView isCovered={isCovered} />}
-        <Panel />
+        {panel.isOpen && <Panel />}
         <NoticeRegion />
       </main>
       <DialogHost />

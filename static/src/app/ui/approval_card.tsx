@@ -9,7 +9,7 @@ import type { JsonObject } from "../store/types.ts";
 import { lazy } from "./lazy.tsx";
 import { ArgumentsTable } from "./arguments_table.tsx";
 
-const ArgumentsForm = lazy(async () => (await import("./arguments_form.tsx")).ArgumentsForm);
+const ArgumentsForm = lazy(async () => (await import("./later.ts")).ArgumentsForm);
 
 export interface ApprovalCardProps {
   /** What the tool does, in a few words. */

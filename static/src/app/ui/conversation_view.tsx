@@ -12,7 +12,7 @@ import { ModelBanner } from "./model_banner.tsx";
 import { PlaceBar } from "./place_bar.tsx";
 import { Timeline } from "./timeline.tsx";
 
-const FindBar = lazy(async () => (await import("./find_bar.tsx")).FindBar);
+const FindBar = lazy(async () => (await import("./later.ts")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
   const app = follow(useApp());

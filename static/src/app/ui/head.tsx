@@ -8,9 +8,11 @@ import { HeadAgent } from "./agent_picker.tsx";
 import { useApp } from "./context.ts";
 import { conversationEntries } from "./conversation_menu.tsx";
 import { FollowLink } from "./follow_link.tsx";
-import { HistoriesButton } from "./histories.tsx";
 import { Icon, IconButton } from "./icon.tsx";
+import { lazy } from "./lazy.tsx";
 import { MenuButton } from "./popover.tsx";
+
+const HistoriesButton = lazy(async () => (await import("./later.ts")).HistoriesButton);
 
 /** Leads back to the list: on a narrow page another view, on a wide one the list that was put away. */
 export function ListButtons() {
@@ -60,7 +62,7 @@ export function Head() {
         <h1 id="title" dir="auto" title={title}>{title}</h1>
         <HeadAgent />
       </div>
-      <HistoriesButton />
+      {instance.id && instance.keepsSessions && <HistoriesButton />}
       {isStored && (
         <IconButton
           id="find-open"

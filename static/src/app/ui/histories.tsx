@@ -91,7 +91,7 @@ function Row({ app, history, close }: { app: App; history: History; close: () =>
 }
 
 async function askName(app: App, title: string, confirm: string, value: string): Promise<string | null> {
-  const load = async () => (await import("../dialogs/ask_name.tsx")).AskName;
+  const load = async () => (await import("../dialogs/all.ts")).AskName;
   return await app.dialogs.ask(load, { title, label: t("conversation.history-name"), confirm, value });
 }
 
@@ -106,7 +106,7 @@ async function rename(app: App, history: History): Promise<void> {
 }
 
 async function remove(app: App, history: History): Promise<void> {
-  const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+  const load = async () => (await import("../dialogs/all.ts")).Confirm;
   const isSure = await app.dialogs.ask(load, {
     title: t("conversation.history-delete-title"),
     text: t("conversation.history-delete-text", { name: nameOf(history) }),

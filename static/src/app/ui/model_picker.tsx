@@ -8,7 +8,7 @@ import { Icon } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 import { Popover } from "./popover.tsx";
 
-const Choice = lazy(async () => (await import("./model_choice.tsx")).Choice);
+const Choice = lazy(async () => (await import("./later.ts")).Choice);
 
 export function ModelPicker() {
   const app = follow(useApp());

@@ -61,7 +61,7 @@ function Inside({ context: { app, conversation, reader }, compaction, isUsed }: 
     );
   }
   const undo = async () => {
-    const load = async () => (await import("../dialogs/confirm.tsx")).Confirm;
+    const load = async () => (await import("../dialogs/all.ts")).Confirm;
     const isSure = await app.dialogs.ask(load, {
       title: t("message.summary-undo-title"),
       text: t("message.summary-undo-text", { count: compaction.message_count }),

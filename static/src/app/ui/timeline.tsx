@@ -13,13 +13,15 @@ import { OpenCalls } from "../store/open_calls.ts";
 import { type Row, rowsOf } from "../store/rows.ts";
 import { useApp } from "./context.ts";
 import { Icon } from "./icon.tsx";
+import { lazy } from "./lazy.tsx";
 import { LoadMore } from "./load_more.tsx";
 import { MessageView } from "./message.tsx";
 import type { Parts } from "./parts_context.ts";
 import { Reader } from "./reader.ts";
 import { StatusLine } from "./status_line.tsx";
-import { SummaryLine } from "./summary_line.tsx";
 import { Welcome } from "./welcome.tsx";
+
+const SummaryLine = lazy(async () => (await import("./later.ts")).SummaryLine);
 
 export function Timeline() {
   const app = useApp();

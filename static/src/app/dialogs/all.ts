@@ -1,0 +1,7 @@
+// All dialogs as one piece: it is loaded with the first question.
+
+export { AskName } from "./ask_name.tsx";
+export { ChooseAgent } from "./choose_agent.tsx";
+export { Confirm } from "./confirm.tsx";
+export { EditAnswer } from "./edit_answer.tsx";
+export { Shortcuts } from "./shortcuts.tsx";

@@ -1,0 +1,10 @@
+// Views that the first one does without, as one piece: it is loaded when one of them is needed.
+
+export { AgentList } from "./agent_list.tsx";
+export { ApprovalsPage } from "./approvals_page.tsx";
+export { ArgumentsForm } from "./arguments_form.tsx";
+export { Choice } from "./model_choice.tsx";
+export { FindBar } from "./find_bar.tsx";
+export { HistoriesButton } from "./histories.tsx";
+export { Panel } from "../panels/panel.tsx";
+export { SummaryLine } from "./summary_line.tsx";
