@@ -136,8 +136,8 @@ def test_the_build_before_the_last_one_is_removed(build: ModuleType, run: Callab
 
 
 def test_a_chunk_may_not_import_an_entry(build: ModuleType, run: Callable[[], dict[str, str]]) -> None:
-    (build.SOURCE / "js" / "panel.js").write_text('import("./simple.js");')
-    with pytest.raises(SystemExit, match=r"imports simple\.js, which is an entry"):
+    (build.SOURCE / "js" / "panel.js").write_text('import("./main.js");')
+    with pytest.raises(SystemExit, match=r"imports main\.js, which is an entry"):
         run()
 
 
