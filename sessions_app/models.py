@@ -305,7 +305,7 @@ class SessionSummary(models.Model):
     written_at = models.DateTimeField()
 
     class Meta:
-        verbose_name_plural = "session summaries"
+        verbose_name_plural = _("session summaries")
 
     def __str__(self) -> str:
         return self.text[:80]
@@ -439,11 +439,11 @@ class MessageWords(IndexedText):
     """Words of a message in the tree: the texts of people and agents."""
 
     class Meta:
-        verbose_name_plural = "message words"
+        verbose_name_plural = _("message words")
 
 
 class EntryWords(IndexedText):
     """Words of a context entry."""
 
     class Meta:
-        verbose_name_plural = "entry words"
+        verbose_name_plural = _("entry words")

@@ -194,5 +194,6 @@ def _decide_one(row: ToolCallRecord, user_id: Any, *, approved: bool) -> bool:
 
 
 def _block(value: Any) -> str:
-    shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=True)
+    shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    shown = shown.encode(errors="replace").decode()  # a lone surrogate has no UTF-8
     return format_html('<pre class="think-block" tabindex="0">{}</pre>', shown)

@@ -19,6 +19,7 @@ from chat.llm.catalogue import KnownModel
 from chat.llm.registry import facts_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 OwnModel: TypeAlias = Callable[[], Awaitable[str | None]]
 """Asks an agent for the name of its own model for a conversation; `None` where its code cannot say."""
@@ -89,12 +90,16 @@ class ModelChoices:
             return choice
         allowed = allowed_models(agent)
         if not allowed:
-            raise ModelChoiceInvalid(f"Agent {self.key.agent!r} lets no model be chosen.", field="model", allowed=[])
+            raise ModelChoiceInvalid(
+                Phrase("Agent {agent!r} lets no model be chosen.", agent=self.key.agent), field="model", allowed=[]
+            )
         own = None
         if choice.model not in allowed:
             own = await self.own_model()
             if choice.model not in (None, own):
-                raise ModelChoiceInvalid(f"{choice.model} is not offered here.", field="model", allowed=list(allowed))
+                raise ModelChoiceInvalid(
+                    Phrase("{model} is not offered here.", model=choice.model), field="model", allowed=list(allowed)
+                )
             choice = choice.without(["model"])
         if choice.has_parameters:
             name = choice.model or own or ""

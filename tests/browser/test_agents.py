@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.boot import change_boot
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
+from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
 from tests.browser.test_accessibility import check
 
@@ -90,14 +91,16 @@ def test_few_agents_need_no_search_and_are_found_by_their_letters(tab: ChatPage)
     expect(page.locator("#agent-name")).to_contain_text("Keeper")
 
 
-def test_only_agent_needs_no_choice(tab: ChatPage) -> None:
+def test_only_agent_needs_no_choice(tab: ChatPage, live_product: LiveProduct) -> None:
     change_boot(tab, keep_agents("assistant"), "**/c/*")
     tab.open("/c/new")
     expect(agents_button(tab.page)).to_have_count(0)
     expect(tab.page.locator("#agent-name")).to_have_text("Agent: Assistant")
     expect(tab.page).to_have_title("New conversation · Think")
-    tab.ask("Alpha\nsay: a.")
+    message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hello."}]}
+    tab.open("/c/" + live_product.seed("Alpha", [message]))
     expect(tab.page.locator("#conversations .row-title")).to_have_text("Alpha")
+    expect(tab.page).to_have_title("Alpha · Think")
     expect(tab.page.locator(".row-agent")).to_have_count(0)
 
 

@@ -35,16 +35,24 @@ HOSTILE = [
     "$\\includegraphics{https://evil.example/o.png}$ $\\htmlData{a=b}{x}$ $\\cssId{boot}{x}$ $\\class{notice}{x}$",
     "$\\style{background:url(https://evil.example/p)}{x}$ $\\htmlStyle{position:fixed}{x}$ $\\unicode{x3c}script$",
     "$\\text{</math><img src=https://evil.example/q onerror=window.pwned=1>}$ \\[\\text{<style>*{}</style>}\\]",
-    "$$\\def\\a{\\a\\a}\\a$$ $\\def\\b{\\c\\c\\c\\c}\\def\\c{\\d\\d\\d\\d}\\def\\d{xxxxxxxx}\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b$",
+    (
+        "$$\\def\\a{\\a\\a}\\a$$ $\\def\\b{\\c\\c\\c\\c}\\def\\c{\\d\\d\\d\\d}\\def\\d{xxxxxxxx}\\b\\b\\b\\b\\"
+        "b\\b\\b\\b\\b\\b$"
+    ),
     "$"
     + "{" * 2000
     + "x"
     + "}" * 2000
     + "$ $\\rule{9999em}{9999em}$ $\\kern-9999em x$ $\\color{url(//evil.example/r)}x$",
     "<math><annotation-xml encoding='text/html'><img src=x onerror=window.pwned=1></annotation-xml></math>",
-    "x[^boot] y[^__proto__] z[^constructor]\n\n[^boot]: <img src=https://evil.example/s>\n[^__proto__]: ![](//evil.example/t)"
-    "\n[^constructor]: [c](javascript:window.pwned=1)",
-    "| $\\href{https://evil.example/u}{x}$ | [^1] |\n|---|---|\n| `<base href=//evil.example>` | - [x] <input autofocus> |",
+    (
+        "x[^boot] y[^__proto__] z[^constructor]\n\n[^boot]: <img src=https://evil.example/s>\n[^__proto__]: "
+        "![](//evil.example/t)\n[^constructor]: [c](javascript:window.pwned=1)"
+    ),
+    (
+        "| $\\href{https://evil.example/u}{x}$ | [^1] |\n|---|---|\n| `<base href=//evil.example>` | - [x] "
+        "<input autofocus> |"
+    ),
     "- [x] <input type=submit formaction=https://evil.example/v>\n- [ ] [task](data:text/html,x)",
     "[1] [\ue0111] \u3010javascript:window.pwned=1\u2020x\u3011 [999] [1](javascript:window.pwned=1)",
 ]
@@ -57,14 +65,21 @@ CORPUS = [
     "```python\ndef f():\n\n    return '''x'''\n```\n\nafter\n\n~~~\ntilde\n~~~\n\n```js\nunclosed();\n",
     "| a | b |\n|:--|--:|\n| 1 | 2 |\n| 3 | 4 |\n\ntext | not a table\n\n| x |\n|---|\n",
     "See [ref] and [other][ref].\n\nMiddle.\n\n[ref]: https://example.com/ 'Title'\n\nEnd with [ref].",
-    "* a\n\n* b\n\ntext\n\n* c\n1. d\n\n- [ ] a task\n- [x] done *well*\n  - [X] nested\n\nمرحبا\n\nline  \nbreak<br>tag",
     (
-        "Let $x_1$ and \\(y*2*3\\) be.\n\n$$\n\\frac{a}{b}\n$$\n\nThen \\[ z_1 \\] inline, $$w$$ too.\n\\[\na &= b \\\\\n\\]\n"
+        "* a\n\n* b\n\ntext\n\n* c\n1. d\n\n- [ ] a task\n- [x] done *well*\n  - [X] nested\n\nمرحبا\n\nline "
+        " \nbreak<br>tag"
+    ),
+    (
+        "Let $x_1$ and \\(y*2*3\\) be.\n\n$$\n\\frac{a}{b}\n$$\n\nThen \\[ z_1 \\] inline, $$w$$ "
+        "too.\n\\[\na &= b \\\\\n\\]\n"
         "after, it costs $5 and $10.\n\n- in a list:\n  $$\n  q\n  $$\n- next"
     ),
     "text\n$$\nnever closed\n\nand on *it* goes\n\n$$ open at the end\n# no heading",
     "$$\na\n# inside\n$$\n\n\\[\nb\n\n\\]\n\nend $x$",
-    "One[^1] and two[^two] and none[^3].\n\nMore[^1].\n\n[^1]: First *note*\n    goes on\n\n    in two paragraphs.\n[^two]: Second.\n\nEnd.",
+    (
+        "One[^1] and two[^two] and none[^3].\n\nMore[^1].\n\n[^1]: First *note*\n    goes on\n\n    in two "
+        "paragraphs.\n[^two]: Second.\n\nEnd."
+    ),
     "| a | b | c |\n|:--|--:|---|\n| $x$ | `y` | z[^n] |\n| 1 | 2 | 3 |\n\n[^n]: Of a table.\n\ntail [1] and [2, 3]",
 ]
 
@@ -86,7 +101,9 @@ SPLIT = """async ([texts, seeds]) => {
             if (at >= text.length) break;
         }
         live.update(text, false);
-        for (let look = 0; look < 100 && !same(whole, grown); look += 1) await new Promise((done) => setTimeout(done, 50));
+        for (let look = 0; look < 100 && !same(whole, grown); look += 1) {
+            await new Promise((done) => setTimeout(done, 50));
+        }
         results.push([same(whole, grown), whole.innerHTML, grown.innerHTML]);
     }
     return results;

@@ -159,6 +159,7 @@ def test_search_within_the_conversation(tab: ChatPage, open_tab: OpenTab, live_p
     phone.page.set_viewport_size(SIZES["phone"])
     phone.page.get_by_role("button", name="More for this conversation").click()
     phone.page.get_by_role("menuitem", name="Search in this conversation").click()
+    expect(phone.page.get_by_role("searchbox", name="Search in this conversation")).to_be_focused()
     phone.page.keyboard.type("blueberries")
     phone.page.locator("#find-hits a", has_text="harvest").click()
     expect(phone.page.locator("#find-bar")).to_be_hidden()  # there is no room for both

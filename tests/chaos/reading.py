@@ -55,7 +55,7 @@ def _take_data(chunk: JSONObject, parts: list[JSONObject]) -> None:
 def _take_text(kind: str, method: str, chunk: JSONObject, parts: list[JSONObject]) -> None:
     if method == "start":
         parts.append({"type": kind, "text": "", "state": "streaming"})
-    part = next((part for part in reversed(parts) if part["type"] == kind), {"text": ""})
+    part: JSONObject = next((part for part in reversed(parts) if part["type"] == kind), {"text": ""})
     if method == "delta":
         part["text"] += chunk["delta"]
     elif method == "end":

@@ -12,6 +12,7 @@ from typing import Any, Final
 from chat.core.model.language_model import ModelSettings
 from chat.errors import ModelChoiceInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 MAX_NAME: Final = 200
 MAX_EFFORT: Final = 32
@@ -78,7 +79,9 @@ def read_choice(value: JSONValue) -> ChosenModel:
         raise ModelChoiceInvalid("A choice of a model is an object or null.", field="model_choice")
     for name in value:
         if name not in FIELDS:
-            raise ModelChoiceInvalid(f"A choice of a model has no field {name!r}.", field=name, allowed=list(FIELDS))
+            raise ModelChoiceInvalid(
+                Phrase("A choice of a model has no field {name!r}.", name=name), field=name, allowed=list(FIELDS)
+            )
     return ChosenModel(
         model=_text(value, "model", MAX_NAME),
         reasoning_effort=_text(value, "reasoning_effort", MAX_EFFORT),
@@ -117,14 +120,25 @@ def check_parameters(choice: ChosenModel, model: str, takes: Takes) -> None:
             efforts = list(takes.reasoning_efforts)
             known = f"it knows {', '.join(efforts)}" if efforts else "none can be chosen for it"
             raise ModelChoiceInvalid(
-                f"{model} does not know the reasoning effort {choice.reasoning_effort!r}; {known}.",
+                Phrase(
+                    "{model} does not know the reasoning effort {reasoning_effort!r}; {known}.",
+                    model=model,
+                    reasoning_effort=choice.reasoning_effort,
+                    known=known,
+                ),
                 field=name,
                 allowed=efforts,
             )
         if name not in takes.parameters:
-            raise ModelChoiceInvalid(f"{model} does not take {name}.", field=name, allowed=[])
+            raise ModelChoiceInvalid(
+                Phrase("{model} does not take {name}.", model=model, name=name), field=name, allowed=[]
+            )
         raise ModelChoiceInvalid(
-            f"An answer of {model} has at most {takes.max_output_tokens} tokens.",
+            Phrase(
+                "An answer of {model} has at most {output_tokens} tokens.",
+                model=model,
+                output_tokens=takes.max_output_tokens,
+            ),
             field=name,
             allowed=[1, takes.max_output_tokens],
         )
@@ -135,7 +149,9 @@ def _text(value: JSONObject, name: str, limit: int) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str) or not 1 <= len(text) <= limit or not text.isprintable():
-        raise ModelChoiceInvalid(f"{name} is a text of at most {limit} characters, or null.", field=name)
+        raise ModelChoiceInvalid(
+            Phrase("{name} is a text of at most {limit} characters, or null.", name=name, limit=limit), field=name
+        )
     return text
 
 
@@ -146,7 +162,11 @@ def _number(value: JSONObject, name: str, low: float, high: float, *, is_above: 
     is_number = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
     if not is_number or not low <= number <= high or (is_above and number == low):
         lowest = f"above {low:g}" if is_above else f"from {low:g}"
-        raise ModelChoiceInvalid(f"{name} is a number {lowest} to {high:g}, or null.", field=name, allowed=[low, high])
+        raise ModelChoiceInvalid(
+            Phrase("{name} is a number {lowest} to {high:g}, or null.", name=name, lowest=lowest, high=high),
+            field=name,
+            allowed=[low, high],
+        )
     return float(number)
 
 
@@ -158,7 +178,7 @@ def _count(value: JSONObject, name: str) -> int | None:
         count = int(count)
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_OUTPUT_TOKENS:
         raise ModelChoiceInvalid(
-            f"{name} is a whole number from 1 to {MAX_OUTPUT_TOKENS}, or null.",
+            Phrase("{name} is a whole number from 1 to {limit}, or null.", name=name, limit=MAX_OUTPUT_TOKENS),
             field=name,
             allowed=[1, MAX_OUTPUT_TOKENS],
         )

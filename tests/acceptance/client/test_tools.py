@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from chat.client import ChatClient
+from chat.client.errors import RequestRefused
 from tests.acceptance.client.people import client
 from tests.acceptance.product import Product
 
@@ -108,3 +109,21 @@ async def test_an_agent_asks_another_one_as_its_client(shared_product: Product) 
         async with asyncio.timeout(30):
             final = await turn.final()
     assert final["parts"][-1]["text"] == "It says: Greetings from afar."
+
+
+async def test_approving_with_changed_arguments(shared_product: Product) -> None:
+    async with client(shared_product, "py-edit", agent=DESK) as chat:
+        turn = await chat.send('call tool pay {"amount": 5}\nsay: The bank: {result}')
+        await turn.final()
+        [call] = turn.approvals
+        async with asyncio.timeout(30):
+            with pytest.raises(RequestRefused, match="amount"):
+                await chat.approve(call.call_id, edited_input={"amount": "much"})
+            following = await chat.approve(call.call_id, edited_input={"amount": 3})
+            assert following is not None
+            final = await following.final()
+        assert "paid 3" in final["parts"][-1]["text"]
+        part = next(part for part in chat.messages[-2]["parts"] if part.get("toolCallId") == call.call_id)
+        assert (part["input"], part["approval"]["originalInput"]) == ({"amount": 3}, {"amount": 5})
+        with pytest.raises(RequestRefused, match="decided already"):
+            await chat.approve(call.call_id, edited_input={"amount": 4})

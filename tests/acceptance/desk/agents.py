@@ -33,7 +33,7 @@ from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 
-@tool(needs_approval=True)
+@tool(title="Payment", needs_approval=True, approval_text="Pay {amount}?", editable=True)
 def pay(amount: int) -> str:
     """Pay an amount."""
     return f"paid {amount}"

@@ -41,7 +41,8 @@ def build(tmp_path: Path) -> ModuleType:
     (source / "icon.svg").write_text("<svg/>")
     (tmp_path / "deno.json").write_text("{}")
     (tmp_path / "deno.lock").write_text((ROOT / "static" / "deno.lock").read_text())
-    changed = {"HERE": tmp_path, "SOURCE": source, "DIST": tmp_path / "dist", "STYLES": ("a.css",)}
+    changed: dict[str, object] = {"HERE": tmp_path, "SOURCE": source, "DIST": tmp_path / "dist", "STYLES": ("a.css",)}
+    changed |= {"ENTRIES": ("js/main.js", "js/simple.js"), "FOR_TESTS": "js/testing.js"}
     for name, value in changed.items():
         setattr(module, name, value)
     return module
@@ -135,8 +136,8 @@ def test_the_build_before_the_last_one_is_removed(build: ModuleType, run: Callab
 
 
 def test_a_chunk_may_not_import_an_entry(build: ModuleType, run: Callable[[], dict[str, str]]) -> None:
-    (build.SOURCE / "js" / "panel.js").write_text('import("./simple.js");')
-    with pytest.raises(SystemExit, match=r"imports simple\.js, which is an entry"):
+    (build.SOURCE / "js" / "panel.js").write_text('import("./main.js");')
+    with pytest.raises(SystemExit, match=r"imports main\.js, which is an entry"):
         run()
 
 

@@ -59,8 +59,9 @@ function numberOf(sources: Source[], raw: SourceLike): number {
   return number;
 }
 
-const mark = (number: number): string => `[\uE011${number}]`;
-const MARKS = /\[\uE011\d+\]/g;
+const mark = (number: number): string => `[\u0011${number}]`;
+// deno-lint-ignore no-control-regex -- the mark must not be anything that people or models write, nor part of an address
+const MARKS = /\[\u0011\d+\]/g;
 
 function withMarks(part: TextPart, citations: unknown[], sources: Source[]): string {
   const { text } = part;
@@ -94,7 +95,8 @@ export interface CitationsEnv {
   sources?: readonly Source[];
 }
 
-const WRITTEN = /\[\uE011(\d+)\]|\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]|【([^】†\s]{1,80})(?:†[^】]{0,200})?】/g;
+// deno-lint-ignore no-control-regex -- the mark of `mark`
+const WRITTEN = /\[\u0011(\d+)\]|\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]|【([^】†\s]{1,80})(?:†[^】]{0,200})?】/g;
 
 /** Teach the parser citations: `[1]`, `[1, 2]` and `【1】` become links where the message has that source. */
 export function citationSyntax(md: MarkdownIt): void {

@@ -2,7 +2,7 @@
 // to. Nothing has an id: a note and what refers to it find each other inside their text, so no message clashes with another.
 
 import type { MarkdownIt } from "./markdown_it.ts";
-import type { StateBlock, StateInline } from "./markdown_it.ts";
+import type { StateBlock, StateInline, Token } from "./markdown_it.ts";
 import { t } from "./i18n.ts";
 
 /** What the parser remembers from one block to the next. */
@@ -28,11 +28,16 @@ export const hasNotes = (env: NotesEnv): boolean => (env.notes?.defined.size ?? 
 export function footnoteSyntax(md: MarkdownIt): void {
   md.block.ruler.before("reference", "note", definition, { alt: ["paragraph", "reference"] });
   md.inline.ruler.before("link", "note_ref", reference);
-  // The word joiner keeps a full stop on the line of its footnote.
+  md.core.ruler.after("text_join", "note_stops", ({ tokens }) => {
+    for (const token of tokens) if (token.type === "inline") takeStops(token.children ?? []);
+  });
   md.renderer.rules.note_ref = (tokens, index, _options, env) => {
     const number = String(numberOf(env, tokens[index].content));
     const name = md.utils.escapeHtml(t("message.footnote", { number }));
-    return `<sup><button type="button" class="note-ref" data-action="to-note" data-note="${number}" aria-label="${name}">${number}</button></sup>\u2060`;
+    const button =
+      `<sup><button type="button" class="note-ref" data-action="to-note" data-note="${number}" aria-label="${name}">${number}</button></sup>`;
+    const stops = tokens[index].markup;
+    return stops ? `<span class="note-end">${button}${md.utils.escapeHtml(stops)}</span>` : button;
   };
   md.renderer.rules.note_open = (tokens, index, _options, env) => {
     const number = String(numberOf(env, tokens[index].content));
@@ -47,6 +52,16 @@ export function footnoteSyntax(md: MarkdownIt): void {
       numberOf(env, label)
     }" aria-label="${name}" title="${name}">↩</button></aside>`;
   };
+}
+
+/** A stop after a footnote's number stays on its line: browsers may break one after any button. */
+function takeStops(children: Token[]): void {
+  children.forEach((token, index) => {
+    const next = children[index + 1];
+    if (token.type !== "note_ref" || next?.type !== "text") return;
+    token.markup = /^[.,;:!?)\]…。，、]+/.exec(next.content)?.[0] ?? "";
+    next.content = next.content.slice(token.markup.length);
+  });
 }
 
 function reference(state: StateInline, silent: boolean): boolean {

@@ -118,7 +118,8 @@ def test_pages_follow_each_other_at_a_fixed_cost(as_alice: ApiClient, conversati
     _, few = read("/approvals")
     for number in range(1, 200):
         ask(conversation, f"c{number}")
-    found, cursor = [], ""
+    found: list[str] = []
+    cursor: str | None = ""
     for _ in range(3):
         page, cost = read(f"/approvals?limit=80&cursor={cursor}")
         found += [item["call_id"] for item in page["items"]]

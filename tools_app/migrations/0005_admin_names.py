@@ -5,7 +5,7 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_tools", "0003_early_answers"),
+        ("think_tools", "0004_questions"),
     ]
 
     operations = [

@@ -5,7 +5,7 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0010_turn_retry"),
+        ("think_chat", "0011_model_choice"),
     ]
 
     operations = [
