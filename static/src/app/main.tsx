@@ -13,6 +13,8 @@ const LANGUAGES: Record<string, () => Promise<void>> = {
   "ar-xb": async () => (await import("./messages/pseudo.ts")).usePseudo("ar-XB"),
 };
 
+const QUIET_MS = 2_500; // the first view is drawn, and the person has begun to read
+
 async function start(): Promise<void> {
   const boot = readBoot();
   if (!boot) return;
@@ -28,6 +30,7 @@ async function start(): Promise<void> {
     root,
   );
   document.documentElement.dataset.ready = "1";
+  setTimeout(() => import("./ui/later.ts").catch(() => {}), QUIET_MS); // a key pressed while it loads would be lost
 }
 
 start();

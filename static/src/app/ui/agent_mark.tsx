@@ -28,7 +28,7 @@ export function AgentName({ agent, id }: { agent: Agent; id?: string }) {
   return (
     <span class="agent-name" id={id} title={agent.description || undefined}>
       <AgentMark agent={agent} />
-      <span class="visually-hidden">{t("common.agent")}:</span>
+      <span class="visually-hidden">{t("common.agent-before")}</span>
       <span class="agent-title" dir="auto">{agent.title}</span>
     </span>
   );

@@ -25,7 +25,7 @@ export function ModelPicker() {
   if (!offered.length || instance.isReadOnly) {
     return (
       <p class="model-shown" title={t("models.shown")}>
-        <span class="visually-hidden">{t("models.model")}:</span>
+        <span class="visually-hidden">{t("models.model-before")}</span>
         {label}
       </p>
     );
