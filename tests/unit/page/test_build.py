@@ -41,7 +41,7 @@ def build(tmp_path: Path) -> ModuleType:
     (source / "icon.svg").write_text("<svg/>")
     (tmp_path / "deno.json").write_text("{}")
     (tmp_path / "deno.lock").write_text((ROOT / "static" / "deno.lock").read_text())
-    changed = {"HERE": tmp_path, "SOURCE": source, "DIST": tmp_path / "dist", "STYLES": ("a.css",)}
+    changed: dict[str, object] = {"HERE": tmp_path, "SOURCE": source, "DIST": tmp_path / "dist", "STYLES": ("a.css",)}
     changed |= {"ENTRIES": ("js/main.js", "js/simple.js"), "FOR_TESTS": "js/testing.js"}
     for name, value in changed.items():
         setattr(module, name, value)
