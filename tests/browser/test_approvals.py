@@ -156,6 +156,7 @@ def test_phone_decides(open_tab: OpenTab, scheme: str) -> None:
     check(phone.page)
     phone.page.locator("#approvals-link").click()
     expect(phone.page.locator(".sidebar")).to_be_hidden()
+    expect(phone.page.get_by_role("heading", name="Approvals", level=1)).to_be_focused()  # its view has been loaded
     check(phone.page)
     assert phone.page.evaluate("document.scrollingElement.scrollWidth") == 390
     cards(phone.page).get_by_role("button", name="Allow").click()
