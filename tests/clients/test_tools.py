@@ -195,7 +195,8 @@ def test_approval(make_room: MakeRoom, line: str, approved: bool) -> None:
     stored = room.rest()
     [call] = [part for part in stored[1]["parts"] if "toolCallId" in part]
     assert call["state"] == ("output-available" if approved else "output-denied")
-    assert call["approval"] == {"id": part["approval"]["id"], "approved": approved}
+    words = {"title": "Payment", "sentence": "Pay 5?", "mayEdit": True}
+    assert call["approval"] == {"id": part["approval"]["id"], "approved": approved, "descriptor": words}
     assert ("paid 5" if approved else "denied") in text_of(stored[2])
     assert tab.status == "ready"
 

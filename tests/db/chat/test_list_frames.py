@@ -34,7 +34,7 @@ async def opened(user: User, query: str) -> Any:
 async def frames_until(socket: Any, kind: str) -> list[JSONObject]:
     found: list[JSONObject] = []
     while not found or found[-1]["type"] != kind:
-        found.append(json.loads((await socket.receive_output(timeout=5))["text"]))
+        found.append(json.loads((await socket.receive_output(timeout=30))["text"]))
     return found
 
 
