@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from chat.agent import registry
+from chat.agent.appearance import appearance_of
 from chat.models import AgentInstance, Turn
 from chat.turns.state.status import TurnStatus, turn_status
 from thinkproject.kernel.read_only_admin import NOTHING
@@ -61,7 +62,7 @@ def shortened(text: str, limit: int = TITLE_CHARS) -> str:
 
 def agent_title(name: str) -> str:
     """An agent as people know it; the route name of one that is not served any more."""
-    return registry.get_agent_class(name).title() if registry.is_served(name) else name
+    return appearance_of(registry.get_agent_class(name)).title if registry.is_served(name) else name
 
 
 def state(kind: str, label: Text, note: str = "") -> SafeString:

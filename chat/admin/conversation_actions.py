@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from typing_extensions import override
 
 from chat.admin.base import PageAdmin
@@ -102,8 +101,8 @@ class ConversationActions:
         return [
             path("<str:instance_id>/edit-message/", wrap(self.edit_view), name=f"{name}_edit_message"),
             path("<str:instance_id>/add-message/", wrap(self.add_view), name=f"{name}_add_message"),
-            path("<str:instance_id>/branch/", wrap(require_POST(self.branch_view)), name=f"{name}_branch"),
-            path("<str:instance_id>/ask-again/", wrap(require_POST(self.ask_view)), name=f"{name}_ask_again"),
+            path("<str:instance_id>/branch/", wrap(self.branch_view), name=f"{name}_branch"),
+            path("<str:instance_id>/ask-again/", wrap(self.ask_view), name=f"{name}_ask_again"),
         ]
 
     def edit_view(self, request: HttpRequest, instance_id: str) -> HttpResponse:
@@ -164,8 +163,10 @@ class ConversationActions:
         return self.admin.page(request, "add_message", title=_("Add a message"), **context)
 
     def branch_view(self, request: HttpRequest, instance_id: str) -> HttpResponse:
-        """Make a branch the shown one."""
+        """Make a branch the shown one (POST)."""
         instance, _rights = self._opened(request, instance_id, "branches")
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         message_id = request.POST.get("message", "")[:128]
         try:
             choose_branch(instance, message_id, session_id=request.POST.get("session", ""))
@@ -175,8 +176,10 @@ class ConversationActions:
         return self._back(request, instance, message_id, _("The conversation shows this branch now."))
 
     def ask_view(self, request: HttpRequest, instance_id: str) -> HttpResponse:
-        """Have a question answered once more."""
+        """Have a question answered once more (POST)."""
         instance, _rights = self._opened(request, instance_id, "runs")
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         message_id = request.POST.get("message", "")[:128]
         try:
             turn = ask_again(instance, message_id, session_id=request.POST.get("session", ""), user_id=request.user.pk)

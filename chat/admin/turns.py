@@ -6,11 +6,10 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 from typing_extensions import override
 
 from chat.admin.base import AgentOfConversationFilter
@@ -119,7 +118,7 @@ class TurnAdmin(TurnColumns):
     @override
     def get_urls(self) -> list[URLPattern]:
         """Add what the buttons of a turn do."""
-        view = self.admin_site.admin_view(require_POST(self.act_view))
+        view = self.admin_site.admin_view(self.act_view)
         return [path("<str:turn_id>/act/", view, name="think_chat_turn_act"), *super().get_urls()]
 
     def act_view(self, request: HttpRequest, turn_id: str) -> HttpResponse:
@@ -127,6 +126,8 @@ class TurnAdmin(TurnColumns):
         turn = Turn.objects.select_related("fiber", "instance").filter(pk=turn_id).first()
         if not self.has_view_permission(request) or not self.has_manage_permission(request):
             raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         if turn is None:
             raise Http404
         do = {"stop": self._stop, "run-again": self._run_again, "ask-again": self._ask_again}.get(

@@ -81,7 +81,7 @@ def choose_model(instance_id: str, name: str) -> None:
 
 
 def ask_often(instance_ids: list[str], count: int) -> None:
-    """Put so many questions that nobody has answered into conversations, by turns."""
+    """Put so many unanswered questions into conversations, by turns."""
     for number in range(count):
         instance = AgentInstance.objects.get(pk=instance_ids[number % len(instance_ids)])
         turn = Turn.objects.filter(instance=instance).latest("position")

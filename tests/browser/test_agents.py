@@ -123,7 +123,7 @@ def test_search_among_agents_says_what_it_found(tab: ChatPage) -> None:
     expect(tab.page.get_by_role("dialog").get_by_role("status")).to_have_text("2 agents")
     tab.page.keyboard.press("ArrowDown")
     expect(options(tab.page).first).to_be_focused()
-    tab.page.get_by_role("searchbox", name="Search agents").fill("nobody of that name")
+    tab.page.get_by_role("searchbox", name="Search agents").fill("unknown name")
     expect(tab.page.get_by_text("No agent matches.")).to_be_visible()
     check(tab.page)
 
@@ -147,5 +147,5 @@ def test_picture_and_letters_stand_for_an_agent(tab: ChatPage) -> None:
 
 
 def test_unknown_agent_of_an_address_is_not_begun(tab: ChatPage) -> None:
-    tab.open("/c/new?agent=nobody")
+    tab.open("/c/new?agent=unknown")
     expect(tab.page.locator("#agent-name")).to_have_text("Agent: Assistant")

@@ -145,12 +145,12 @@ def test_thoughts_keep_their_time_and_a_resumed_answer_shows_its_seam(tab: ChatP
             "providerMetadata": {"think": {"durationMs": 3600}},
         },
         text("Before."),
-        {"type": "data-think-resumed", "data": {"at": "2026-05-20T14:02:00Z"}},
+        {"type": "data-think-resumed", "data": {"at": "2026-05-20T14:02:00Z", "offset": 4}},
         text("After."),
     )
     tab.open("/c/" + live_product.seed("Seam", [said("u", "user", text("Go")), answer]))
     expect(tab.answers.locator(".reasoning .fold-label")).to_have_text("Thought for 3.6 s")
-    expect(tab.answers.locator(".seam")).to_have_text(re.compile(r"^Resumed at .*14:02 after an interruption$"))
+    expect(tab.answers.locator(".seam")).to_have_text(re.compile(r"^Interrupted, and resumed at .*14:02$"))
     shown = tab.answers.locator(".message-body > *").evaluate_all("all => all.map(one => one.className)")
     assert shown == ["fold reasoning", "md", "seam", "md"]
 

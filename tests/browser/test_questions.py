@@ -93,7 +93,7 @@ def test_long_arguments_are_cut_until_they_are_asked_for(desk: ChatPage) -> None
 def test_a_call_for_another_app_is_reported_and_can_be_skipped(desk: ChatPage) -> None:
     desk.ask("call tool locate {}\nsay: You are at {result}.")
     waiting = desk.page.get_by_role("group", name="Waiting: Locate")
-    expect(waiting).to_contain_text("another app or window")
+    expect(waiting).to_contain_text("Another app or window")
     expect(desk.page.locator("details.tool .fold-note")).to_contain_text("Waiting for another app")
     look(desk, "question-elsewhere")
     waiting.get_by_role("button", name="Skip").click()

@@ -156,4 +156,5 @@ def test_worker_killed_in_mid_answer(tab: ChatPage, live_product: LiveProduct) -
     assert "Resuming after an interruption." in tab.spoken()
     assert held(tab) == calm
     assert re.search(r"first paragraph.*after the pause", calm.stored[0])
+    expect(tab.answers.last.locator(".seam")).to_have_text(re.compile(r"^Interrupted, and resumed at \d{1,2}:\d\d$"))
     expect(status).to_be_hidden()

@@ -144,7 +144,8 @@ export class Conversation extends Transcript {
       this.changed();
     }
     if (verdict === "applied" && message && stream.message === message) this.touchSoon(message.id);
-    if (this.isRecovering && !frame.replay && verdict === "applied") this.#setRecovering(false);
+    const isWords = !chunk.type.startsWith("data-"); // the mark of the seam comes before anything goes on
+    if (this.isRecovering && !frame.replay && isWords && verdict === "applied") this.#setRecovering(false);
   }
 
   /** The message that a stream names: it begins anew, at the end of the list where it is not known. */

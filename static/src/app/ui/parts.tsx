@@ -100,7 +100,7 @@ function PlainText({ text }: { text: string }) {
   return <div class="plain" dir="auto" ref={element} />;
 }
 
-/** Where an answer was cut and taken up again. */
+/** Below a text that was cut and taken up again. Where it was cut is in the middle of it: the text itself stays whole. */
 function Seam({ data }: { data: unknown }) {
   const at = (data as { at?: string } | null)?.at;
   return (

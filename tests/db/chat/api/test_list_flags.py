@@ -32,7 +32,8 @@ def flags(client: ApiClient, instance: AgentInstance) -> tuple[int, bool]:
     """Both, as the list and the conversation itself have them."""
     detail = client.get(f"/instances/{instance.id}").json()
     listed = next(item for item in client.get("/instances").json()["items"] if item["id"] == instance.id)
-    assert listed == detail
+    only_there = {"model", "model_notice"}  # they would cost the list a query for each row
+    assert listed == {name: value for name, value in detail.items() if name not in only_there}
     return detail["waiting_count"], detail["has_failed"]
 
 
