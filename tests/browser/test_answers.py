@@ -65,6 +65,54 @@ def test_formulas_are_shown_and_money_and_code_are_not(tab: ChatPage) -> None:
     assert answer.locator("mfrac").count() == 1
 
 
+NO_FORMULAS = [
+    "$5 and $10",
+    "US$5 or US$10",
+    "$5-$10, $5/$10, ($3) and ($4)",
+    "from $5 million to $6 million",
+    "5$ and 10$",
+    "between $5 and 10$",
+    "**$5** and **$6**",
+    "set $foo=$bar and $HOME/$USER",
+    "$AAPL, $MSFT/$GOOG",
+    "`$x$` and ``\\(y\\)``",
+    "$5 per `a$`",
+    "\\$x\\$ and \\\\(y\\\\)",
+    "$ x $ and $$ $$",
+    "    $$indented code$$",
+    "[$5](https://example.com/$x)",
+]
+FORMULAS_EACH = [
+    "$x$",
+    "($x$)",
+    "$x$, $y$.",
+    "**$x$**",
+    "$5x$",
+    "$1{,}000$",
+    "a$$x$$b",
+    "> $x$",
+    "1. \\(x\\)",
+    "| $x$ |\n|---|",
+]
+
+
+def test_what_reads_as_money_is_no_formula(tab: ChatPage) -> None:
+    counts = tab.page.evaluate(
+        """async (texts) => {
+            const { renderMarkdown } = await import(new URL("/static/think/testing.js", location));
+            return texts.map((text) => {
+                const root = document.createElement("div");
+                root.append(...renderMarkdown(text));
+                return root.querySelectorAll(".math").length;
+            });
+        }""",
+        NO_FORMULAS + FORMULAS_EACH,
+    )
+    found = dict(zip(NO_FORMULAS + FORMULAS_EACH, counts, strict=True))
+    assert [text for text in NO_FORMULAS if found[text]] == []
+    assert [text for text in FORMULAS_EACH if not found[text]] == []
+
+
 def test_alignment_of_formulas_survives_the_strict_policy(tab: ChatPage) -> None:
     answer = tab.ask(say("$$\\begin{aligned}a&=b\\\\c&=d\\end{aligned}$$ $\\color{red}x$ $\\boxed{y}$"))
     settled(answer)
@@ -188,6 +236,15 @@ def test_footnotes_lead_there_and_back_inside_their_message(tab: ChatPage, live_
     expect(answer.get_by_role("button", name="Footnote 1").last).to_be_in_viewport()
     assert tab.page.locator("#messages [id]").count() == 0
     assert tab.page.evaluate("[scrollX, scrollY, document.querySelector('main').scrollTop]") == [0, 0, 0]
+
+
+def test_a_footnotes_number_is_never_parted_from_its_word(tab: ChatPage) -> None:
+    answer = tab.ask(say("Some words that fill a line[^a]. And more of them[^a], until the end.\n\n[^a]: Note."))
+    for width in range(320, 480, 8):
+        tab.page.set_viewport_size({"width": width, "height": 800})
+        lines = answer.locator(".note-end").evaluate_all("ends => ends.map(end => end.getClientRects().length)")
+        assert lines == [1, 1], width
+    assert "fill a line1. And more of them1, until" in answer.locator(".md").inner_text()
 
 
 WIDE = (

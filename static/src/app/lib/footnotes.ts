@@ -26,41 +26,45 @@ export const hasNotes = (env: NotesEnv): boolean => (env.notes?.defined.size ?? 
 
 /** Teach the parser footnotes: tokens `note_ref`, `note_open` and `note_close`. */
 export function footnoteSyntax(md: MarkdownIt): void {
+  const escape = md.utils.escapeHtml;
   md.block.ruler.before("reference", "note", definition, { alt: ["paragraph", "reference"] });
   md.inline.ruler.before("link", "note_ref", reference);
-  md.core.ruler.after("text_join", "note_stops", ({ tokens }) => {
-    for (const token of tokens) if (token.type === "inline") takeStops(token.children ?? []);
+  md.core.ruler.after("text_join", "note_line", ({ tokens }) => {
+    for (const token of tokens) if (token.type === "inline") keepTogether(token.children ?? []);
   });
   md.renderer.rules.note_ref = (tokens, index, _options, env) => {
     const number = String(numberOf(env, tokens[index].content));
-    const name = md.utils.escapeHtml(t("message.footnote", { number }));
+    const name = escape(t("message.footnote", { number }));
     const button =
       `<sup><button type="button" class="note-ref" data-action="to-note" data-note="${number}" aria-label="${name}">${number}</button></sup>`;
-    const stops = tokens[index].markup;
-    return stops ? `<span class="note-end">${button}${md.utils.escapeHtml(stops)}</span>` : button;
+    const { word, stops } = tokens[index].meta as { word: string; stops: string };
+    return word || stops ? `<span class="note-end">${escape(word)}${button}${escape(stops)}</span>` : button;
   };
   md.renderer.rules.note_open = (tokens, index, _options, env) => {
     const number = String(numberOf(env, tokens[index].content));
-    const name = md.utils.escapeHtml(t("message.footnote", { number }));
+    const name = escape(t("message.footnote", { number }));
     return `<aside class="note" role="note" tabindex="-1" data-note="${number}" aria-label="${name}"><span class="note-number">${number}</span><div class="note-text">`;
   };
   md.renderer.rules.note_close = (tokens, index, _options, env) => {
     const label = tokens[index].content;
     if (!notesOf(env).referred.has(label)) return "</div></aside>";
-    const name = md.utils.escapeHtml(t("message.back-to-text"));
+    const name = escape(t("message.back-to-text"));
     return `</div><button type="button" class="note-back" data-action="from-note" data-note="${
       numberOf(env, label)
     }" aria-label="${name}" title="${name}">↩</button></aside>`;
   };
 }
 
-/** A stop after a footnote's number stays on its line: browsers may break one after any button. */
-function takeStops(children: Token[]): void {
+/** A number stays on the line of the word before it, and a stop on that of its number: browsers may break a line around any button. */
+function keepTogether(children: Token[]): void {
   children.forEach((token, index) => {
-    const next = children[index + 1];
-    if (token.type !== "note_ref" || next?.type !== "text") return;
-    token.markup = /^[.,;:!?)\]…。，、]+/.exec(next.content)?.[0] ?? "";
-    next.content = next.content.slice(token.markup.length);
+    if (token.type !== "note_ref") return;
+    const [before, after] = [children[index - 1], children[index + 1]];
+    const word = before?.type === "text" ? /\S{1,12}$/u.exec(before.content)?.[0] ?? "" : "";
+    const stops = after?.type === "text" ? /^[.,;:!?)\]…。，、]+/.exec(after.content)?.[0] ?? "" : "";
+    if (word) before.content = before.content.slice(0, -word.length);
+    if (stops) after.content = after.content.slice(stops.length);
+    token.meta = { word, stops };
   });
 }
 
