@@ -31,7 +31,8 @@ export function pseudo(text: string): string {
   const accented = text.split(/(\{\w+\})/).map((piece, index) =>
     index % 2 ? piece : piece.replace(/[a-zA-Z]/g, (letter) => ACCENTS[letter] ?? letter)
   ).join("");
-  const more = "~".repeat(Math.ceil(text.replace(/\{\w+\}/g, "").length * LONGER));
+  const length = Math.ceil(text.replace(/\{\w+\}/g, "").length * LONGER);
+  const more = "~".repeat(length).replace(/~{6}(?=~)/g, "~~~~~~ "); // as words, which lines can break between
   return `[${accented}${more ? ` ${more}` : ""}]`;
 }
 

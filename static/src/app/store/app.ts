@@ -352,13 +352,11 @@ export class App extends Store {
   }
 
   /** Show another version of a message. Resolves to whether that worked; why not is shown. */
-  async selectSibling(id: string): Promise<boolean> {
+  async selectSibling(id: string): Promise<void> {
     try {
       await this.conversation.selectSibling(id);
-      return true;
     } catch (error) {
       this.notices.fail(error);
-      return false;
     }
   }
 

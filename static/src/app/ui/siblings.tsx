@@ -12,9 +12,10 @@ export function Siblings({ context: { app, reader }, message }: { context: Parts
   const { siblings } = message;
   const at = siblings.indexOf(message.id);
   const values = { number: at + 1, count: siblings.length };
-  const go = (step: Step) => async () => {
+  const go = (step: Step) => () => {
     const id = siblings[step === "previous" ? at - 1 : at + 1];
-    if (await app.selectSibling(id)) reader.switchTo(id, step);
+    reader.switchTo(id, step); // the other version may be drawn before the answer to the request is there
+    app.selectSibling(id);
   };
   return (
     <span class="siblings" role="group" aria-label={t("message.version-of", values)}>
