@@ -37,7 +37,11 @@ def test_conversation(open_tab: OpenTab, scheme: str, shape: dict[str, object]) 
     tab.ask(RICH)
     for summary in tab.page.locator("#messages summary").all():
         summary.click()
-    tab.answers.last.get_by_role("button", name="Answer again").click()
+    if shape is PHONE:
+        tab.answers.last.get_by_role("button", name="More for this message").click()
+        tab.page.get_by_role("menuitem", name="Answer again").click()
+    else:
+        tab.answers.last.get_by_role("button", name="Answer again").click()
     tab.page.wait_for_selector(".sibling-count", timeout=20_000)
     tab.rest()
     check(tab.page)

@@ -48,7 +48,7 @@ def test_agent_is_chosen_by_keyboard_and_named_everywhere(tab: ChatPage) -> None
     expect(options(page)).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/c/new\?agent=clerk$"))
-    expect(page.locator("#agent-name")).to_have_text("Agent:Returns clerk")
+    expect(page.locator("#agent-name")).to_have_text("Agent: Returns clerk")
     expect(page).to_have_title("New conversation · Returns clerk · Think")
     expect(tab.input).to_be_focused()
     tab.ask("A parcel\nsay: It is on its way.")
@@ -96,7 +96,7 @@ def test_only_agent_needs_no_choice(tab: ChatPage, live_product: LiveProduct) ->
     change_boot(tab, keep_agents("assistant"), "**/c/*")
     tab.open("/c/new")
     expect(agents_button(tab.page)).to_have_count(0)
-    expect(tab.page.locator("#agent-name")).to_have_text("Agent:Assistant")
+    expect(tab.page.locator("#agent-name")).to_have_text("Agent: Assistant")
     expect(tab.page).to_have_title("New conversation · Think")
     message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hello."}]}
     tab.open("/c/" + live_product.seed("Alpha", [message]))
@@ -150,4 +150,4 @@ def test_picture_and_letters_stand_for_an_agent(tab: ChatPage) -> None:
 
 def test_unknown_agent_of_an_address_is_not_begun(tab: ChatPage) -> None:
     tab.open("/c/new?agent=unknown")
-    expect(tab.page.locator("#agent-name")).to_have_text("Agent:Assistant")
+    expect(tab.page.locator("#agent-name")).to_have_text("Agent: Assistant")

@@ -15,7 +15,7 @@ from tests.browser.test_states import call, text
 OpenTab = Callable[..., ChatPage]
 TEXTS = """() => {
     const theirs = ".md, .plain, .row-title, .value, .block-text, .hit-text, .history-title, #title, .file-name, "
-        + "[dir=auto], .tool-call .fold-label, .fold-hint, code, kbd, time, .sibling-count, .brand, .agent-name, .model-name, [data-theirs], #model-name, #user-menu, "
+        + "[dir=auto], .context-block, .tool-call .fold-label, .fold-hint, code, kbd, time, .sibling-count, .brand, .agent-name, .model-name, [data-theirs], #model-name, #user-menu, "
         + ".context-tokens, .context-sum, .context-how, textarea, script, style, noscript, template";
     const said = [];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -23,7 +23,7 @@ TEXTS = """() => {
         if (!node.parentElement.closest(theirs)) said.push(node.data.trim());
     }
     for (const element of document.querySelectorAll("[aria-label], [placeholder], [title]")) {
-        if (element.closest("#title, .model-name, #model-name, #user-menu, .row, .agent-name")) continue;
+        if (element.closest("#title, #model-name, #user-menu, .row, .agent-name, time, .context-block")) continue;
         for (const name of ["aria-label", "placeholder", "title"]) said.push(element.getAttribute(name) ?? "");
     }
     return said.filter((text) => /[A-Za-z]{3}/.test(text));

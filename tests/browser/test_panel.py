@@ -81,6 +81,7 @@ def test_how_full_the_model_is(tab: ChatPage, live_product: LiveProduct) -> None
 @pytest.mark.smoke
 def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
     toggle(tab).click()
+    expect(tab.page.get_by_role("tab", name="Context")).to_be_focused()
     tab.page.keyboard.press("ArrowRight")
     expect(tab.page.get_by_role("tab", name="Memory")).to_be_focused()
     tab.page.reload()

@@ -27,7 +27,7 @@ def question(tab: ChatPage, name: str = "pay") -> Locator:
 @pytest.mark.smoke
 def test_allowing_runs_the_call(desk: ChatPage) -> None:
     desk.ask(PAY)
-    expect(question(desk)).to_contain_text("Allow “Pay”?")
+    expect(question(desk)).to_contain_text("Pay 5?")
     expect(question(desk).locator(".argument")).to_have_text("Amount5")
     expect(question(desk)).to_contain_text("Expires in 6 days")
     expect(desk.page.locator("#status")).to_contain_text("Waiting for your decision.")

@@ -56,7 +56,7 @@ export function BlockCard({ block, store, changed }: Props) {
     <article class="block">
       <h3 dir="auto">{label}</h3>
       <p class="muted">{factsOf(block, isPlain)}</p>
-      {block.description && <p class="muted">{block.description}</p>}
+      {block.description && <p class="muted" dir="auto">{block.description}</p>}
       <div class="block-body">
         {isEditing
           ? (

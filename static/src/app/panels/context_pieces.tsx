@@ -12,7 +12,7 @@ export function SystemBody({ context: { system, blocks, loaded } }: { context: C
         <div class="context-block" key={block.label}>
           <h3>{block.label}</h3>
           <p class="muted">{[kindOf(block), usageOf(block)].join(" · ")}</p>
-          {block.description && <p class="muted">{block.description}</p>}
+          {block.description && <p class="muted" dir="auto">{block.description}</p>}
         </div>
       ))}
       {loaded.length > 0 && <p class="muted">{t("panel.loaded", { documents: loaded.join(", ") })}</p>}

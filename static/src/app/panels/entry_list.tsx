@@ -35,7 +35,7 @@ export function EntryList({ store, block, changed }: Props) {
       setElsewhere(true); // a provider of the site's own keeps them
     }
   };
-  useEffect(() => void load(), [block.entry_count]);
+  useEffect(() => void load(), [JSON.stringify(block)]); // the block says what its entries are, in one way or another
   const attempt = async (verb: () => Promise<unknown>): Promise<string> => {
     try {
       await verb();

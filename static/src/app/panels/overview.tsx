@@ -120,7 +120,8 @@ function About({ reading, sessionId, summary }: AboutProps) {
       {summary.text && <p class="muted">{originOf(summary, timeLabel(summary.written_at ?? ""))}</p>}
       {isBusy && <p class="muted">{stateOf(summary)}</p>}
       {(problem || summary.error) && <p class="is-error" role="alert">{problem || summary.error}</p>}
-      <p class="panel-actions">
+      {/* The key: a line that comes above must not take this one's place, and the focus with it. */}
+      <p class="panel-actions" key="actions">
         <button
           type="button"
           class="button"

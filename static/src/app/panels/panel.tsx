@@ -26,7 +26,7 @@ export function Panel() {
     panel.close();
     // The button in the head or, where the list is all that is seen, the menu that also opens it.
     const openers = ["panel-toggle", "user-menu"].map((id) => document.getElementById(id));
-    openers.find((opener) => opener?.offsetParent)?.focus();
+    setTimeout(() => openers.find((opener) => opener?.offsetParent)?.focus()); // on a phone they are inert until then
   };
   const entry = PANELS.find((item) => item.name === panel.view) ?? PANELS[0];
   return (
