@@ -8,6 +8,8 @@ import { useApp } from "../ui/context.ts";
 import { IconButton } from "../ui/icon.tsx";
 import { type PanelEntry, type PanelProps, PANELS } from "./registry.ts";
 
+const PHONE = matchMedia("(max-width: 759px)");
+
 export function Panel() {
   const app = follow(useApp());
   const panel = follow(app.panel);
@@ -31,6 +33,7 @@ export function Panel() {
   const entry = PANELS.find((item) => item.name === panel.view) ?? PANELS[0];
   return (
     <aside id="panel" class="panel" aria-label={t("panel.title")} ref={element} onKeyDown={onKeyDown}>
+      {PHONE.matches && <h1 class="visually-hidden">{t("panel.title")}</h1>} {/* all there is to see then */}
       <header class="panel-head">
         <Tabs selected={entry.name} select={(name) => panel.select(name)} />
         <IconButton icon="close" label={t("panel.close")} onClick={close} />
