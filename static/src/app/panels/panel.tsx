@@ -6,15 +6,15 @@ import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { useApp } from "../ui/context.ts";
 import { IconButton } from "../ui/icon.tsx";
+import { NARROW, useMedia } from "../ui/media.ts";
 import { type PanelEntry, type PanelProps, PANELS } from "./registry.ts";
-
-const PHONE = matchMedia("(max-width: 759px)");
 
 export function Panel() {
   const app = follow(useApp());
   const panel = follow(app.panel);
   const { conversation } = app;
   const element = useRef<HTMLElement>(null);
+  const isAlone = useMedia(NARROW);
   useEffect(() => {
     if (panel.focusWishes) element.current?.querySelector<HTMLElement>("[role=tab][aria-selected=true]")?.focus();
   }, [panel.focusWishes]);
@@ -33,7 +33,7 @@ export function Panel() {
   const entry = PANELS.find((item) => item.name === panel.view) ?? PANELS[0];
   return (
     <aside id="panel" class="panel" aria-label={t("panel.title")} ref={element} onKeyDown={onKeyDown}>
-      {PHONE.matches && <h1 class="visually-hidden">{t("panel.title")}</h1>} {/* all there is to see then */}
+      {isAlone && <h1 class="visually-hidden">{t("panel.title")}</h1>} {/* all there is to see then */}
       <header class="panel-head">
         <Tabs selected={entry.name} select={(name) => panel.select(name)} />
         <IconButton icon="close" label={t("panel.close")} onClick={close} />

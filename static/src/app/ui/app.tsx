@@ -8,6 +8,7 @@ import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
 import { bindKeys } from "./keys.ts";
 import { lazy } from "./lazy.tsx";
+import { NARROW, useMedia } from "./media.ts";
 import { LiveRegion, NoticeRegion } from "./notices.tsx";
 import { Sidebar } from "./sidebar.tsx";
 
@@ -24,7 +25,7 @@ export function AppView() {
     document.body.dataset.view = app.view;
     document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
-  const isCovered = follow(panel).isOpen && matchMedia("(max-width: 759px)").matches;
+  const isCovered = useMedia(NARROW) && follow(panel).isOpen;
   const isReadOnly = conversation.instance.isReadOnly;
   return (
     <>

@@ -8,3 +8,4 @@ export { FindBar } from "./find_bar.tsx";
 export { HistoriesButton } from "./histories.tsx";
 export { Panel } from "../panels/panel.tsx";
 export { SummaryLine } from "./summary_line.tsx";
+export { UserMenuItems } from "./user_menu_items.tsx";

@@ -1,0 +1,77 @@
+// What the menu with the person's name holds.
+
+import { useState } from "preact/hooks";
+import { csrfToken } from "../lib/csrf.ts";
+import { t } from "../lib/i18n.ts";
+import { currentTheme, setTheme, type Theme, THEMES } from "../lib/theme.ts";
+import { useApp } from "./context.ts";
+import { Icon } from "./icon.tsx";
+
+const THEME_LABELS = { system: "list.theme-system", light: "list.theme-light", dark: "list.theme-dark" } as const;
+
+/** `chooseFile` opens the browser's dialog for the file to import. */
+export function UserMenuItems({ close, chooseFile }: { close: () => void; chooseFile: () => void }) {
+  const app = useApp();
+  const item = (icon: string, text: string, run: () => unknown) => (
+    <button
+      type="button"
+      role="menuitem"
+      tabIndex={-1}
+      onClick={() => {
+        close();
+        run();
+      }}
+    >
+      <Icon name={icon} />
+      {text}
+    </button>
+  );
+  return (
+    <>
+      {item("memory", t("list.memory"), () => app.panel.open("memory"))}
+      {item("box", t("list.archive-show"), () => app.list.showArchive(true))}
+      {item("open", t("list.import"), chooseFile)}
+      {item("keys", t("common.shortcuts"), () => app.showShortcuts())}
+      <ThemeChoice />
+      <SignOut action={app.boot.urls.logout} />
+    </>
+  );
+}
+
+function ThemeChoice() {
+  const [chosen, choose] = useState<Theme>(currentTheme());
+  return (
+    <div role="group" class="is-apart menu-group" aria-label={t("list.theme")}>
+      <p class="menu-heading" aria-hidden="true">{t("list.theme")}</p>
+      {THEMES.map((theme) => (
+        <button
+          key={theme}
+          type="button"
+          role="menuitemradio"
+          aria-checked={theme === chosen}
+          tabIndex={-1}
+          onClick={() => {
+            setTheme(theme);
+            choose(theme);
+          }}
+        >
+          <span class="tick">{theme === chosen && <Icon name="check" />}</span>
+          {t(THEME_LABELS[theme])}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** A form of the server's: signing out is a request that changes something. */
+function SignOut({ action }: { action: string }) {
+  return (
+    <form method="post" action={action} role="none" class="is-apart">
+      <input type="hidden" name="csrfmiddlewaretoken" value={csrfToken()} />
+      <button type="submit" role="menuitem" tabIndex={-1}>
+        <Icon name="out" />
+        {t("list.sign-out")}
+      </button>
+    </form>
+  );
+}
