@@ -25,7 +25,8 @@ export function AppView() {
     document.body.dataset.view = app.view;
     document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
-  const isCovered = useMedia(NARROW) && follow(panel).isOpen;
+  const { isOpen } = follow(panel);
+  const isCovered = useMedia(NARROW) && isOpen;
   const isReadOnly = conversation.instance.isReadOnly;
   return (
     <>
@@ -35,7 +36,7 @@ export function AppView() {
         {app.view === "approvals"
           ? <ApprovalsPage isCovered={isCovered} />
           : <ConversationView isCovered={isCovered} />}
-        {panel.isOpen && <Panel />}
+        {isOpen && <Panel />}
         <NoticeRegion />
       </main>
       <DialogHost />
