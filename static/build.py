@@ -9,6 +9,7 @@ second run needs no network. Nothing in `dist/` is committed.
 """
 
 import argparse
+import fcntl
 import gzip
 import hashlib
 import json
@@ -243,6 +244,14 @@ def main() -> None:
     options = parser.parse_args()
     if is_current() and not options.force:
         return
+    with (HERE / ".build.lock").open("w") as lock:  # one at a time: another may be at it, for tests or a second start
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_current() or options.force:
+            build(options)
+
+
+def build(options: argparse.Namespace) -> None:
+    """Bundle, name, compress and write everything."""
     stamp = source_stamp()
     with tempfile.TemporaryDirectory(prefix="dist.", dir=HERE) as folder:
         bundle(Path(folder), cache=options.cache, is_frozen=not options.update_lock)
