@@ -210,7 +210,7 @@ def test_an_answer_that_a_question_interrupted_has_one_foot(desk: ChatPage) -> N
     desk.rest()
     facts = desk.page.locator(".message.is-assistant .facts")
     expect(facts).to_have_count(1)
-    assert tokens(facts.inner_text()) > tokens(asked)
+    desk.until(lambda: tokens(facts.inner_text()) > tokens(asked))  # the figures come with the page that is read then
     expect(desk.page.locator(".message-head")).to_have_count(1)
     expect(desk.page.get_by_role("button", name="Answer again")).to_have_count(1)
     desk.page.reload()
