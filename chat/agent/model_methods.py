@@ -9,7 +9,7 @@ class ModelMethods:
 
     @property
     def _operations(self) -> ChatOperations:
-        raise NotImplementedError
+        raise NotImplementedError  # the agent and the handle each bring their own
 
     async def get_model_choice(self) -> ChosenModel:
         """Read the conversation's choice as it is stored now; empty fields are the agent's own."""

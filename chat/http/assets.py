@@ -7,7 +7,7 @@ changed: after a build the next page names the new files.
 import json
 import logging
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -51,15 +51,10 @@ def _entries(manifest: Path) -> dict[str, Any] | None:
     return entries
 
 
-_last: tuple[object, dict[str, Any]] | None = None
-
-
-def _read(manifest: Path, *version: int) -> dict[str, Any]:
-    global _last  # noqa: PLW0603 - one file, kept as it was read last
-    key = (manifest, *version)
-    if _last is None or _last[0] != key:
-        _last = (key, json.loads(manifest.read_text(encoding="utf-8"))["entries"])
-    return _last[1]
+@lru_cache(maxsize=1)
+def _read(manifest: Path, *_version: int) -> dict[str, Any]:
+    entries: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))["entries"]
+    return entries
 
 
 @cache

@@ -2,7 +2,7 @@
 // What the line under a conversation says, and what lines of tool calls say. Run by test_pure_modules.py.
 
 import { longRuns, runSummary } from "../../../static/src/app/store/runs.ts";
-import { statusOf, type Told } from "../../../static/src/app/store/status.ts";
+import { type StatusFields, statusOf } from "../../../static/src/app/store/status.ts";
 import { TurnStream } from "../../../static/src/app/store/stream.ts";
 import { titleFor } from "../../../static/src/app/store/titles.ts";
 import type { Part, ToolPart, ToolState, Wait } from "../../../static/src/app/store/types.ts";
@@ -11,7 +11,7 @@ import { answering, instance, message, same } from "./making.ts";
 
 const NOW = Date.parse("2026-05-20T12:00:00Z");
 
-const state = (more: Partial<Told> = {}): Told => ({
+const state = (more: Partial<StatusFields> = {}): StatusFields => ({
   compacting: "",
   failed: null,
   instance: instance(),
@@ -25,7 +25,7 @@ const state = (more: Partial<Told> = {}): Told => ({
   ...more,
 });
 const none = { entries: [] };
-const textOf = (more: Partial<Told>, outbox: Parameters<typeof statusOf>[1] = none) =>
+const textOf = (more: Partial<StatusFields>, outbox: Parameters<typeof statusOf>[1] = none) =>
   statusOf(state(more), outbox, null, NOW)?.text ?? null;
 
 const streaming = (part: Part, more: Partial<TurnStream> = {}) => answering([part], { heardAt: NOW, ...more });
@@ -135,7 +135,7 @@ Deno.test("a turn whose model is asked again counts down, until something comes 
 
 Deno.test("questions of the last answer are counted, and all can be answered at once", () => {
   const ask = call("c", "approval-requested");
-  const withCalls = (parts: Part[], more: Partial<Told> = {}) =>
+  const withCalls = (parts: Part[], more: Partial<StatusFields> = {}) =>
     statusOf(state({ messages: [message("a", { role: "assistant", parts })], ...more }), none);
   same([withCalls([ask])?.text, withCalls([ask])?.actions], ["Waiting for your decision.", []]);
   const two = withCalls([ask, { ...ask, state: "output-available" }, ask]);

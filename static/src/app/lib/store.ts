@@ -1,4 +1,4 @@
-// State that views follow. A store is a plain object with one version: whoever changes it says so once, and every view that
+// State that views follow. A store is a plain object with one version: each change is announced once, and every view that
 // read the version is drawn again. Nothing in here knows of views or of the document.
 
 import { signal } from "@preact/signals-core";

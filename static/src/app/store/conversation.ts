@@ -201,11 +201,11 @@ export class Conversation extends Transcript {
     if (this.isLoaded) this.refreshSoon(); // the page adds siblings, turns and what failed
   }
 
-  #onMessageUpdated(told: FrameMessage | undefined): void {
-    const message = this.messages.find((item) => item.id === told?.id);
-    if (!told || !message) return;
-    const { parts, metadata } = fromItem(told);
-    this.apply([{ message, change: told.metadata ? { parts, metadata } : { parts } }]);
+  #onMessageUpdated(updated: FrameMessage | undefined): void {
+    const message = this.messages.find((item) => item.id === updated?.id);
+    if (!updated || !message) return;
+    const { parts, metadata } = fromItem(updated);
+    this.apply([{ message, change: updated.metadata ? { parts, metadata } : { parts } }]);
   }
 
   #onClear(): void {

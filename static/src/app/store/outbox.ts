@@ -20,7 +20,7 @@ const keyOf = (path: string) => `outbox.${path}`;
 /** What of a conversation waits to be sent. */
 export const keptEntries = (path: string): KeptEntry[] => recall<KeptEntry[]>(keyOf(path), []);
 
-/** "change" is told to those that are no views: at once, for each change. */
+/** "change" is for listeners that are no views: it comes at once, for each change. */
 export class Outbox extends EventStore<{ change: undefined }> {
   readonly #key: string;
   readonly #deliver: Deliver;

@@ -1,5 +1,5 @@
 // The path of messages as a list: reading the API's page, and laying a newer page or transcript over what is shown. Pure:
-// a message that is shown stays the same object, so what changes about it is told and not done.
+// a message that is shown stays the same object, so its changes are returned and not made.
 
 import type { FrameMessage } from "../net/frames.ts";
 import type { components } from "../net/openapi.d.ts";
@@ -216,14 +216,14 @@ function reconciled(
 const changed = (message: Message, change: Partial<Message>): Update[] =>
   Object.keys(change).length ? [{ message, change }] : [];
 
-const TOLD_BY_PAGES = ["role", "isStopped", "metadata", "siblings", "createdAt", "turn", "toolMs"] as const;
+const PAGE_FIELDS = ["role", "isStopped", "metadata", "siblings", "createdAt", "turn", "toolMs"] as const;
 
 /** What a page says anew; a message being streamed keeps its own, newer parts. */
 function updateOf(old: Message, item: Message, isStreaming: boolean): Partial<Message> {
-  const differing = TOLD_BY_PAGES.filter((field) => !isSame(old[field], item[field]));
-  const told: Partial<Message> = Object.fromEntries(differing.map((field) => [field, item[field]]));
-  if (isStreaming) return told;
-  return { ...told, ...partsOf(old, item), ...(old.isLive ? { isLive: false } : {}) };
+  const differing = PAGE_FIELDS.filter((field) => !isSame(old[field], item[field]));
+  const changed: Partial<Message> = Object.fromEntries(differing.map((field) => [field, item[field]]));
+  if (isStreaming) return changed;
+  return { ...changed, ...partsOf(old, item), ...(old.isLive ? { isLive: false } : {}) };
 }
 
 function partsOf(old: Message, item: Message): Partial<Message> {

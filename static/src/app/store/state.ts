@@ -82,7 +82,7 @@ export class ConversationState extends EventStore<ConversationEvents> implements
 
   readonly #streams = new Map<string, TurnStream>();
   readonly #revisions = new Map<string, Signal<number>>();
-  readonly #touched = new Set<string>(); // by chunks, and not told yet
+  readonly #touched = new Set<string>(); // by chunks, and not announced yet
   #pause = 0;
 
   constructor(instance: Instance) {
@@ -116,7 +116,7 @@ export class ConversationState extends EventStore<ConversationEvents> implements
     this.#bump(id);
   }
 
-  /** A chunk has changed a message: views are told once for all that comes within a moment. The last is never lost. */
+  /** A chunk has changed a message: one announcement covers all that come within 40 ms, and the last is never lost. */
   protected touchSoon(id: string): void {
     this.#touched.add(id);
     this.#pause ||= setTimeout(() => this.flushTouched(), CHUNK_PAUSE);

@@ -15,7 +15,7 @@ export interface StatusAction {
   label: string;
 }
 
-/** `kind`: something goes on, something failed, the person is asked, or what a command did is told. */
+/** `kind`: something goes on, something failed, the person is asked, or a command reports its result. */
 export interface Status {
   kind: "wait" | "error" | "ask" | "note";
   text: string;
@@ -24,7 +24,7 @@ export interface Status {
 }
 
 /** What of a conversation the line is about. */
-export type Told = Pick<
+export type StatusFields = Pick<
   ConversationFields,
   | "compacting"
   | "failed"
@@ -65,7 +65,7 @@ const TIMED_AFTER = 3_000; // what takes less needs no clock
  * each second. `summaries`: why the last one failed; `now` in milliseconds since the epoch.
  */
 export function statusOf(
-  conversation: Told,
+  conversation: StatusFields,
   outbox: { readonly entries: readonly Pick<OutboxEntry, "state">[] },
   summaries: Pick<Summaries, "error" | "outcome"> | null = null,
   now = Date.now(),

@@ -26,7 +26,7 @@ export class Summaries extends Store {
   readonly compactions: readonly Compaction[] = [];
   /** Why the last one failed; "" where it did not. How one stands that is being made: `compacting` of the conversation. */
   readonly error: string = "";
-  /** To be told where it was asked for, until something else goes on; null where nothing is to be told. */
+  /** The result to show where it was asked for, until something else goes on; null where there is none. */
   readonly outcome: SummaryOutcome | null = null;
   readonly #api: SummariesApi;
   readonly #conversation: Transcript;

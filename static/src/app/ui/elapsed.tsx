@@ -1,4 +1,4 @@
-// How long something has taken so far. It counts by itself; nothing around it is drawn anew, and nobody is told each second.
+// How long something has taken so far. It counts by itself; nothing around it is drawn anew, and nothing is announced each second.
 
 import { useEffect, useState } from "preact/hooks";
 import { duration } from "../lib/format.ts";

@@ -65,7 +65,7 @@ interface FootProps {
 }
 
 export function MessageFoot({ context, message, earlier, isContinued }: FootProps) {
-  for (const item of [...earlier, message]) context.conversation.revision(item.id); // they are told of by themselves
+  for (const item of [...earlier, message]) context.conversation.revision(item.id); // each announces its own changes
   if (isContinued) return null; // the end of the answer has it
   if (message.isLive) return <div class="message-foot" />;
   const whole = [...earlier, message];

@@ -65,7 +65,7 @@ export function Popover({ label, role, button, children, class: className, onOpe
     element.current?.hidePopover();
     buttonElement.current?.focus();
   };
-  const wasOpen = useRef(false); // when the pointer went down: the browser has closed it before the click is told
+  const wasOpen = useRef(false); // when the pointer went down: the browser has closed it before the click arrives
   const toggle = async () => {
     const isClosing = isOpen || wasOpen.current;
     wasOpen.current = false;

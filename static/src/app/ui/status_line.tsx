@@ -1,4 +1,4 @@
-// What goes on, in one line under the messages. It counts by itself; assistive technology is told when something else goes on,
+// What goes on, in one line under the messages. It counts by itself; assistive technology announces when something else goes on,
 // not each second.
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -92,14 +92,14 @@ function useSpoken(app: App, { running }: Conversation, status: Status | null): 
   }, [key]);
 }
 
-/** What became of a command stands at the end of the list; who reads further up is told by a notice. */
+/** What became of a command stands at the end of the list; a reader further up gets a notice. */
 function useNotice(app: App, reader: Reader, status: Status | null): void {
   const { outcome, error } = app.summaries;
-  const told = useRef<unknown>(outcome ?? error);
+  const announced = useRef<unknown>(outcome ?? error);
   useEffect(() => {
     const news = outcome ?? error;
-    if (news === told.current) return;
-    told.current = news;
+    if (news === announced.current) return;
+    announced.current = news;
     if (news && status && !reader.isFollowing) app.notices.show(status.text);
   }, [outcome, error]);
 }
