@@ -1,10 +1,11 @@
 """Errors of tools.
 
 ThinkError
-└─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout
+└─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
+                 FileFailed (FileConflict)
 """
 
-from thinkproject.kernel.errors import Invalid, NotFound, ThinkError, Unavailable
+from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
 
 
 class ToolError(ThinkError):
@@ -47,3 +48,20 @@ class ToolTimeout(ToolError, Unavailable):
     """The tool did not finish in time."""
 
     code = "tool_timeout"
+
+
+class FileFailed(ToolError):
+    """A file operation failed. Data: `errno`, the POSIX name of the reason, and `path`."""
+
+    code = "file_failed"
+
+    @property
+    def errno(self) -> str:
+        """The POSIX name of the reason, as `ENOENT`."""
+        return str(self.data.get("errno", "EIO"))
+
+
+class FileConflict(FileFailed, Conflict):
+    """The file has changed since it was read. Data: also `version`, the present one (empty: it is gone)."""
+
+    code = "file_conflict"
