@@ -8,7 +8,8 @@ import pytest
 
 from chat.client import ChatClient, NoSuchAgent, NotSignedIn, RequestRefused, Turn
 from tests.acceptance.client.people import client
-from tests.acceptance.product import Product
+from tests.acceptance.product import Product, wait_for
+from thinkproject.kernel.jsonvalue import JSONObject
 
 WORDS = 150
 SCRIPT = f"marker: client\nstream {WORDS} words at 50/s"
@@ -79,6 +80,12 @@ async def test_a_conversation(shared_product: Product) -> None:
         await at_rest(chat)
 
 
+def bodies_asked(product: Product, marker: str) -> list[JSONObject]:
+    """What the provider was asked with this marker. Its log is written a few milliseconds after the request."""
+    log = [json.loads(line) for line in product.provider_log.read_text(encoding="utf-8").splitlines()]
+    return [entry["body"] for entry in log if entry["kind"] == "request" and marker in json.dumps(entry)]
+
+
 @pytest.mark.smoke
 async def test_a_chosen_model_answers_and_every_client_learns_of_it(shared_product: Product) -> None:
     async with client(shared_product, "py-model") as chat, client(shared_product, "py-model") as other:
@@ -89,8 +96,7 @@ async def test_a_chosen_model_answers_and_every_client_learns_of_it(shared_produ
                 await asyncio.sleep(0.05)
         assert other.model_choice == chat.model_choice
         await (await other.send("marker: py-model\nsay: Hello.")).message()
-        log = [json.loads(line) for line in shared_product.provider_log.read_text(encoding="utf-8").splitlines()]
-        asked = [entry["body"] for entry in log if entry["kind"] == "request" and "py-model" in json.dumps(entry)]
+        asked = await asyncio.to_thread(wait_for, lambda: bodies_asked(shared_product, "py-model"), what="the request")
         assert (asked[0]["model"], asked[0]["temperature"]) == ("another", 0.5)  # a title may be asked for after it
         with pytest.raises(RequestRefused, match="is not offered here"):
             await other.choose_model("openai/stranger")

@@ -28,6 +28,7 @@ async def opened(user: User, query: str) -> Any:
     socket = connection("/agents/assistant/elsewhere", cookie=await sync_to_async(cookie_of)(user), query=query)
     connected, _ = await socket.connect(timeout=5)
     assert connected
+    await frames_until(socket, "cf_agent_identity")  # it is accepted before it is in the groups
     return socket
 
 

@@ -200,6 +200,33 @@ Deno.test("what is at work is told by chunks and pages, and ends with the turn",
   same(transcript.running?.activity, { kind: "tool", name: "search", since: Date.parse(activity.since) });
 });
 
+Deno.test("the end of an answer is told once, and only when it is known what the answer asks", async () => {
+  const { conversation, line } = live();
+  const told: unknown[] = [];
+  conversation.on("spoken-end", ({ outcome }) => told.push([outcome, idsOf(conversation)]));
+  line.chunk({ type: "start", messageId: "a" }, 0);
+  const done: ServerFrame = { type: "cf_agent_use_chat_response", id: "r", body: "", done: true, outcome: "completed" };
+  line.hear(done);
+  same(told, [["completed", ["q", "a"]]]);
+  line.hear(done); // replayed on another socket
+  line.hear({ ...done, id: "unseen" });
+  same(told.length, 1);
+  await pause(0);
+  same(told, [["completed", ["q", "a"]], ["completed", ["q"]]]); // the page that was read has nothing but the question
+  conversation.close();
+});
+
+Deno.test("the list is told when changes are heard, for what changed before that was told to nobody", () => {
+  const { conversation, line } = live();
+  let joined = 0;
+  conversation.on("joined", () => joined += 1);
+  line.emit("open");
+  same(joined, 0);
+  line.hear({ type: "cf_agent_identity" });
+  same(joined, 1);
+  conversation.close();
+});
+
 Deno.test("a page that is loaded anew knows what its turn waits for", () => {
   const waits = [{ kind: "question", label: "Which colour?", since: "2020-01-02T14:02:00Z" }];
   const transcript = new Transcript(apiOf({}), instance());

@@ -170,7 +170,7 @@ Deno.test("a summary that is made, waited for, or failed is said", () => {
   same(textOf({ compacting: "running", running }), "Summarising older messages…");
   same(textOf({ compacting: "waiting", running }), "Waiting for the model");
   same(textOf({ compacting: "waiting" }), "About to summarise older messages…");
-  const failed = statusOf(state(), none, { error: "Too slow." });
+  const failed = statusOf(state(), none, { error: "Too slow.", outcome: null });
   same([failed?.text, failed?.actions?.map((action) => action.label)], [
     "Couldn’t summarise older messages: Too slow.",
     ["Try again", "Dismiss"],

@@ -81,6 +81,7 @@ export type ServerFrame =
   | { type: "cf_agent_stream_resuming"; id?: string; probeId?: string }
   | { type: "cf_agent_stream_pending"; id?: string; probeId?: string }
   | { type: "cf_agent_stream_resume_none"; reason?: string; probeId?: string }
+  | { type: "cf_agent_identity" }
   | { type: "cf_agent_message_updated"; message?: FrameMessage }
   | { type: "cf_agent_chat_clear" }
   | { type: "cf_agent_chat_recovering"; recovering?: boolean; id?: string }

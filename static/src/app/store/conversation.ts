@@ -69,6 +69,8 @@ export class Conversation extends Transcript {
         return this.#onClear();
       case "cf_agent_chat_recovering":
         return this.#setRecovering(frame.recovering === true);
+      case "cf_agent_identity":
+        return this.emit("joined");
       case "cf_agent_session":
         return this.emit("session", frame);
       case "cf_agent_session_error":
@@ -168,6 +170,7 @@ export class Conversation extends Transcript {
     const { outcome = "completed" } = frame;
     if (outcome === "recovering") return this.#setRecovering(true);
     this.flushTouched(); // who follows the answer hears its last words before its end
+    const isFirst = !stream.isDone; // an answer that is replayed on a second socket ends there as well
     stream.isDone = true;
     stream.activity = null;
     this.fresh.moved();
@@ -184,8 +187,11 @@ export class Conversation extends Transcript {
         running: this.running === stream ? null : this.running,
       });
     });
-    this.emit("spoken-end", { outcome: hasFailed ? "error" : outcome });
-    this.refresh();
+    const tell = () => this.emit("spoken-end", { outcome: hasFailed ? "error" : outcome });
+    const refreshed = this.refresh();
+    if (!isFirst) return;
+    if (stream.message) tell();
+    else refreshed.finally(tell); // it ended before this page followed it: whether it asks something has yet to be read
   }
 
   #onTranscript({ messages, sessionId = null, version }: TranscriptFrame): void {
