@@ -197,8 +197,8 @@ def test_the_keyboard_is_enough_to_edit_and_to_choose_a_branch(
 
 def test_deleting_asks_first(sit_down: Callable[..., Desk], live_product: LiveProduct) -> None:
     desk = sit_down()
-    live_product.seed("Old things", [])
-    page = desk.open("/admin/think_chat/agentinstance/?q=Old")
+    live_product.seed("Threadbare things", [])  # a title of this test alone: staff see everybody's
+    page = desk.open("/admin/think_chat/agentinstance/?q=Threadbare")
     page.get_by_role("checkbox", name="Select all").check()
     page.get_by_role("combobox").select_option(label="Delete with everything in it")
     page.get_by_role("button", name="Go").click()

@@ -110,7 +110,7 @@ def test_an_approval_is_given(open_tab: OpenTab) -> None:
 def test_search_and_back(tab: ChatPage) -> None:
     tab.ask("A heron on the roof\nsay: It stands still.")
     tab.page.keyboard.press("Control+k")
-    assert "Search" in focused(tab.page)
+    expect(tab.page.get_by_role("searchbox", name="Search")).to_be_focused()
     tab.page.keyboard.type("heron")
     expect(tab.page.locator("#hits .hit")).to_have_count(1, timeout=20_000)
     for _ in range(4):

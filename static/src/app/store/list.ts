@@ -153,7 +153,8 @@ export class ConversationList extends Store {
     const fresh = page.items.map(fromInstance);
     const ids = new Set(fresh.map((item) => item.id));
     const end = new Date(fresh.at(-1)?.activeAt ?? 0);
-    const older = page.next_cursor ? before.filter((item) => !ids.has(item.id) && new Date(item.activeAt) < end) : [];
+    const isOlder = (item: Instance) => !ids.has(item.id) && new Date(item.activeAt) <= end; // many may be of one moment
+    const older = page.next_cursor ? before.filter(isOlder) : [];
     this.pinned = kept(this.pinned, pinned.map(fromInstance));
     this.items = kept(this.items, [...fresh, ...older]);
     if (!older.length) this.#cursor = page.next_cursor ?? "";
