@@ -24,7 +24,7 @@ from django.utils import timezone
 from chat.conf import AccessSettings
 from chat.core.model.language_model import FileContent
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
-from chat.files.media_types import sniff
+from tools_app.core.files.media_types import sniff
 from chat.instances.quota import lock_owner
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from sessions_app.core.messages.shapes import MessageT, Part

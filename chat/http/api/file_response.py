@@ -11,7 +11,7 @@ from django.utils.http import content_disposition_header, parse_etags, quote_eta
 
 from chat.errors import RangeNotSatisfiable
 from chat.files import attachments
-from chat.files.media_types import is_inline
+from tools_app.core.files.media_types import is_inline
 from chat.http.api.problems import problem_of
 from chat.models import Attachment
 
