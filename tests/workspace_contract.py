@@ -266,7 +266,9 @@ class DirectoriesContract:
         await workspace.mv("/a", "/moved")
         inside = ["", "/b", "/b/g", "/f", "/l"]
         tops = ("/copy/c", "/moved")
-        assert await paths(workspace) == sorted(["/a%", "/a%/f", "/a0", "/copy", *(t + i for t in tops for i in inside)])
+        assert await paths(workspace) == sorted(
+            ["/a%", "/a%/f", "/a0", "/copy", *(t + i for t in tops for i in inside)]
+        )
         assert [await workspace.read_file(f"{top}/b/g") for top in tops] == ["/a/b/g", "/a/b/g"]
         assert [await workspace.readlink(f"{top}/l") for top in tops] == ["f", "f"]
 

@@ -26,9 +26,13 @@ def failed(errno: str, path: str, reason: str = "") -> FileFailed:
     shown = path if len(path) <= 300 else path[:300] + "…"
     shown = shown.encode("unicode_escape").decode("ascii") if not shown.isprintable() else shown
     words = reason or _REASONS[errno]
-    return FileFailed(Phrase("{errno}: {reason}: {path}", errno=errno, reason=words, path=shown), errno=errno, path=shown)
+    return FileFailed(
+        Phrase("{errno}: {reason}: {path}", errno=errno, reason=words, path=shown), errno=errno, path=shown
+    )
 
 
 def conflict(path: str, version: str) -> FileConflict:
-    """Build the error for a file that has another version than expected. `version`: the present one, empty if gone."""
-    return FileConflict(Phrase("{path} has changed since it was read.", path=path), errno="EEXIST", path=path, version=version)
+    """Build the error for another version than the expected one. `version`: the present one, empty if it is gone."""
+    return FileConflict(
+        Phrase("{path} has changed since it was read.", path=path), errno="EEXIST", path=path, version=version
+    )

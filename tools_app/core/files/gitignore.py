@@ -21,7 +21,7 @@ class IgnoreRules:
         added = tuple((directory, line) for line in lines if line and not line.startswith("#"))
         return IgnoreRules(self.rules + added)
 
-    def ignores(self, path: str, is_directory: bool) -> bool:  # noqa: FBT001
+    def ignores(self, path: str, is_directory: bool) -> bool:
         """Whether the last rule that matches a path excludes it."""
         found = False
         for directory, rule in self.rules:

@@ -15,6 +15,9 @@ MAX_DEPTH: Final = 100
 MAX_NAME_BYTES: Final = 255
 """Bytes of one component as UTF-8, which is what file systems allow."""
 
+WORKSPACE_NAME: Final = r"^[a-zA-Z][a-zA-Z0-9_]*\Z"
+"""What a workspace may be called."""
+
 _REFUSED: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
 """Controls (NUL and newline among them), lone surrogates, and what starts a new line."""
 

@@ -74,7 +74,7 @@ class Bridge(ABC):
                     head += chunk[: _HEAD_BYTES - len(head)]
                 buffer += chunk
                 if len(buffer) >= (self.inline_bytes if file is None else PIECE_BYTES):
-                    file = file or tempfile.TemporaryFile()
+                    file = file or tempfile.TemporaryFile()  # noqa: SIM115 - the content closes it
                     await asyncio.to_thread(file.write, bytes(buffer))
                     buffer.clear()
             if file is None:

@@ -37,7 +37,7 @@ class MemoryWorkspace(Writes):
         with self._lock:
             return work(self._tree)
 
-    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[Content] = ()) -> T:
+    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[Content] = ()) -> T:  # noqa: ARG002
         with self._lock:
             return work(self._tree)
 

@@ -177,5 +177,3 @@ def is_own_child(source: str, target: str) -> bool:
 def moved(path: str, source: str, target: str) -> str:
     """Where a path below `source` comes to be."""
     return target + path[len(source) :]
-
-

@@ -245,5 +245,3 @@ def _without_ignored(tree: Tree, entries: Sequence[Entry], files: Sequence[Entry
         return not is_ignored(parent_of(entry.path)) and not rules.ignores(entry.path, is_directory=False)
 
     return [entry for entry in entries if is_left(entry)]
-
-

@@ -1,4 +1,4 @@
-"""What a store has to do: keep entries at exact paths. Links, errors and events are the same for all (`reads`, `writes`).
+"""What a store has to do: keep entries at exact paths. Links, errors and events are the same for all.
 
 A `Tree` is used by one operation, in one thread, while the store holds its lock or transaction. Its paths are
 normalised and every directory in them is a real one: `planning.Plan` has followed the links.

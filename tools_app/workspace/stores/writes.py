@@ -111,7 +111,7 @@ class Writes(Reads):
         await self._work(work)
 
     async def mv(self, source: str, target: str) -> None:
-        """Move an entry; a file that is there is replaced, a directory refused. Errors: as `cp`, `EPERM` for the root."""
+        """Move an entry; a file that is there is replaced, a directory refused. Errors: as `cp`; `EPERM` for `/`."""
 
         def work(tree: Tree) -> tuple[None, Committed]:
             plan = Plan(tree)
