@@ -2,7 +2,7 @@
 
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
-                 FileFailed (FileConflict)
+                 FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
@@ -65,3 +65,21 @@ class FileConflict(FileFailed, Conflict):
     """The file has changed since it was read. Data: also `version`, the present one (empty: it is gone)."""
 
     code = "file_conflict"
+
+
+class WorkspaceNotFound(ToolError, NotFound):
+    """There is no such workspace."""
+
+    code = "workspace_not_found"
+
+
+class WorkspaceExists(ToolError, Conflict):
+    """There is a workspace of this name already."""
+
+    code = "workspace_exists"
+
+
+class WorkspaceNameInvalid(ToolError, Invalid):
+    """A workspace's name begins with a letter, and has up to 64 letters, digits and underscores."""
+
+    code = "workspace_name_invalid"
