@@ -5,6 +5,8 @@ ThinkError
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid
 """
 
+from typing import Final
+
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
 
 
@@ -50,15 +52,25 @@ class ToolTimeout(ToolError, Unavailable):
     code = "tool_timeout"
 
 
+_STATUSES: Final = {"ENOENT": 404, "EPERM": 403, "EFBIG": 413, "EINVAL": 422, "ENAMETOOLONG": 422, "EIO": 500}
+
+
 class FileFailed(ToolError):
     """A file operation failed. Data: `errno`, the POSIX name of the reason, and `path`."""
 
     code = "file_failed"
 
+    http_status = 409
+
     @property
     def errno(self) -> str:
         """The POSIX name of the reason, as `ENOENT`."""
         return str(self.data.get("errno", "EIO"))
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that fits the reason."""
+        return _STATUSES.get(self.errno, self.http_status)
 
 
 class FileConflict(FileFailed, Conflict):

@@ -14,6 +14,7 @@ from chat.agent.connection import ClientConnection
 from chat.agent.operations import ChatOperations
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.core.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise
@@ -72,6 +73,10 @@ class Host(Protocol):
 
     async def messages(self) -> list[Message]:
         """Read the shown path of the current session, oldest first."""
+        ...
+
+    def open_workspace(self, name: str = "default") -> Workspace:
+        """Open the workspace that the instance knows by a name. No query is made before it is used."""
         ...
 
 

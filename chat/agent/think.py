@@ -29,6 +29,7 @@ from chat.core.model.chosen_model import NOTHING, ChosenModel
 from chat.errors import ModelNotConfigured
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.core.files.workspace import Workspace
 
 USE_LOOP = object()
 """What `on_chat_message` returns to have the agentic loop answer."""
@@ -118,6 +119,14 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent,
         """The context blocks of this conversation, to read and write: see `ContextMethods`."""
         return ContextMethods(lambda: self.host.open_context(self))
 
+    @property
+    def workspace(self) -> Workspace:
+        """The files of this conversation: its own workspace in the database, whatever `get_workspace` gives.
+
+        Nothing is read or made before it is used; the first write makes it.
+        """
+        return self.host.open_workspace()
+
     # Getters
 
     def get_model(self) -> Any:
@@ -153,7 +162,11 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent,
         return None
 
     def get_workspace(self) -> Any:
-        """Give the workspace that extensions may reach. Reserved: there are no workspaces yet, and nothing calls it."""
+        """Choose the workspace of the file tools, the page and the API: a `Workspace`.
+
+        `None`, the default, is the instance's own; `False` means none. Runs once an attempt, and when people look at
+        the files of a conversation. May be sync or async.
+        """
         return None
 
     def configure_session(self, session: SessionSetup) -> Any:

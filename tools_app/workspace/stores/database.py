@@ -73,30 +73,40 @@ class DatabaseWorkspace(Writes):
     def _check_early(self, byte_count: int) -> None:
         """Refuse a large file before it is saved where there is no room for it. The transaction decides."""
         row, _ = self._find()
-        owner_id = row.owner_id if row else None if isinstance(self._key, str) else self._key.owner_id
+        key = self._key
+        owner_id = row.owner_id if row else None if isinstance(key, str) else key.owner_id
         check_room(owner_id, byte_count=byte_count, entry_count=0)
 
     def _find(self, *, is_locked: bool = False) -> tuple[StoredWorkspace | None, bool]:
         """The row, locked on demand, and whether it may be written to. One query."""
-        if isinstance(self._key, str):
-            rows = StoredWorkspace.objects.filter(pk=self._key)
+        key = self._resolve(is_writing=is_locked)
+        if key is None:
+            return None, True
+        if isinstance(key, str):
+            rows = StoredWorkspace.objects.filter(pk=key)
             row = (rows.select_for_update(no_key=True) if is_locked else rows).first()
             if row is None and is_locked:
                 raise failed("ENOENT", "/", "this workspace no longer exists")
             return row, self._can_write
-        links = WorkspaceAttachment.objects.filter(scope=self._key.scope, name=self._key.name)
+        links = WorkspaceAttachment.objects.filter(scope=key.scope, name=key.name)
         if is_locked:
             links = links.select_for_update(of=("workspace",), no_key=True)
         link = links.select_related("workspace").first()
         return (link.workspace, link.can_write) if link else (None, True)
 
+    def _resolve(self, *, is_writing: bool) -> ScopeKey | str | None:
+        """What the workspace is found by. A subclass may look its scope up, or make it before a write."""
+        del is_writing
+        return self._key
+
     def _make(self) -> None:
         """Make the row of a scope's workspace, unless another writer does."""
-        assert isinstance(self._key, ScopeKey)
+        key = self._resolve(is_writing=True)
+        assert isinstance(key, ScopeKey)
         try:
             with transaction.atomic():
-                row = StoredWorkspace.objects.create(owner_id=self._key.owner_id, name=self._key.name)
-                WorkspaceAttachment.objects.create(workspace=row, scope=self._key.scope, name=self._key.name)
+                row = StoredWorkspace.objects.create(owner_id=key.owner_id, name=key.name)
+                WorkspaceAttachment.objects.create(workspace=row, scope=key.scope, name=key.name)
         except IntegrityError:
-            if not WorkspaceAttachment.objects.filter(scope=self._key.scope, name=self._key.name).exists():
+            if not WorkspaceAttachment.objects.filter(scope=key.scope, name=key.name).exists():
                 raise  # the owner is gone
