@@ -174,7 +174,7 @@ class WorkspaceEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.path
+        return str(self.path)
 
 
 class WorkspaceAttachment(models.Model):

@@ -61,7 +61,7 @@ class Reads(Bridge):
             entries = await self._reading(partial(_files, paths=paths[start : start + _BATCH_PATHS]))
             for batch in _batches(entries, max_bytes):
                 wanted = [entry for _, entry in batch if entry.size <= max_bytes]
-                read = await self._reading(lambda tree, wanted=wanted: tree.read_all(wanted))
+                read = await self._reading(partial(_read_all, entries=wanted))
                 found = dict(zip([entry.path for entry in wanted], read, strict=True))
                 for path, entry in batch:
                     if found.get(entry.path, b"") is not None:
@@ -156,6 +156,10 @@ def _opened(tree: Tree, *, path: str) -> IO[bytes]:
     if entry is None:
         raise failed("ENOENT", path)
     return tree.open(entry)
+
+
+def _read_all(tree: Tree, *, entries: Sequence[Entry]) -> list[bytes | None]:
+    return tree.read_all(entries)
 
 
 def _files(tree: Tree, *, paths: Sequence[str]) -> list[tuple[str, Entry]]:

@@ -93,16 +93,18 @@ class DatabaseTree:
 
     def open(self, entry: Entry) -> IO[bytes]:
         """As `Tree.open`. A large file whose object is lost reads as empty, which is logged."""
+        storage_name = ""
         for _ in range(_OPEN_TRIES):
             row = self._entries().filter(path_key=key_of(entry.path)).values_list("storage_name", "content").first()
             if row is None:
                 raise failed("ENOENT", entry.path)
-            if not row[0]:
-                return io.BytesIO(bytes(row[1] or b""))
-            file = objects.open_object(row[0])
+            storage_name, content = row
+            if not storage_name:
+                return io.BytesIO(bytes(content or b""))
+            file = objects.open_object(storage_name)
             if file is not None:  # else it may have been replaced since the row was read
                 return file
-        _log.error("the object of %s is lost: %s", entry.path, row[0])
+        _log.error("the object of %s is lost: %s", entry.path, storage_name)
         return io.BytesIO()
 
     def read_all(self, entries: Sequence[Entry]) -> list[bytes | None]:
@@ -211,10 +213,10 @@ class DatabaseTree:
 
     def _gone(self, changes: Changes) -> list[tuple[Entry, str]]:
         """What is removed or replaced, with the names of objects; each entry once."""
-        replaced = [each.before for each in changes.planned if each.before is not None]
+        replaced = [before for each in changes.planned if (before := each.before) is not None]
         found = {
             entry.path: (entry, name)
-            for some in _removals([*changes.removed, *(each for each in replaced if each is not None)])
+            for some in _removals([*changes.removed, *replaced])
             for entry, name in self._with_objects(some)
         }
         return [found[path] for path in sorted(found)]
