@@ -21,6 +21,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from chat.access import api_tokens
 from chat.agents import Assistant
 from chat.files import attachments
+from chat.instances.rows import key_of
+from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.logs.log import close_logs
@@ -73,6 +75,10 @@ class Hers:
             text = text.replace("{" + name + ("" if "}" in name else "}"), str(value))
         return text
 
+    def address(self, path: str) -> str:
+        """The same, with the parameters that the operation needs."""
+        return self.fill(path) + QUERIES.get(path, "")
+
     def filled(self, body: Any) -> Any:
         """The same in a body."""
         return json.loads(self.fill(json.dumps(body))) if isinstance(body, dict) else body
@@ -82,6 +88,7 @@ HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hi"}]}}
 
 EXPORT = b"""{"kind": "session", "format": "think-session", "version": 1, "leaf": null}
 {"kind": "end", "messages": 0}"""
+EMPTY_ZIP = b"PK\x05\x06" + b"\x00" * 18
 UPLOAD = b"\r\n".join(
     [
         b"--edge",
@@ -98,6 +105,14 @@ UPLOAD = b"\r\n".join(
     ]
 )
 
+ARCHIVE = UPLOAD.replace(EXPORT, EMPTY_ZIP)
+WORKSPACE = "/api/v1/instances/{instance_id}/workspace"
+QUERIES = {  # parameters that an operation needs
+    WORKSPACE + "/entries": "?path=/private.txt",
+    WORKSPACE + "/entry": "?path=/private.txt",
+    WORKSPACE + "/content": "?path=/private.txt",
+    WORKSPACE + "/search": "?pattern=**",
+}
 # (method, path of the API): body, for operations on one thing of a user
 GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances/{instance_id}"): None,
@@ -159,6 +174,19 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("PUT", "/api/v1/sessions/{session_id}/budget"): {"max_cost": "0"},
     ("GET", "/api/v1/files/{file_id}"): None,
     ("DELETE", "/api/v1/files/{file_id}"): None,
+    ("GET", WORKSPACE): None,
+    ("GET", WORKSPACE + "/entries"): None,
+    ("DELETE", WORKSPACE + "/entries"): None,
+    ("GET", WORKSPACE + "/entry"): None,
+    ("GET", WORKSPACE + "/content"): None,
+    ("PUT", WORKSPACE + "/content"): {"taken": True},
+    ("POST", WORKSPACE + "/directories"): {"path": "/taken"},
+    ("POST", WORKSPACE + "/moves"): {"source": "/private.txt", "target": "/taken.txt"},
+    ("POST", WORKSPACE + "/copies"): {"source": "/private.txt", "target": "/taken.txt"},
+    ("POST", WORKSPACE + "/diff"): {"path": "/private.txt", "content": "mine"},
+    ("GET", WORKSPACE + "/search"): None,
+    ("GET", WORKSPACE + "/archive"): None,
+    ("POST", WORKSPACE + "/archive"): ARCHIVE,
 }
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
@@ -180,7 +208,11 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/memory-changes"): None,
 }
 # Async operations whose parts run on threads of their own
-ASYNC = ("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}")
+ASYNC = (
+    *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
+    *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
+    "/workspace/search",
+)
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
 PUBLIC = {
@@ -228,7 +260,12 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
+def hers(
+    request: pytest.FixtureRequest,
+    alice: User,
+    make_instance: Callable[..., AgentInstance],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Hers:
     remember(ContextOwner(owner_id=alice.pk))
     monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class shares it
     monkeypatch.setattr(Assistant, "get_model", lambda _agent: ScriptedModel())  # it is not called
@@ -238,6 +275,8 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: 
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
     attachments.claim(alice.pk, [file.id], instance)
     running = make_turn(instance, status="running")
+    if request.node.get_closest_marker("django_db"):  # what files are asked for runs on threads of its own
+        async_to_sync(InstanceWorkspace(key_of(instance)).write_file)("/private.txt", SECRET)
     question = ToolPause(status=CallStatus.ASKED, approval_id="apr_1")
     asked = ToolCall(call_id="alices-call", tool_name="pay", input={"amount": 1})
     call = pause_call(asked, question, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
@@ -283,6 +322,8 @@ def call(client: Client, method: str, path: str, body: Any) -> Any:
     if isinstance(body, bytes):
         return client.generic(method, path, body, content_type="multipart/form-data; boundary=edge")
     data = b"" if body is None else json.dumps(body).encode()
+    if "/workspace" in path and method == "GET":
+        return async_to_sync(_follow)(client, path)  # bytes come in pieces
     return client.generic(method, path, data, content_type="application/json")
 
 
@@ -343,7 +384,7 @@ def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, power: st
     client = client_of(bob)
     before = all_rows()
     for (method, path), body in GUARDED.items():
-        reply = call(client, method, hers.fill(path), hers.filled(body))
+        reply = call(client, method, hers.address(path), hers.filled(body))
         assert reply.status_code == 404, (method, path)
         assert SECRET not in reply.content.decode(), (method, path)
     assert all_rows() == before
@@ -354,7 +395,7 @@ def test_an_anonymous_request_gets_and_changes_nothing(hers: Hers) -> None:
     client = client_of(None)
     before = all_rows()
     for (method, path), body in (GUARDED | OWN).items():
-        reply = call(client, method, hers.fill(path), hers.filled(body))
+        reply = call(client, method, hers.address(path), hers.filled(body))
         assert (reply.status_code, reply["Content-Type"]) == (401, "application/problem+json"), (method, path)
     assert all_rows() == before
 
@@ -364,7 +405,7 @@ def test_alice_herself_may(hers: Hers, alice: User) -> None:
     for (method, path), body in GUARDED.items():
         if not path.endswith(ASYNC):
             with transaction.atomic():
-                reply = call(client, method, hers.fill(path), hers.filled(body))
+                reply = call(client, method, hers.address(path), hers.filled(body))
                 assert reply.status_code < 400, (method, path)
                 transaction.set_rollback(True)  # the next finds everything
 
@@ -372,7 +413,7 @@ def test_alice_herself_may(hers: Hers, alice: User) -> None:
 @pytest.mark.django_db(transaction=True)  # their parts run on threads of their own
 @pytest.mark.parametrize(("method", "path"), sorted(row for row in GUARDED if row[1].endswith(ASYNC)))
 def test_alice_herself_may_where_the_operation_is_async(hers: Hers, alice: User, method: str, path: str) -> None:
-    assert call(client_of(alice), method, hers.fill(path), hers.filled(GUARDED[method, path])).status_code < 400
+    assert call(client_of(alice), method, hers.address(path), hers.filled(GUARDED[method, path])).status_code < 400
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(OWN))
