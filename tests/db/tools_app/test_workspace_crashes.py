@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import FileSystemStorage
-from django.db import connection
+from django.db import OperationalError, connections
 from django.db.backends.utils import CursorWrapper
 
 from thinkproject.kernel.aio import db
@@ -36,8 +36,8 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-class Ended(BaseException):
-    """The end of the process, or of its connections. Not an `Exception`: no code may go on after it."""
+class Ended(OperationalError):
+    """The end of the process, or of its connections: as the database's error, after which Django rolls back."""
 
 
 class Fate:
@@ -60,9 +60,8 @@ class Fate:
 @pytest.fixture
 def fate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fate]:
     found = Fate()
-    wrapper: Any = type(connection._connections[connection._alias])  # type: ignore[attr-defined]
     _stepping(monkeypatch, CursorWrapper, "_execute", found, is_after=False)
-    _stepping(monkeypatch, wrapper, "_commit", found, is_after=True)
+    _stepping(monkeypatch, type(connections["default"]), "_commit", found, is_after=True)
     _stepping(monkeypatch, FileSystemStorage, "_save", found, is_after=True)
     _stepping(monkeypatch, FileSystemStorage, "delete", found, is_after=True)
     yield found
