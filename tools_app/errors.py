@@ -2,7 +2,8 @@
 
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
-                 FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid
+                 FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
+                 ArchiveInvalid
 """
 
 from typing import Final
@@ -95,3 +96,9 @@ class WorkspaceNameInvalid(ToolError, Invalid):
     """A workspace's name begins with a letter, and has up to 64 letters, digits and underscores."""
 
     code = "workspace_name_invalid"
+
+
+class ArchiveInvalid(ToolError, Invalid):
+    """The archive cannot be imported."""
+
+    code = "archive_invalid"

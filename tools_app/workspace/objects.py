@@ -23,7 +23,9 @@ def store_all(contents: Sequence[Content]) -> None:
     """Save each as an object and note its name. Errors: the storage's; then those saved before are deleted."""
     try:
         for content in contents:
-            content.object_name = object_storage().save(f"{FOLDER}/{new_id('obj')}", File(content.open()))
+            file = File(content.open())
+            file.size = content.size  # some storages ask; it would look for a file on disk
+            content.object_name = object_storage().save(f"{FOLDER}/{new_id('obj')}", file)
     except BaseException:
         discard([content.object_name for content in contents if content.object_name])
         raise

@@ -11,7 +11,6 @@ from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.models import StoredWorkspace, WorkspaceAttachment
 from tools_app.workspace import objects
-from tools_app.workspace.quotas import check_room
 from tools_app.workspace.stores.rows import DatabaseTree, NoWorkspaceYet
 from tools_app.workspace.stores.tree import Content, Tree
 from tools_app.workspace.stores.writes import Writes
@@ -51,7 +50,6 @@ class DatabaseWorkspace(Writes):
         large = [content for content in contents if content.size >= self.inline_bytes]
         if not large:
             return await db(self._transaction, work)
-        await db(self._check_early, sum(content.size for content in large))
         await asyncio.to_thread(objects.store_all, large)
         try:
             return await db(self._transaction, work)
@@ -68,14 +66,6 @@ class DatabaseWorkspace(Writes):
                 self._make()
             row, can_write = self._find(is_locked=True)
             return work(DatabaseTree(row, can_write=can_write))
-
-    @transaction.atomic
-    def _check_early(self, byte_count: int) -> None:
-        """Refuse a large file before it is saved where there is no room for it. The transaction decides."""
-        row, _ = self._find()
-        key = self._key
-        owner_id = row.owner_id if row else None if isinstance(key, str) else key.owner_id
-        check_room(owner_id, byte_count=byte_count, entry_count=0)
 
     def _find(self, *, is_locked: bool = False) -> tuple[StoredWorkspace | None, bool]:
         """The row, locked on demand, and whether it may be written to. One query."""

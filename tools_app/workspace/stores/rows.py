@@ -136,10 +136,12 @@ class DatabaseTree:
         self._count(row, delta)
         for some in _removals(changes.removed):
             self._entries().filter(some).delete()
-        for batch in _batches(made):
+        for batch in _batches(made, changes.planned):
             WorkspaceEntry.objects.bulk_create(
                 batch, update_conflicts=True, unique_fields=["workspace", "path_key"], update_fields=_REPLACED
             )
+            for each in batch:
+                each.content = None  # not all contents at once
         self._forget_objects([name for _, name in gone if name])
         return Committed(removed=[entry for entry, _ in gone], entries=entries)
 
@@ -227,7 +229,6 @@ class DatabaseTree:
 
     def _made(self, row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
         content = planned.content
-        is_inline = content is not None and not content.object_name
         return WorkspaceEntry(
             workspace_id=row.pk,
             path=planned.path,
@@ -242,7 +243,6 @@ class DatabaseTree:
             storage_name=content.object_name if content else "",
             created_at=planned.before.created_at if planned.before else row.modified_at,
             modified_at=row.modified_at,
-            content=content.open().read() if content and is_inline else None,
         )
 
     def _count(self, row: StoredWorkspace, delta: _Totals) -> None:
@@ -287,16 +287,18 @@ def _removals(entries: Sequence[Entry]) -> Iterator[Q]:
         yield some
 
 
-def _batches(made: Sequence[WorkspaceEntry]) -> Iterator[list[WorkspaceEntry]]:
-    """Rows for one statement each: not too many, and not too many bytes."""
+def _batches(made: Sequence[WorkspaceEntry], planned: Sequence[Planned]) -> Iterator[list[WorkspaceEntry]]:
+    """Rows with their contents for one statement each: not too many, and not too many bytes."""
     batch: list[WorkspaceEntry] = []
     size = 0
-    for each in made:
-        weight = len(each.content or b"")
+    for row, each in zip(made, planned, strict=True):
+        weight = each.size if each.content and not row.storage_name else 0
         if batch and (len(batch) >= BATCH_KEYS or size + weight > BATCH_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(each)
+        if each.content and not row.storage_name:
+            row.content = each.content.open().read()
+        batch.append(row)
         size += weight
     if batch:
         yield batch

@@ -5,7 +5,7 @@ normalised and every directory in them is a real one: `planning.Plan` has follow
 """
 
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Final, Protocol
 
@@ -16,16 +16,22 @@ PIECE_BYTES: Final = 256 * 1024
 
 @dataclass(slots=True, kw_only=True)
 class Content:
-    """Bytes to be written: in memory, or in a temporary file. `object_name`: where the store has put them already."""
+    """Bytes to be written: in memory, in a temporary file, or from a source that can be opened again.
+
+    `object_name`: where the store has put them already.
+    """
 
     size: int
     media_type: str
     data: bytes | None = field(default=None, repr=False)
     file: IO[bytes] | None = field(default=None, repr=False)
+    source: Callable[[], IO[bytes]] | None = field(default=None, repr=False)
     object_name: str = ""
 
     def open(self) -> IO[bytes]:
         """The bytes from their beginning. A temporary file stays open until `close`."""
+        if self.source is not None:
+            return self.source()
         if self.file is None:
             return io.BytesIO(self.data or b"")
         self.file.seek(0)

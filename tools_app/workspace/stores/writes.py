@@ -145,6 +145,20 @@ class Writes(Reads):
 
         return changes_of((await self._change(steps, contents))[1])
 
+    async def write_contents(
+        self, files: Sequence[tuple[str, Content]], *, directories: Sequence[str] = ()
+    ) -> list[FileChange]:
+        """Write many files at once, read while they are stored: `apply` for what does not fit into memory."""
+
+        def steps(plan: Plan) -> None:
+            plan.prefetch([normalise(path) for path in (*directories, *(path for path, _ in files))])
+            for directory in directories:
+                plan.make_directory(directory, recursive=True)
+            for path, content in files:
+                plan.put(path, content)
+
+        return changes_of((await self._change(steps, [content for _, content in files]))[1])
+
     async def _put(self, path: str, content: Content, expected: str | None) -> Entry:
         real, done = await self._change(lambda plan: plan.put(path, content, expected=expected), [content])
         return next(entry for entry in done.entries if entry.path == real)
