@@ -75,9 +75,9 @@ class Hers:
             text = text.replace("{" + name + ("" if "}" in name else "}"), str(value))
         return text
 
-    def address(self, path: str) -> str:
+    def address(self, method: str, path: str) -> str:
         """The same, with the parameters that the operation needs."""
-        return self.fill(path) + QUERIES.get(path, "")
+        return self.fill(path) + QUERIES.get((method, path), "")
 
     def filled(self, body: Any) -> Any:
         """The same in a body."""
@@ -108,10 +108,11 @@ UPLOAD = b"\r\n".join(
 ARCHIVE = UPLOAD.replace(EXPORT, EMPTY_ZIP)
 WORKSPACE = "/api/v1/instances/{instance_id}/workspace"
 QUERIES = {  # parameters that an operation needs
-    WORKSPACE + "/entries": "?path=/private.txt",
-    WORKSPACE + "/entry": "?path=/private.txt",
-    WORKSPACE + "/content": "?path=/private.txt",
-    WORKSPACE + "/search": "?pattern=**",
+    ("DELETE", WORKSPACE + "/entries"): "?path=/private.txt",
+    ("GET", WORKSPACE + "/entry"): "?path=/private.txt",
+    ("GET", WORKSPACE + "/content"): "?path=/private.txt",
+    ("PUT", WORKSPACE + "/content"): "?path=/private.txt",
+    ("GET", WORKSPACE + "/search"): "?pattern=**",
 }
 # (method, path of the API): body, for operations on one thing of a user
 GUARDED: dict[tuple[str, str], Any] = {
@@ -384,7 +385,7 @@ def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, power: st
     client = client_of(bob)
     before = all_rows()
     for (method, path), body in GUARDED.items():
-        reply = call(client, method, hers.address(path), hers.filled(body))
+        reply = call(client, method, hers.address(method, path), hers.filled(body))
         assert reply.status_code == 404, (method, path)
         assert SECRET not in reply.content.decode(), (method, path)
     assert all_rows() == before
@@ -395,7 +396,7 @@ def test_an_anonymous_request_gets_and_changes_nothing(hers: Hers) -> None:
     client = client_of(None)
     before = all_rows()
     for (method, path), body in (GUARDED | OWN).items():
-        reply = call(client, method, hers.address(path), hers.filled(body))
+        reply = call(client, method, hers.address(method, path), hers.filled(body))
         assert (reply.status_code, reply["Content-Type"]) == (401, "application/problem+json"), (method, path)
     assert all_rows() == before
 
@@ -405,7 +406,7 @@ def test_alice_herself_may(hers: Hers, alice: User) -> None:
     for (method, path), body in GUARDED.items():
         if not path.endswith(ASYNC):
             with transaction.atomic():
-                reply = call(client, method, hers.address(path), hers.filled(body))
+                reply = call(client, method, hers.address(method, path), hers.filled(body))
                 assert reply.status_code < 400, (method, path)
                 transaction.set_rollback(True)  # the next finds everything
 
@@ -413,7 +414,9 @@ def test_alice_herself_may(hers: Hers, alice: User) -> None:
 @pytest.mark.django_db(transaction=True)  # their parts run on threads of their own
 @pytest.mark.parametrize(("method", "path"), sorted(row for row in GUARDED if row[1].endswith(ASYNC)))
 def test_alice_herself_may_where_the_operation_is_async(hers: Hers, alice: User, method: str, path: str) -> None:
-    assert call(client_of(alice), method, hers.address(path), hers.filled(GUARDED[method, path])).status_code < 400
+    assert (
+        call(client_of(alice), method, hers.address(method, path), hers.filled(GUARDED[method, path])).status_code < 400
+    )
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(OWN))

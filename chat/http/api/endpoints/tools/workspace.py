@@ -73,7 +73,7 @@ async def workspace_detail(request: HttpRequest, instance_id: str) -> object:
     openapi_extra=_ERRORS,
 )
 async def workspace_list(
-    request: HttpRequest, instance_id: str, path: At = "/", limit: Few = 200, offset: Offset = 0
+    request: HttpRequest, instance_id: str, path: FilePath = "/", limit: Few = 200, offset: Offset = 0
 ) -> object:
     """The children of a directory, directories first. One that does not exist has none."""
     workspace = (await _viewed(request, instance_id)).workspace
@@ -236,7 +236,7 @@ async def workspace_find(
         "responses": {200: {"description": "A zip file", "content": {"application/zip": {}}}, **_ERRORS["responses"]}
     },
 )
-async def workspace_export(request: HttpRequest, instance_id: str, path: At = "/") -> HttpResponseBase:
+async def workspace_export(request: HttpRequest, instance_id: str, path: FilePath = "/") -> HttpResponseBase:
     """A directory with all below it as a zip file, made while it is sent."""
     viewed = await _viewed(request, instance_id)
     name = normalise(path).rsplit("/", 1)[-1] or "files"
@@ -254,11 +254,11 @@ async def workspace_export(request: HttpRequest, instance_id: str, path: At = "/
     openapi_extra=_ERRORS,
 )
 async def workspace_import(
-    request: HttpRequest, instance_id: str, file: Annotated[UploadedFile, File()], path: At = "/"
+    request: HttpRequest, instance_id: str, file: Annotated[UploadedFile, File()], path: FilePath = "/"
 ) -> object:
     """Unpack a zip file into a directory, all of it or nothing. Files that are there are replaced."""
     viewed = await _writable(request, instance_id)
-    return {"changes": [_change(each) for each in await import_zip(viewed.workspace, file.file, path)]}
+    return {"changes": [_change(each) for each in await import_zip(viewed.workspace, file.open("rb"), path)]}
 
 
 async def _viewed(request: HttpRequest, instance_id: str) -> ViewedWorkspace:
