@@ -34,13 +34,15 @@ from chat.core.model.prices import NOTHING
 from chat.core.model.tool_choice import read_tool_choice
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
-from chat.errors import ContextOverflow, ModelError, NetworkLost
+from chat.errors import ContextOverflow, ModelError, NetworkLost, TurnConfigInvalid
 from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
+from tools_app.core.tool_names import check_patterns, selects
+from tools_app.errors import ToolDeclarationInvalid
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
 CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
@@ -68,6 +70,10 @@ class Journal(Protocol):
 
 class ToolRunner(Protocol):
     """Checks and runs the calls of one turn."""
+
+    def repair(self, tool_name: str) -> str:
+        """The name of the tool that a model meant."""
+        ...
 
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         """Parse and validate without running."""
@@ -271,7 +277,12 @@ class TurnLoop:
         check = _only(self._tools.check, self.plan.tools, request.tools)
         plan, finish = self.plan, None
         translate = EventTranslator(
-            self.fold, check, send_reasoning=plan.send_reasoning, titles=plan.titles, clock=plan.clock
+            self.fold,
+            check,
+            repair=self._tools.repair,
+            send_reasoning=plan.send_reasoning,
+            titles=plan.titles,
+            clock=plan.clock,
         )
         yield self._put(_activity(plan, "model", {"name": model.name, "step": self._view.number}))
         try:
@@ -321,7 +332,8 @@ class TurnLoop:
         config = await self._hooks.before_step(context) or StepConfig()
         tools = self.plan.tools
         if config.active_tools is not None:
-            tools = tuple(tool for tool in tools if tool.name in config.active_tools)
+            patterns = _patterns(config.active_tools)
+            tools = tuple(tool for tool in tools if selects(patterns, tool.name))
         settings = self.plan.settings
         if config.provider_options is not None:
             settings = settings.with_options(config.provider_options)
@@ -428,6 +440,13 @@ class TurnLoop:
         except BaseException as error:
             arrivals.put_nowait(error)
             raise
+
+
+def _patterns(given: object) -> tuple[str, ...]:
+    try:
+        return check_patterns(given)
+    except ToolDeclarationInvalid as error:
+        raise TurnConfigInvalid(f"active_tools of a step: {error.message}") from error
 
 
 def _activity(plan: TurnPlan, kind: str, facts: JSONObject) -> Chunk:

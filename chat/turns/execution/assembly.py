@@ -1,7 +1,7 @@
 """Assembles a turn: a fresh agent object, its model, its tools in the documented order, its context.
 
-Order of tools, later wins: those of clients, `get_tools()`, those of the session's context blocks, then the tools that
-`before_turn` adds for this turn.
+The tools come from their sources in order (`tools_app/core/tool_sources.py`), limited by `enabled_tools` of the class;
+what `before_turn` adds comes on top, and its `active_tools` limit all of them.
 """
 
 from collections.abc import Callable

@@ -17,7 +17,7 @@ from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ModelChoice
 from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
-from chat.errors import AttachmentNotFound
+from chat.errors import AttachmentNotFound, TurnConfigInvalid
 from chat.files import attachments
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, resolve_model
@@ -26,6 +26,7 @@ from chat.turns.execution.begin import read_history
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
+from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.session_setup import policy_of
 from sessions_app.context.session_context import SessionContext
@@ -33,7 +34,9 @@ from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.toolset import Toolset
+from tools_app.core.tool_sources import Source
+from tools_app.core.toolset import Toolset, ToolSource
+from tools_app.errors import ToolDeclarationInvalid
 from tools_app.session_tools import session_tools, skill_reader
 
 logger = logging.getLogger(__name__)
@@ -124,8 +127,8 @@ async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_pro
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         system = await context.system_prompt(state, keeps=keeps_prompt)
-    # A client's tool never takes the place of one of ours: the model would see a declaration that is not ours.
-    offered = Toolset(to_tools(place.client_tools), await call_hook(agent, "get_tools"), session_tools(context, state))
+    request = ToolRequest(agent=agent, context=context, state=state, client_tools=place.client_tools)
+    offered = _enabled(agent, (await gather_tools(request)).merged())
     return ModelInput(
         choice=choice,
         model=model,
@@ -138,6 +141,32 @@ async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_pro
         system=system,
         offered=offered,
     )
+
+
+async def _tools_of_agent(request: ToolRequest) -> ToolSource:
+    tools: ToolSource = await call_hook(request.agent, "get_tools")
+    return tools
+
+
+async def _tools_of_session(request: ToolRequest) -> ToolSource:
+    return session_tools(request.context, request.state)
+
+
+async def _tools_of_client(request: ToolRequest) -> ToolSource:
+    return to_tools(request.client_tools)
+
+
+register(Source.AGENT, _tools_of_agent)
+register(Source.SESSION, _tools_of_session)
+register(Source.CLIENT, _tools_of_client)
+
+
+def _enabled(agent: Think, tools: Toolset) -> Toolset:
+    """The tools that the class lets its agent have."""
+    try:
+        return tools.only(agent.enabled_tools)
+    except ToolDeclarationInvalid as error:
+        raise TurnConfigInvalid(f"enabled_tools of {type(agent).__name__}: {error.message}") from error
 
 
 async def _choose(agent: Think, stored: JSONObject | None) -> ModelChoice:

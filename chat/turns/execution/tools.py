@@ -25,7 +25,7 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.questions import Question, fill_in, one_line
-from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool import AnyRule, Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
 from tools_app.executor import execute
@@ -44,6 +44,10 @@ class TurnTools:
         self._toolset = toolset
         self._facts = facts
         self._context = context
+
+    def repair(self, tool_name: str) -> str:
+        """The name of the tool that a model meant."""
+        return self._toolset.repaired(tool_name)
 
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         """Parse and validate without running."""
@@ -179,12 +183,15 @@ def close_cut(context: FiberContext, turn_id: str) -> list[str]:
 async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
     """Ask the tool whether a person must approve the call. A rule that fails leaves it to the person."""
     rule = tool.needs_approval
-    if not callable(rule):
+    if isinstance(rule, bool):
         return rule
     try:
         with user_code_boundary("needs_approval"):
             async with asyncio.timeout(tool.timeout_seconds):
-                return bool(await call_user_code(rule, call.input, context))
+                for function in rule.rules if isinstance(rule, AnyRule) else (rule,):
+                    if await call_user_code(function, call.input, context):
+                        return True
+                return False
     except AgentCodeFailed:
         return True
 
