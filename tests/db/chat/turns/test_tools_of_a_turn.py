@@ -175,17 +175,20 @@ def provide() -> Iterator[Any]:
         unregister(source)
 
 
+OF_CALLER = {"type": "object", "properties": {"of_caller": {"type": "string"}}}
+
+
 async def test_sources_are_merged_in_their_order(make_room: MakeRoom, provide: Any) -> None:
     provide(Source.MCP, with_prefix(burn, "mcp_"), with_prefix(look, "both_"))
-    provide(Source.WORKSPACE, client_tool("look", "of the workspace"), with_prefix(burn, "files_"))
-    provide(Source.CALLER, client_tool("look", "of the caller"), client_tool("ask", "of the caller"))
+    provide(Source.WORKSPACE, client_tool("look"), with_prefix(burn, "files_"))
+    provide(Source.CALLER, client_tool("look"), client_tool("ask", "", OF_CALLER))
     room = make_room("chooser")
-    declared = [{"name": "look", "description": "of the client"}, {"name": "ask", "description": "of the client"}]
+    declared = [{"name": "look", "description": ""}, {"name": "ask", "description": ""}]
     await room.say("say: hi", client_tools=declared)
-    specs = {item["name"]: item["description"] for item in room.model.requests[-1]["tools"]}
-    assert specs["look"] == "Look."
-    assert specs["ask"] == "of the caller"
-    assert list(specs) == ["files_burn", "look", "look_deep", "burn", "mcp_burn", "both_look", "ask", "turn_look"]
+    fields = {item["name"]: list(item["parameters"]["properties"]) for item in room.model.requests[-1]["tools"]}
+    assert fields["look"] == ["path"]
+    assert fields["ask"] == ["of_caller"]
+    assert list(fields) == ["files_burn", "look", "look_deep", "burn", "mcp_burn", "both_look", "ask", "turn_look"]
 
 
 def test_a_source_has_one_provider(provide: Any) -> None:
