@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final, Protocol, TypeAlias
 
 from chat.core.context.prompt import with_checkpoint
-from chat.core.loop.call_records import CALL_PREFIX, call_record, settling_chunk
+from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.loop.step_history import StepHistory
@@ -426,7 +426,7 @@ class TurnLoop:
             if record is None:
                 async for item in self._tools.run(call):
                     if isinstance(item, ToolProgress):
-                        arrivals.put_nowait(chunks.tool_output_available(call.call_id, item.output, preliminary=True))
+                        arrivals.put_nowait(progress_chunk(call.call_id, item))
                     else:
                         record = call_record(call, item)
                 assert record is not None, "a tool runner ends with a result"

@@ -121,7 +121,7 @@ class TurnState:
         return [
             ToolCall(call_id=part["toolCallId"], tool_name=_tool_name(part), input=part["input"])
             for part in self._step_parts()
-            if part.get("state") in _PENDING_STATES and not part.get("providerExecuted")
+            if (part.get("state") in _PENDING_STATES or part.get("preliminary")) and not part.get("providerExecuted")
         ]
 
     def sealing_chunks(self) -> list[Chunk]:
