@@ -38,14 +38,25 @@ class OutputPage:
     line_count: int
 
 
-def cut_output(output: JSONValue, limit: OutputLimit) -> JSONValue:
-    """Give an output within its limit; the same object where it fits."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOutput:
+    """An output within its limit. `next_line`: of the whole, where a text was cut; 0 where only its pages tell."""
+
+    output: JSONValue
+    next_line: int = 0
+
+
+def cut_output(output: JSONValue, limit: OutputLimit) -> CutOutput | None:
+    """Cut an output that is over its limit, in its shape; nothing where it fits."""
     if isinstance(output, str):
-        return _cut_text(output, limit)
-    kept = _cut_lines(output, limit)
-    if limit.max_bytes is not None and _size(kept) > limit.max_bytes:
-        kept = _shorten(kept, max(limit.max_bytes, MIN_BYTES))
-    return kept
+        kept = _kept_text(output, limit)
+        if len(kept) == len(output):
+            return None
+        return CutOutput(output=_marked(kept, output), next_line=len(lines_of(kept.removesuffix("\n"))) + 1)
+    value = _cut_lines(output, limit)
+    if limit.max_bytes is not None and _size(value) > limit.max_bytes:
+        value = _shorten(value, max(limit.max_bytes, MIN_BYTES))
+    return None if value == output else CutOutput(output=value)
 
 
 def page_of(output: JSONValue, *, first_line: int, max_lines: int, max_bytes: int) -> OutputPage:
@@ -91,18 +102,19 @@ def _field_text(value: JSONValue) -> str:
     return f" {json.dumps(value, ensure_ascii=False, indent=2)}"
 
 
-def _cut_text(text: str, limit: OutputLimit) -> str:
-    """The beginning of a text: whole lines where possible, then a line that says what is missing."""
+def _kept_text(text: str, limit: OutputLimit) -> str:
+    """The beginning of a text that fits, whole lines where possible; the text itself where all of it fits."""
     kept, lines = text, text.split("\n")
     if limit.lines is not None and len(lines) > limit.lines:
         kept = "\n".join(lines[: limit.lines])
     if limit.max_bytes is not None and _size(kept) > limit.max_bytes:
-        room = max(limit.max_bytes, MIN_BYTES) - _MARK_ROOM
-        head = _head(kept, room)
+        head = _head(kept, max(limit.max_bytes, MIN_BYTES) - _MARK_ROOM)
         whole_lines = head.rpartition("\n")[0]
         kept = whole_lines if len(whole_lines) >= len(head) // 2 else head
-    if len(kept) == len(text):
-        return text
+    return kept
+
+
+def _marked(kept: str, text: str) -> str:
     left = text[len(kept) :]
     missing = left.count("\n") or 1
     return f"{kept}\n... [{missing} more {'line' if missing == 1 else 'lines'}, {len(left)} characters truncated]"
@@ -116,7 +128,8 @@ def _cut_lines(value: JSONValue, limit: OutputLimit, depth: int = 0) -> JSONValu
     if limit.lines is None or depth > 100:
         return value
     if isinstance(value, str):
-        return _cut_text(value, OutputLimit(lines=limit.lines))
+        kept = _kept_text(value, OutputLimit(lines=limit.lines))
+        return value if len(kept) == len(value) else _marked(kept, value)
     if isinstance(value, dict):
         fields = {key: _cut_lines(item, limit, depth + 1) for key, item in value.items()}
         return value if fields == value else fields

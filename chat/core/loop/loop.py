@@ -41,7 +41,7 @@ from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
-from tools_app.core.tool_names import check_patterns, selects
+from tools_app.core.tool_names import check_patterns, excludes, selects
 from tools_app.errors import ToolDeclarationInvalid
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
@@ -123,6 +123,8 @@ class TurnPlan:
     system: str
     prompt: Callable[[Message], tuple[ModelMessage, ...]]
     tools: tuple[ToolSpec, ...] = ()
+    reader: ToolSpec | None = None  # reads on in outputs that were cut
+    needs_reader: Callable[[Message], bool] = lambda _answer: False
     tool_choice: str = "auto"
     settings: ModelSettings = field(default_factory=ModelSettings)
     max_steps: int = 10
@@ -274,7 +276,8 @@ class TurnLoop:
         Ends without either when nothing was shown and the same call is to be made again, with a shorter prompt.
         """
         model, request = await self._fitting_request()
-        check = _only(self._tools.check, self.plan.tools, request.tools)
+        known = self.plan.tools if self.plan.reader is None else (*self.plan.tools, self.plan.reader)
+        check = _only(self._tools.check, known, request.tools)
         plan, finish = self.plan, None
         translate = EventTranslator(
             self.fold,
@@ -330,10 +333,7 @@ class TurnLoop:
             shared=self._view.shared,
         )
         config = await self._hooks.before_step(context) or StepConfig()
-        tools = self.plan.tools
-        if config.active_tools is not None:
-            patterns = _patterns(config.active_tools)
-            tools = tuple(tool for tool in tools if selects(patterns, tool.name))
+        tools = self._offered(config)
         settings = self.plan.settings
         if config.provider_options is not None:
             settings = settings.with_options(config.provider_options)
@@ -353,6 +353,16 @@ class TurnLoop:
         self._view.shared = context.shared if config.shared is None else config.shared
         model = context.model if config.model is None else self.plan.resolve_model(config.model)
         return model, request
+
+    def _offered(self, config: StepConfig) -> tuple[ToolSpec, ...]:
+        """The tools of a step. The reader is there once something was cut, unless a pattern takes it away by name."""
+        patterns = None if config.active_tools is None else _patterns(config.active_tools)
+        tools, reader = self.plan.tools, self.plan.reader
+        if patterns is not None:
+            tools = tuple(tool for tool in tools if selects(patterns, tool.name))
+        if reader is None or (patterns is not None and excludes(patterns, reader.name)):
+            return tools
+        return (*tools, reader) if self.plan.needs_reader(self.fold.message) else tools
 
     async def _record(self, model: LanguageModel, request: ModelRequest, finish: Finish) -> None:
         record: JSONObject = {

@@ -4,20 +4,21 @@ A turn begins with it (`assembly.py`), and people are shown it (`preview.py`): w
 """
 
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Protocol
 
 from chat.agent.think import Think
+from chat.conf import chat_settings
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy, context_policy
+from chat.core.context.result_files import is_seen
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ModelChoice
 from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
-from chat.errors import AttachmentNotFound, TurnConfigInvalid
+from chat.errors import TurnConfigInvalid
 from chat.files import attachments
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, resolve_model
@@ -34,6 +35,8 @@ from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.tool import Tool
+from tools_app.core.tool_calls import details_in
 from tools_app.core.tool_sources import Source
 from tools_app.core.toolset import Toolset, ToolSource
 from tools_app.errors import ToolDeclarationInvalid
@@ -113,8 +116,10 @@ class ModelInput:
         )
 
 
-async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_prompt: bool = True) -> ModelInput:
-    """Ask the agent for the parts of a model call. Calls no model.
+async def build_model_input(
+    agent: Think, place: ConversationPoint, *, keeps_prompt: bool = True, answer: Message = NOTHING_SAID
+) -> ModelInput:
+    """Ask the agent for the parts of a model call. Calls no model. `answer`: what there is of it already.
 
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
@@ -133,7 +138,7 @@ async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_pro
         choice=choice,
         model=model,
         history=history,
-        files=await _files(history, agent.key.owner_id),
+        files=await _files([*history, answer], agent.key.owner_id),
         policy=context_policy(agent.context_policy),
         compaction=policy_of(agent),
         context=context,
@@ -183,7 +188,7 @@ async def _choose(agent: Think, stored: JSONObject | None) -> ModelChoice:
     return choice
 
 
-def tool_specs(toolset: Toolset) -> tuple[ToolSpec, ...]:
+def tool_specs(toolset: Iterable[Tool]) -> tuple[ToolSpec, ...]:
     """The tools as they are declared to the model."""
     return tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset)
 
@@ -214,26 +219,22 @@ async def _merged(session_id: str, history: list[Message]) -> list[Message]:
     return await db(merge_history, session_id, history) if has_neighbours else history
 
 
-async def _files(history: list[Message], owner_id: int | None) -> dict[str, FileContent]:
-    urls = _file_urls(history)
-    return await db(_load_files, urls, owner_id) if urls else {}
-
-
-def _file_urls(history: list[Message]) -> set[str]:
-    return {
-        str(part.get("url", ""))
-        for message in history
-        if message["role"] == "user"
-        for part in message["parts"]
-        if part.get("type") == "file"
-    }
-
-
-def _load_files(urls: set[str], owner_id: int | None) -> dict[str, FileContent]:
-    if owner_id is None:
+async def _files(messages: list[Message], owner_id: int | None) -> dict[str, FileContent]:
+    """Files of the conversation by their URL, the newest last. No query where there are none."""
+    urls = list(dict.fromkeys(url for message in reversed(messages) for url in _file_urls(message)))
+    if not urls:
         return {}
-    loaded: dict[str, FileContent] = {}
-    for url in urls:
-        with suppress(AttachmentNotFound):  # gone, or not the owner's: the prompt says that it is not available
-            loaded[url] = attachments.load_for_model(url, owner_id)
-    return loaded
+    most = chat_settings.request_media_bytes
+    loaded = await db(attachments.load_files, urls, owner_id, max_bytes=most)
+    return {url: loaded[url] for url in reversed(urls) if url in loaded}
+
+
+def _file_urls(message: Message) -> Iterator[str]:
+    """What people attached, and what models can see of what tools returned."""
+    for part in message["parts"]:
+        if message["role"] == "user" and part.get("type") == "file":
+            yield str(part.get("url", ""))
+        given = details_in(part).get("attachments") if message["role"] == "assistant" else None
+        for entry in given if isinstance(given, list) and not part.get("pruned") else ():
+            if isinstance(entry, dict) and is_seen(str(entry.get("mediaType"))):
+                yield str(entry.get("url", ""))
