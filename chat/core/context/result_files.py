@@ -82,13 +82,14 @@ def cut_note(part: Mapping[str, object]) -> str:
 
 def has_cut_output(messages: Iterable[Message]) -> bool:
     """Whether any of these messages has an output that was cut and can be read on."""
-    return any(
-        "id" in (details_in(part).get("whole") or {})
+    wholes = (
+        details_in(part).get("whole")
         for message in messages
         if message.get("role") == "assistant"
         for part in message.get("parts") or []
         if is_tool(part)
     )
+    return any(isinstance(whole, dict) and "id" in whole for whole in wholes)
 
 
 def with_lines(output: JSONValue, lines: Sequence[str]) -> JSONValue:

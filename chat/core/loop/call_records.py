@@ -5,8 +5,9 @@ from typing import Final
 
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire import chunks
+from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
-from sessions_app.core.messages.shapes import OURS
+from sessions_app.core.messages.shapes import OURS, Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.questions import question_of
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult, details_of
@@ -24,6 +25,17 @@ def recorded_outputs(fold: TurnState, records: Mapping[str, JSONValue]) -> list[
             outputs.append(chunk)
             fold.apply(chunk)
     return outputs
+
+
+def with_recorded(message: Message, records: Mapping[str, JSONValue]) -> Message:
+    """An answer with the results that were settled and may not be in the log yet."""
+    answer = Accumulator(message)
+    for key, record in records.items():
+        if key.startswith(CALL_PREFIX) and isinstance(record, dict):
+            chunk = settling_chunk(key.removeprefix(CALL_PREFIX), record)
+            if chunk is not None:
+                answer.apply(chunk)
+    return answer.message
 
 
 def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[Chunk]:

@@ -221,7 +221,7 @@ async def _merged(session_id: str, history: list[Message]) -> list[Message]:
 
 async def _files(messages: list[Message], owner_id: int | None) -> dict[str, FileContent]:
     """Files of the conversation by their URL, the newest last. No query where there are none."""
-    urls = list(dict.fromkeys(url for message in reversed(messages) for url in _file_urls(message)))
+    urls = list(dict.fromkeys(url for message in reversed(messages) for url in reversed([*_file_urls(message)])))
     if not urls:
         return {}
     most = chat_settings.request_media_bytes

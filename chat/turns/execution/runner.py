@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from chat.agent.think import USE_LOOP, Think
 from chat.core.context.session_setup import ContextUsage
-from chat.core.loop.call_records import cut_outputs, recorded_outputs
+from chat.core.loop.call_records import cut_outputs, recorded_outputs, with_recorded
 from chat.core.loop.hooks import (
     ChatErrorContext,
     ChunkContext,
@@ -154,7 +154,7 @@ class TurnRun:
             self._facts,
             attempt=self._context.attempt,
             partial_output_shown=self._standing.partial_output_shown,
-            answer=self._standing.fold.message,
+            answer=with_recorded(self._standing.fold.message, dict(self._context.records())),
         )
         self._assembled = assembled
         limit = asyncio.timeout(assembled.timeout_seconds or None)
