@@ -1,8 +1,8 @@
 """Run one tool call: the only place where a tool's exception becomes a result.
 
-The tool runs in a task of its own, so that one that ignores its cancellation holds up nobody: after a grace it is left
-behind, and what it still returns or reports counts for nothing. Sync functions run on the executor for user code, never
-on the loop and never on the database bridge.
+The tool runs in a task of its own, so that one that ignores its cancellation does not hold up its turn: after a grace it
+is left behind, and what it still returns or reports counts for nothing. Sync functions run on the executor for user
+code, never on the loop and never on the database bridge.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class _Run:
         self._task = asyncio.create_task(self._work(replace(context, reporter=self._report)))
 
     async def progress(self) -> AsyncIterator[ToolProgress]:
-        """What is to be shown, until the tool has ended."""
+        """The reports and outputs to show, until the tool has ended."""
         while (item := await self._arrivals.get()) is not None:
             yield item
 
@@ -174,7 +174,7 @@ class _Run:
 def _forget(task: "asyncio.Task[None]") -> None:
     _left_behind.discard(task)
     if not task.cancelled():
-        task.exception()  # nobody asks any more
+        task.exception()  # read, so that it is not reported as never retrieved
 
 
 async def _values(tool: Tool, call: ToolCall, context: ToolContext) -> AsyncIterator[Any]:

@@ -83,7 +83,7 @@ def _checked_type(data: bytes, label: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeBy:
-    """What a file comes from that the product makes itself: the same maker has the same file made once.
+    """The origin of a file that the product makes itself: of one origin the same bytes are one file.
 
     The file belongs to the conversation from the start. `key`: distinguishes files of one call.
     """
@@ -109,7 +109,7 @@ def store_original(
 ) -> Attachment:
     """Store what a message has no room for: a part above the row limit, a long output. Not inside a transaction.
 
-    It is no upload: no limit of size, type or pace holds, the user's room does. Durability: of one maker it is stored
+    It is no upload: no limit of size, type or pace holds, the user's room does. Durability: of one origin it is stored
     once, however often it is tried. Errors: `QuotaExceeded`.
     """
     return _store(owner_id, data, _clean_name(name), media_type, is_paced=False, made_by=made_by)

@@ -1,4 +1,4 @@
-"""What a call of a tool gives beside its stored output: the whole of a long one, and the files that it made.
+"""Files of tool calls: the whole of an output that was too long, and what a tool made.
 
 Both are attachments of the conversation from the moment in which they are stored, and live as long as it does: a stored
 message names them. A call that runs again after a crash finds what it has stored before.
@@ -41,7 +41,7 @@ class CallPlace:
     call_id: str
 
     def made_by(self, key: str) -> MadeBy:
-        """The maker of one of its files."""
+        """The origin of one of its files."""
         return MadeBy(instance_id=self.instance_id, turn_id=self.turn_id, call_id=self.call_id, key=key)
 
 

@@ -1,4 +1,4 @@
-"""Cuts a tool's output to what a model is sent, in its shape, with a mark that says so; and pages through the whole.
+"""Cuts a tool's output to what a model is sent, in its shape, with a mark; and pages through the whole.
 
 The size that counts is the UTF-8 of a text, or of a value's compact JSON.
 """

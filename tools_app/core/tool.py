@@ -84,7 +84,7 @@ RuleFunction: TypeAlias = Callable[[JSONObject, ToolContext], bool | Awaitable[b
 
 @dataclass(frozen=True, slots=True)
 class AnyRule:
-    """A person must approve a call as soon as one of these functions says so."""
+    """A person must approve a call as soon as one of these functions is true of it."""
 
     rules: tuple[RuleFunction, ...]
 

@@ -84,7 +84,7 @@ def details_of(
     whole: JSONObject | None = None,
     is_interrupted: bool = False,
 ) -> JSONObject:
-    """What is known of a call besides its output; only what there is.
+    """The facts of a call besides its output; only those there are.
 
     Shape: `title` and `metadata` of the tool, for people; `attachments`, files as `{url, mediaType, filename}`, or
     `{filename, error}` for one that was not kept; `whole` of an output that was cut, `{id, url, bytes, lines, next}`;

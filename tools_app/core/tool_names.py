@@ -62,7 +62,7 @@ def near(name: str, known: Collection[str]) -> list[str]:
 
 
 def unknown_tool_text(name: str, known: Collection[str]) -> str:
-    """What a model is told about a name that is no tool's: near names, and what there is."""
+    """The answer to a name that is no tool's: near names, and the tools that there are."""
     if not known:
         return f"There is no tool {name!r}, and no tools are available. Answer without calling one."
     similar = " or ".join(repr(candidate) for candidate in near(name, known))

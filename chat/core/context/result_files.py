@@ -1,4 +1,4 @@
-"""What a model is sent with a tool's result besides its output: files that it can see, and a line about all else."""
+"""The files of tools' results as models are sent them, and lines about what they are not sent."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ READER: Final = "read_output"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a model can see, and where the bytes are. Without `sends_media` nothing is sent, and a line names it."""
+    """The eyes of a model, and the way to the bytes. Without `sends_media` nothing is sent, and a line names it."""
 
     accepts_images: bool
     accepts_documents: bool

@@ -23,7 +23,14 @@ from chat.core.model.language_model import ModelMessage
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
 from chat.turns.execution.context_window import TurnContextReducer
-from chat.turns.execution.model_input import NOTHING_SAID, build_model_input, guarded_model, history_at, tool_specs
+from chat.turns.execution.model_input import (
+    NOTHING_SAID,
+    ModelInput,
+    build_model_input,
+    guarded_model,
+    history_at,
+    tool_specs,
+)
 from chat.turns.execution.overrides import read_overrides
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
@@ -73,18 +80,7 @@ async def assemble(
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
     """
     gathered = await build_model_input(agent, facts, answer=answer)
-    context = TurnContext(
-        request_id=facts.request_id,
-        turn_id=facts.turn_id,
-        system=gathered.system,
-        # Converting a long history takes milliseconds before the model is asked, and few agents have such hooks.
-        messages=gathered.prompt()(NOTHING_SAID) if _is_watched(agent, facts) else (),
-        tools={tool.name: tool for tool in gathered.offered},
-        model=gathered.model,
-        continuation=facts.is_continuation,
-        body=facts.body,
-        attempt=attempt,
-    )
+    context = _turn_context(agent, facts, gathered, attempt)
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
     seconds, toolset = config.stall_timeout_seconds, overrides.toolset
@@ -116,17 +112,33 @@ async def assemble(
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
     )
+    seen = tuple(context.messages if config.messages is None else config.messages)
     return Assembled(
         agent=agent,
         plan=plan,
         toolset=toolset,
         reader=reader,
-        options=_options(facts, plan, toolset, tuple(context.messages if config.messages is None else config.messages)),
+        options=_options(facts, plan, toolset, seen),
         prompt=prompt,
         history=gathered.history,
         setup=gathered.setup,
         has_budget=gathered.state.rows.max_cost is not None,
         timeout_seconds=config.timeout_seconds,
+    )
+
+
+def _turn_context(agent: Think, facts: TurnFacts, gathered: ModelInput, attempt: int) -> TurnContext:
+    return TurnContext(
+        request_id=facts.request_id,
+        turn_id=facts.turn_id,
+        system=gathered.system,
+        # Converting a long history takes milliseconds before the model is asked, and few agents have such hooks.
+        messages=gathered.prompt()(NOTHING_SAID) if _is_watched(agent, facts) else (),
+        tools={tool.name: tool for tool in gathered.offered},
+        model=gathered.model,
+        continuation=facts.is_continuation,
+        body=facts.body,
+        attempt=attempt,
     )
 
 

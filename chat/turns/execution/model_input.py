@@ -230,7 +230,7 @@ async def _files(messages: list[Message], owner_id: int | None) -> dict[str, Fil
 
 
 def _file_urls(message: Message) -> Iterator[str]:
-    """What people attached, and what models can see of what tools returned."""
+    """URLs of what people attached, and of what tools returned and models can see."""
     for part in message["parts"]:
         if message["role"] == "user" and part.get("type") == "file":
             yield str(part.get("url", ""))

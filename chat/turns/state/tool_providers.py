@@ -1,4 +1,4 @@
-"""What gives a turn its tools: one provider for each source, asked in the order of the sources.
+"""The providers of a turn's tools: one for each source, asked in the order of the sources.
 
 An app adds one with `register`; a source without a provider is empty.
 """
@@ -17,7 +17,7 @@ from tools_app.core.toolset import ToolSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRequest:
-    """What a provider knows: the agent, its conversation's context, and the declarations of the client."""
+    """The facts for a provider: the agent, its conversation's context, and the declarations of the client."""
 
     agent: Think
     context: SessionContext

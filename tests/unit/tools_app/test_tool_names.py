@@ -1,4 +1,4 @@
-"""Names of tools: patterns, repair of their case, and what a model is told about a name that is none."""
+"""Names of tools: patterns, repair of their case, and the answer to a name that is none."""
 
 import pytest
 
