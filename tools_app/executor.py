@@ -1,7 +1,7 @@
 """Run one tool call: the only place where a tool's exception becomes a result.
 
-The tool runs in a task of its own, so that one that ignores its cancellation does not hold up its turn: after a grace it
-is left behind, and what it still returns or reports counts for nothing. Sync functions run on the executor for user
+The tool runs in a task of its own, so that one that ignores its cancellation does not hold up its turn: after a grace
+it is left behind, and what it still returns or reports counts for nothing. Sync functions run on the executor for user
 code, never on the loop and never on the database bridge.
 """
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from sessions_app.core.messages.shapes import OURS
+from sessions_app.core.messages.shortening import shorten
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 from tools_app.core.tool_output import Media
 
@@ -76,6 +78,11 @@ class ToolPause:
     question: JSONObject | None = None
 
 
+MAX_TITLE_CHARS: Final = 200
+MAX_METADATA_CHARS: Final = 16_000
+"""Metadata beyond this are shortened in their shape: they are for a card, and travel with every report."""
+
+
 def details_of(
     *,
     title: str = "",
@@ -91,8 +98,8 @@ def details_of(
     `interrupted`. Clients find it in the part, under `toolMetadata.think`.
     """
     made: JSONObject = {
-        "title": title,
-        "metadata": metadata,
+        "title": " ".join(title.split())[:MAX_TITLE_CHARS],
+        "metadata": None if metadata is None else shorten(metadata, MAX_METADATA_CHARS),
         "attachments": list(attachments),
         "whole": whole,
         "interrupted": is_interrupted,

@@ -222,3 +222,16 @@ async def test_a_timeout_of_the_tools_own_is_told_apart() -> None:
 
     _, result = await run(slow)
     assert result.output == "the other side is silent"
+
+
+async def test_title_and_metadata_are_bounded() -> None:
+    @tool
+    async def work() -> ToolOutput:
+        """Work."""
+        return ToolOutput(title="two\nlines " + "x" * 500, metadata={"log": "y" * 100_000, "n": 1})
+
+    _, result = await run(work)
+    assert result.details["title"].startswith("two lines xxx")
+    assert len(result.details["title"]) == 200
+    assert result.details["metadata"]["n"] == 1
+    assert len(result.details["metadata"]["log"]) < 16_000
