@@ -63,7 +63,10 @@ from sessions_app.core.compaction.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
 from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
-from tools_app.core.tool import Tool, ToolContext, client_tool, tool
+from tools_app.core.output_limits import OutputLimit
+from tools_app.core.tool import ApprovalRule, Tool, ToolContext, client_tool, tool
+from tools_app.core.tool_output import Media, ToolOutput
+from tools_app.core.wrappers import filtered, renamed, with_approval, with_output_limit, with_prefix, with_timeout
 
 if TYPE_CHECKING:
     from chat.runtime.handle import AgentHandle
@@ -73,6 +76,7 @@ __all__ = [
     "Agent",
     "AgentHandle",
     "Allow",
+    "ApprovalRule",
     "AssistantMessage",
     "Block",
     "ChatErrorContext",
@@ -88,11 +92,13 @@ __all__ = [
     "ContextPolicy",
     "InstanceKey",
     "LanguageModel",
+    "Media",
     "MetadataContext",
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
     "Output",
+    "OutputLimit",
     "OverflowFormula",
     "RecoveryContext",
     "RecoveryDecision",
@@ -120,6 +126,7 @@ __all__ = [
     "ToolDecision",
     "ToolMessage",
     "ToolOutcome",
+    "ToolOutput",
     "TurnConfig",
     "TurnContext",
     "UserMessage",
@@ -127,7 +134,13 @@ __all__ = [
     "client_callable",
     "client_tool",
     "create_compact_function",
+    "filtered",
+    "renamed",
     "tool",
+    "with_approval",
+    "with_output_limit",
+    "with_prefix",
+    "with_timeout",
 ]
 
 

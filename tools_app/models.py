@@ -30,6 +30,7 @@ class ToolCallRecord(models.Model):
         max_length=16, choices=[(s.value, s.value) for s in CallStatus], default=CallStatus.RUNNING
     )
     output = JSONText(null=True, blank=True)
+    details = JSONText(null=True, blank=True)  # besides the output: `tools_app.core.tool_calls.details_of`
     attempt = models.PositiveIntegerField(default=1)
     duration_ms = models.PositiveIntegerField(default=0)
     approval_id = models.CharField(max_length=128, blank=True, default="")  # set when a person was asked

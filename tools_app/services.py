@@ -207,7 +207,11 @@ def _settle(pk: int, result: ToolResult, expected: Collection[CallStatus]) -> bo
     status = CallStatus.FAILED if result.is_error else CallStatus.SUCCEEDED
     rows = ToolCallRecord.objects.filter(pk=pk, status__in=expected)
     changed = rows.update(
-        status=status, output=result.output, duration_ms=result.duration_ms, settled_at=timezone.now()
+        status=status,
+        output=result.output,
+        details=result.details or None,
+        duration_ms=result.duration_ms,
+        settled_at=timezone.now(),
     )
     return changed == 1
 

@@ -44,6 +44,10 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent,
     max_steps: ClassVar[int] = 10
     """Model calls in one turn at most. See `get_max_steps`."""
 
+    enabled_tools: ClassVar[Sequence[str] | None] = None
+    """Which of all its tools the agent has, by name and pattern: `("read*", "!read_secret")`. The last that matches
+    decides; a first one with `!` starts from all. What `before_turn` adds is not affected. `None`: all."""
+
     send_reasoning: ClassVar[bool] = True
     """Whether reasoning reaches clients and is stored."""
 

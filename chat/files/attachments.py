@@ -9,6 +9,7 @@ import binascii
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import unquote_to_bytes
@@ -24,7 +25,7 @@ from chat.core.model.language_model import FileContent
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from sessions_app.core.messages.shapes import MessageT, Part
-from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue, dump
 from thinkproject.kernel.object_storage import delete_after_commit, object_storage, sweep_objects
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
@@ -35,6 +36,8 @@ API_NAMESPACE = "think-api"
 _URL = re.compile(r"(?:/[^/?#:]+)*/files/(att_[0-9a-z]{24})")  # at whatever prefix the API is mounted
 _DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.ASCII)
 _conf = AccessSettings()
+_ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+_ID_CHARS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +60,16 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
 
     Errors: `AttachmentInvalid` (type, size, empty), `QuotaExceeded`.
     """
+    label = _clean_name(name)
+    return _store(owner_id, data, label, _checked_type(data, label), is_paced=True)
+
+
+def _checked_type(data: bytes, label: str) -> str:
+    """The media type of a file that may be taken in. Errors: `AttachmentInvalid`."""
     if not data:
         raise AttachmentInvalid("The file is empty.")
     if len(data) > _conf.file_max_bytes:
         raise _too_large()
-    label = _clean_name(name)
     media_type = sniff(data, label)
     if media_type not in _conf.file_types:
         raise AttachmentInvalid(
@@ -69,20 +77,63 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
             media_type=media_type,
             allowed=sorted(_conf.file_types),
         )
-    return _store(owner_id, data, label, media_type, is_paced=True)
+    return media_type
 
 
-def store_original(owner_id: int, data: bytes, *, name: str) -> Attachment:
-    """Store the part of a message that exceeds the row limit, as JSON. Not inside a transaction.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeBy:
+    """The origin of a file that the product makes itself: of one origin the same bytes are one file.
 
-    It is no upload: no limit of size, type or pace holds, the user's room does. Errors: `QuotaExceeded`.
+    The file belongs to the conversation from the start. `key`: distinguishes files of one call.
     """
-    return _store(owner_id, data, name, "application/json", is_paced=False)
+
+    instance_id: str
+    turn_id: str
+    call_id: str
+    key: str
+
+    def file_id(self, data: bytes) -> str:
+        """The id of the file with these bytes."""
+        digest = hashlib.sha256(dump([self.instance_id, self.turn_id, self.call_id, self.key]).encode())
+        digest.update(hashlib.sha256(data).digest())
+        number, letters = int.from_bytes(digest.digest(), "big"), ""
+        while len(letters) < _ID_CHARS:
+            number, rest = divmod(number, len(_ID_ALPHABET))
+            letters += _ID_ALPHABET[rest]
+        return f"att_{letters}"
 
 
-def _store(owner_id: int, data: bytes, label: str, media_type: str, *, is_paced: bool) -> Attachment:
+def store_original(
+    owner_id: int, data: bytes, *, name: str, media_type: str = "application/json", made_by: MadeBy | None = None
+) -> Attachment:
+    """Store what a message has no room for: a part above the row limit, a long output. Not inside a transaction.
+
+    It is no upload: no limit of size, type or pace holds, the user's room does. Durability: of one origin it is stored
+    once, however often it is tried. Errors: `QuotaExceeded`.
+    """
+    return _store(owner_id, data, _clean_name(name), media_type, is_paced=False, made_by=made_by)
+
+
+def store_made(owner_id: int, data: bytes, *, name: str, made_by: MadeBy) -> Attachment:
+    """Store a file that a tool made. As `store_bytes`, without its pace; stored once as by `store_original`."""
+    label = _clean_name(name)
+    return _store(owner_id, data, label, _checked_type(data, label), is_paced=False, made_by=made_by)
+
+
+def _store(
+    owner_id: int,
+    data: bytes,
+    label: str,
+    media_type: str,
+    *,
+    is_paced: bool,
+    made_by: MadeBy | None = None,
+) -> Attachment:
+    attachment_id = new_attachment_id() if made_by is None else made_by.file_id(data)
+    known = None if made_by is None else Attachment.objects.filter(pk=attachment_id, owner_id=owner_id).first()
+    if known is not None:
+        return known
     _check_limits(owner_id, len(data), is_paced=is_paced)  # early, so that a refused file is not written at all
-    attachment_id = new_attachment_id()
     store = object_storage()
     storage_name = store.save(f"{FOLDER}/{attachment_id}", ContentFile(data))
     try:
@@ -97,6 +148,8 @@ def _store(owner_id: int, data: bytes, label: str, media_type: str, *, is_paced:
                 byte_size=len(data),
                 sha256=hashlib.sha256(data).hexdigest(),
                 storage_name=storage_name,
+                instance_id=None if made_by is None else made_by.instance_id,
+                claimed_at=None if made_by is None else timezone.now(),
             )
     except (DatabaseError, QuotaExceeded):
         store.delete(storage_name)
@@ -187,6 +240,28 @@ def load_for_model(url: str, owner_id: int | None) -> FileContent:
     if row is None:
         raise AttachmentNotFound
     return FileContent(media_type=row.media_type, data=read_bytes(row), filename=row.name)
+
+
+def load_files(urls: Sequence[str], owner_id: int | None, *, max_bytes: int) -> dict[str, FileContent]:
+    """Bytes of files for one request, in this order while there is room. Reads storage; one query.
+
+    Those without room come without their bytes; those that are gone, or another's, are left out.
+    """
+    ids = {url: found for url in urls if (found := attachment_id(url)) is not None}
+    if owner_id is None or not ids:
+        return {}
+    rows = {row.id: row for row in Attachment.objects.filter(pk__in=set(ids.values()), owner_id=owner_id)}
+    loaded: dict[str, FileContent] = {}
+    for url, row_id in ids.items():
+        row = rows.get(row_id)
+        if row is None:
+            continue
+        has_room = row.byte_size <= max_bytes
+        with suppress(AttachmentNotFound):
+            data = read_bytes(row) if has_room else b""
+            loaded[url] = FileContent(media_type=row.media_type, data=data, filename=row.name)
+            max_bytes -= len(data)
+    return loaded
 
 
 def read_bytes(row: Attachment) -> bytes:

@@ -21,6 +21,7 @@ from typing_extensions import Unpack
 
 from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.output_limits import OutputLimit
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
 from tools_app.errors import ToolDeclarationInvalid, ToolError
@@ -47,6 +48,16 @@ class ToolContext:
     idempotency_key: str
     shared: Any = None
     waiter: "Waiter | None" = None
+    reporter: "Reporter | None" = None
+
+    def progress(self, *, title: str | None = None, metadata: JSONObject | None = None) -> None:
+        """Show people how far the call is: on its card, while it runs. From any thread, at any rate.
+
+        `None` keeps what was reported before. The last report stays with the result unless that has its own. A report
+        after the end of the call is ignored. Errors: `TypeError`, `ValueError` for metadata that JSON cannot carry.
+        """
+        if self.reporter is not None:
+            self.reporter(title, metadata)
 
     async def wait(self, kind: str, *, label: str = "", key: str = "", seconds: float = 0.0) -> WaitEnd:
         """Park the turn until there is an answer, and return it. For async tools.
@@ -64,8 +75,22 @@ class ToolContext:
 Waiter: TypeAlias = Callable[[str, str, str, float], Awaitable[WaitEnd]]
 """Waits for a kind of answer, with a label, a key and a limit in seconds."""
 
-ApprovalRule: TypeAlias = bool | Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]
-"""Whether a person must approve a call: always, never, or what a function of its input says. May be async."""
+Reporter: TypeAlias = Callable[[str | None, JSONObject | None], None]
+"""Takes a title and metadata of a running call."""
+
+RuleFunction: TypeAlias = Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]
+"""Says of one call whether a person must approve it. May be async."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyRule:
+    """A person must approve a call as soon as one of these functions is true of it."""
+
+    rules: tuple[RuleFunction, ...]
+
+
+ApprovalRule: TypeAlias = bool | RuleFunction | AnyRule
+"""Whether a person must approve a call: always, never, or what functions of its input say."""
 
 ApprovalText: TypeAlias = str | Callable[[JSONObject], str | Awaitable[str]]
 """The sentence that asks a person: with names of arguments in braces, or made by a function of the input."""
@@ -90,6 +115,7 @@ class Tool:
     title: str = ""  # for people; models see the name
     approval_text: ApprovalText = ""  # empty: people are asked in the page's own words
     editable: Editable = False  # arguments that a person may change when approving
+    output_limit: OutputLimit | None = None  # what a model is sent of an output; `None` asks settings
 
     @property
     def is_client(self) -> bool:
@@ -107,6 +133,15 @@ class Tool:
         if self.function is None:
             raise TypeError(f"Tool {self.name!r} is run by a client; the server has no function for it.")
         return self.function(*args, **kwargs)
+
+
+def with_name(item: Tool, name: str) -> Tool:
+    """The same tool under another name. Errors: `ToolDeclarationInvalid` for a name that providers refuse."""
+    if item.name == name:
+        return item
+    if not NAME_PATTERN.match(name):
+        raise ToolDeclarationInvalid(_not_a_name(name))
+    return replace(item, name=name)
 
 
 def client_tool(name: str, description: str = "", parameters: JSONObject | None = None, *, title: str = "") -> Tool:
@@ -132,6 +167,7 @@ class ToolOptions(TypedDict, total=False):
     title: str
     approval_text: ApprovalText
     editable: Editable
+    output_limit: OutputLimit
 
 
 @overload
@@ -152,6 +188,7 @@ def tool(
     `approval_text`: the sentence that asks that person, as `"Refund {amount:.2f} for order {order_number}?"`, or a
     function of the input that returns it; one that fails leaves the words to the page.
     `editable`: whether that person may change the arguments, all of them or those of these names.
+    `output_limit`: what a model is sent of a long output; the whole stays readable.
     Errors: `ToolDeclarationInvalid` at import, naming the parameter.
     """
 
@@ -180,6 +217,7 @@ def _make(function: Callable[..., Any], options: ToolOptions) -> Tool:
         reruns=options.get("reruns", True),
         arguments=arguments,
         context_parameter=context_parameter,
+        output_limit=options.get("output_limit"),
     )
     return _with_question(made, options)
 

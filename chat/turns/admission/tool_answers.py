@@ -25,7 +25,7 @@ from chat.turns.state.active import active_turns
 from fibers.core.states import FiberStatus
 from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
-from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
@@ -173,15 +173,20 @@ def _apply(message: Message, row: ToolCallRecord) -> Message:
         message = apply_approval(message, row.call_id, Approval(approved=True, edited_input=row.edited_input))
     match CallStatus(row.status):
         case CallStatus.SUCCEEDED:
-            return apply_result(message, row.call_id, Result(output=row.output))
+            return apply_result(message, row.call_id, Result(output=row.output, metadata=_metadata(row)))
         case CallStatus.FAILED:
-            return apply_result(message, row.call_id, Result(is_error=True, error_text=str(row.output or "")))
+            text = str(row.output or "")
+            return apply_result(message, row.call_id, Result(is_error=True, error_text=text, metadata=_metadata(row)))
         case CallStatus.APPROVED:
             return apply_approval(message, row.call_id, Approval(approved=True))
         case CallStatus.DENIED:
             return apply_approval(message, row.call_id, Approval(approved=False, reason=str(row.output or "")))
         case CallStatus.WAITING | CallStatus.ASKED | CallStatus.RUNNING | CallStatus.EARLY:
             return message
+
+
+def _metadata(row: ToolCallRecord) -> JSONObject | None:
+    return {OURS: row.details} if row.details else None
 
 
 def is_ready(turn: Turn) -> bool:

@@ -8,6 +8,7 @@ see it.
 import asyncio
 from functools import partial
 
+from chat.core.loop.call_records import call_record
 from chat.instances.rows import find_instance
 from chat.models import Turn
 from chat.turns.admission.tool_answers import show_answers, with_answers
@@ -55,10 +56,8 @@ async def _run(context: FiberContext, facts: TurnFacts, tools: TurnTools, turn: 
 
 def _settle(context: FiberContext, facts: TurnFacts, turn: Turn, row: ToolCallRecord, result: ToolResult) -> None:
     with context.fenced():
-        context.record_in(
-            f"approved:{row.pk}",
-            {"output": result.output, "is_error": result.is_error, "ms": result.duration_ms, "call": row.call_id},
-        )
+        call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
+        context.record_in(f"approved:{row.pk}", {**call_record(call, result), "call": row.call_id})
         settle_call(row.call_id, turn_id=turn.pk, result=result)
         instance = find_instance(facts.key)
         if instance is not None:

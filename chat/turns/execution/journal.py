@@ -47,7 +47,12 @@ class TurnJournal:
 
     def _note(self, call_id: str, record: JSONObject) -> None:
         if "waits" not in record:
-            result = ToolResult(output=record["output"], is_error=record["is_error"], duration_ms=record["ms"])
+            result = ToolResult(
+                output=record["output"],
+                is_error=record["is_error"],
+                duration_ms=record["ms"],
+                details=record.get("details", {}),
+            )
             settle_call(call_id, turn_id=self._facts.turn_id, result=result)
             return
         call = ToolCall(call_id=call_id, tool_name=record["tool_name"], input=record["input"])

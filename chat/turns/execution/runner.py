@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from chat.agent.think import USE_LOOP, Think
 from chat.core.context.session_setup import ContextUsage
-from chat.core.loop.call_records import cut_outputs, recorded_outputs
+from chat.core.loop.call_records import cut_outputs, recorded_outputs, with_recorded
 from chat.core.loop.hooks import (
     ChatErrorContext,
     ChunkContext,
@@ -150,7 +150,11 @@ class TurnRun:
             self._notify_recovering(True)
             await self._ask_recovery(agent)
         assembled = await assemble(
-            agent, self._facts, attempt=self._context.attempt, partial_output_shown=self._standing.partial_output_shown
+            agent,
+            self._facts,
+            attempt=self._context.attempt,
+            partial_output_shown=self._standing.partial_output_shown,
+            answer=with_recorded(self._standing.fold.message, dict(self._context.records())),
         )
         self._assembled = assembled
         limit = asyncio.timeout(assembled.timeout_seconds or None)
@@ -164,7 +168,7 @@ class TurnRun:
 
     async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
         agent, watches = assembled.agent, is_overridden(assembled.agent, "on_chunk")
-        tools = TurnTools(agent, assembled.toolset, self._facts, self._context, StepView(shared=assembled.plan.shared))
+        tools = TurnTools(assembled, self._facts, self._context, StepView(shared=assembled.plan.shared))
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
         async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
             async for chunk in chunks:

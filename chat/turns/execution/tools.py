@@ -7,14 +7,19 @@ the approval.
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.conf import chat_settings
+from chat.core.context.result_files import is_seen
 from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
 from chat.core.loop.loop import StepView
+from chat.core.model.language_model import FileContent
+from chat.files.tool_outputs import CallPlace, keep_files, keep_whole
+from chat.turns.execution.assembly import Assembled
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
@@ -23,10 +28,13 @@ from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.execution import CheckedCall, check_call, to_json
+from tools_app.core.output_limits import OutputLimit, cut_output
 from tools_app.core.questions import Question, fill_in, one_line
-from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool import AnyRule, Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
+from tools_app.core.tool_output import Media
 from tools_app.core.toolset import Toolset
 from tools_app.executor import execute
 from tools_app.services import begin_call, close_cut_calls
@@ -38,16 +46,24 @@ INTERRUPTED = "The tool call was interrupted before a result was recorded."
 class TurnTools:
     """Runs tool calls for the loop. Exceptions of tools and hooks become results for the model."""
 
-    def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
+    def __init__(self, assembled: Assembled, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
         self.view = view
-        self._agent = agent
-        self._toolset = toolset
+        self._agent: Agent = assembled.agent
+        self._toolset = assembled.toolset
+        self._reader = assembled.reader
+        self._runnable = Toolset(assembled.toolset, [] if assembled.reader is None else [assembled.reader])
+        self._prompt = assembled.prompt
         self._facts = facts
         self._context = context
 
+    def repair(self, tool_name: str) -> str:
+        """The name of the tool that a model meant."""
+        return self._toolset.repaired(tool_name)
+
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         """Parse and validate without running."""
-        return check_call(self._toolset, tool_name, arguments)
+        is_read = self._reader is not None and tool_name == self._reader.name
+        return check_call(self._runnable if is_read else self._toolset, tool_name, arguments)
 
     async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
         """Hand out, or run and report. The row exists before the tool runs."""
@@ -64,9 +80,10 @@ class TurnTools:
         result = ToolResult(output=None)
         async for item in self._run(call, attempt):
             if isinstance(item, ToolProgress):
-                yield item
+                cut = cut_output(item.output, self._limit_of(call))
+                yield item if cut is None else replace(item, output=cut.output)
             else:
-                result = item
+                result = await self._kept(call, item, turn_id)
         await notify_hook(
             self._agent,
             "after_tool_call",
@@ -84,6 +101,29 @@ class TurnTools:
             ),
         )
         yield result
+
+    async def _kept(self, call: ToolCall, result: ToolResult, turn_id: str) -> ToolResult:
+        """The result as it is stored: its output within its limit, its files and what was cut kept beside it."""
+        cut = cut_output(result.output, self._limit_of(call))
+        if cut is None and not result.media:
+            return result
+        key = self._facts.key
+        place = CallPlace(owner_id=key.owner_id, instance_id=key.instance_id, turn_id=turn_id, call_id=call.call_id)
+        details = dict(result.details)
+        if cut is not None:
+            details["whole"] = await db(keep_whole, place, result.output, cut)
+        if result.media:
+            details["attachments"] = await db(keep_files, place, result.media)
+            self._prompt.add_files(_seen_files(details["attachments"], result.media))
+        return replace(result, output=result.output if cut is None else cut.output, details=details, media=())
+
+    def _limit_of(self, call: ToolCall) -> OutputLimit:
+        tool = self._runnable.get(call.tool_name) if call.tool_name in self._runnable else None
+        if tool is not None and tool.output_limit is not None:
+            return tool.output_limit
+        return OutputLimit(
+            lines=chat_settings.tool_output_lines or None, max_bytes=chat_settings.tool_output_bytes or None
+        )
 
     async def _pause(self, call: ToolCall) -> ToolPause | None:
         """Whether a client or a person answers this call."""
@@ -110,7 +150,7 @@ class TurnTools:
 
     async def _run(self, call: ToolCall, attempt: int) -> AsyncIterator[ToolProgress | ToolResult]:
         try:
-            tool = self._toolset.get(call.tool_name)
+            tool = self._runnable.get(call.tool_name)
             decision = await self._decide(call, attempt)
         except FiberError:
             raise  # the lease is lost: nothing that a hook says counts
@@ -179,12 +219,15 @@ def close_cut(context: FiberContext, turn_id: str) -> list[str]:
 async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
     """Ask the tool whether a person must approve the call. A rule that fails leaves it to the person."""
     rule = tool.needs_approval
-    if not callable(rule):
+    if isinstance(rule, bool):
         return rule
     try:
         with user_code_boundary("needs_approval"):
             async with asyncio.timeout(tool.timeout_seconds):
-                return bool(await call_user_code(rule, call.input, context))
+                for function in rule.rules if isinstance(rule, AnyRule) else (rule,):
+                    if await call_user_code(function, call.input, context):
+                        return True
+                return False
     except AgentCodeFailed:
         return True
 
@@ -209,6 +252,15 @@ async def _sentence(tool: Tool, call: ToolCall) -> str:
                 return one_line(str(await call_user_code(text, call.input)))
     except AgentCodeFailed:
         return ""
+
+
+def _seen_files(entries: Sequence[JSONObject], media: Sequence[Media]) -> dict[str, FileContent]:
+    """Files that models may be sent in the same turn, by their URL: they are at hand and need not be read."""
+    return {
+        entry["url"]: FileContent(media_type=entry["mediaType"], data=item.data, filename=entry["filename"])
+        for entry, item in zip(entries, media, strict=True)
+        if is_seen(str(entry.get("mediaType")))
+    }
 
 
 def _substituted(output: object) -> ToolResult:
