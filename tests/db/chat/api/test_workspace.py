@@ -1,4 +1,4 @@
-"""Files of a conversation through the API: read, written, moved, deleted, packed; conflicts, limits, kinds of errors."""
+"""Files of a conversation through the API: read, written, moved, deleted, packed; conflicts, limits, errors."""
 
 import io
 import zipfile

@@ -26,6 +26,7 @@ from fibers.context import current_fiber
 from fibers.testing import die
 from sessions_app.core.messages.shapes import OURS
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.object_storage import object_storage
 from tools_app.models import ToolCallRecord
 
 from .agents import MODELS
@@ -389,7 +390,7 @@ async def test_a_recovered_turn_shows_the_model_files_of_its_earlier_attempt(
 
 async def _objects() -> set[str]:
     def stored() -> set[str]:
-        return {f"{attachments.FOLDER}/{name}" for name in attachments.storage().listdir(attachments.FOLDER)[1]}
+        return {f"{attachments.FOLDER}/{name}" for name in object_storage().listdir(attachments.FOLDER)[1]}
 
     return await db(stored)
 

@@ -11,7 +11,6 @@ from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
 from ninja import File, Header, Query, Router, Status
 from ninja.files import UploadedFile
-from tools_app.workspace.archive import export_zip, import_zip
 
 from chat.access.auth import open_instance
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
@@ -36,6 +35,7 @@ from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import Entry, FileChange
+from tools_app.workspace.archive import export_zip, import_zip
 from tools_app.workspace.conf import workspace_settings
 
 router = Router(tags=["files"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])

@@ -7,7 +7,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
     """A column that later versions fill."""
 
-    dependencies = [("think_tools", "0005_admin_names")]
+    dependencies = [("think_tools", "0006_workspaces")]
 
     operations = [
         migrations.AddField(
