@@ -390,7 +390,11 @@ async def test_a_recovered_turn_shows_the_model_files_of_its_earlier_attempt(
 
 async def _objects() -> set[str]:
     def stored() -> set[str]:
-        return {f"{attachments.FOLDER}/{name}" for name in object_storage().listdir(attachments.FOLDER)[1]}
+        try:
+            names = object_storage().listdir(attachments.FOLDER)[1]
+        except FileNotFoundError:  # nothing was ever stored
+            names = []
+        return {f"{attachments.FOLDER}/{name}" for name in names}
 
     return await db(stored)
 
