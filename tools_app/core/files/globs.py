@@ -17,7 +17,7 @@ from thinkproject.kernel.phrases import Phrase
 from tools_app.errors import FileFailed
 
 MAX_PATTERN_CHARS: Final = 4096
-MAX_ALTERNATIVES: Final = 256
+MAX_ALTERNATIVES: Final = 1_000
 """Patterns that the braces of one pattern may stand for."""
 
 MAX_EXPANDED_CHARS: Final = 64 * 1024

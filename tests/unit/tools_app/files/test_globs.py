@@ -55,7 +55,7 @@ def test_the_prefix_is_the_directory_before_the_first_wildcard(pattern: str, pre
     assert compile_glob(pattern).prefix == prefix
 
 
-@pytest.mark.parametrize("pattern", ["a" * 5_000, "{a,b}" * 9, "{" * 4_000 + "a,b" + "}" * 1, "\ud800*"])
+@pytest.mark.parametrize("pattern", ["a" * 5_000, "{a,b}" * 10, "{" * 4_000 + "a,b" + "}" * 1, "\ud800*"])
 def test_patterns_that_stand_for_too_many_are_refused(pattern: str) -> None:
     if pattern.startswith("{{"):
         assert compile_glob(pattern).matches("/" + "{" * 3_999 + "a")  # one group: the others are never closed
