@@ -1,4 +1,4 @@
-"""Which addresses a fetch may connect to: those of the public internet, and what was allowed explicitly. Pure.
+"""Addresses that a fetch may connect to: those of the public internet, and what was allowed explicitly. Pure.
 
 An IPv6 address may carry an IPv4 address that is where the packets go in the end. Every such form is unwrapped, and
 the carried address decides.

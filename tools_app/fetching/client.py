@@ -133,7 +133,7 @@ async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 def _location(url: URL, location: str) -> str:
-    """Where a redirect leads, as a text: it is checked like the text of a model, before it is parsed again."""
+    """The target of a redirect, as a text: it is checked like the text of a model, before it is parsed again."""
     if any(char <= " " or char == "\\" or not char.isprintable() for char in location):
         return location
     try:

@@ -1,4 +1,4 @@
-"""Why a fetch failed, with a code that models and programs can act on."""
+"""The error of a fetch, with a code that models and programs can act on."""
 
 from typing import Literal, TypeAlias
 

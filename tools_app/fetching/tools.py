@@ -117,7 +117,7 @@ def _failure(error: FetchFailed) -> JSONObject:
 async def _result(
     fetched: Fetched, mode: ResponseMode, workspace: WriteOperations | None, max_chars: int
 ) -> JSONObject:
-    """What the model reads. Errors: `FetchFailed`."""
+    """The value for the model. Errors: `FetchFailed`."""
     value: JSONObject = {
         "ok": True,
         "status": fetched.status,

@@ -1,5 +1,6 @@
 """The tool `read`."""
 
+import asyncio
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -49,7 +50,7 @@ def create_read_tool(operations: ReadOperations, *, name: str = "read") -> Tool:
             return refused(f"Could not read file: {error.message}")
         if data is None:
             return refused(f"File not found: {path}")
-        return _shown(path, data, offset, limit)
+        return await asyncio.to_thread(_shown, path, data, offset, limit)
 
     return file_tool("read", name, ReadInput, read)
 

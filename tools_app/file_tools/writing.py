@@ -1,5 +1,6 @@
 """The tools `write`, `edit` and `delete`."""
 
+import asyncio
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -124,7 +125,7 @@ async def _replace(operations: EditOperations, path: str, strings: tuple[str, st
         return refused(f"File not found: {path}")
     if "\ufffd" in content and not await _is_text(operations, path):
         return refused(f"{path} is no text in UTF-8, so an edit would damage it.")
-    outcome = replace_once(content, old, new)
+    outcome = await asyncio.to_thread(replace_once, content, old, new)
     if isinstance(outcome, NotEdited):
         if is_again and outcome.reason == "missing" and new and new in content:
             return {"path": path, "replaced": True, "lines": count_lines(content)}  # as above: it is done

@@ -135,7 +135,11 @@ def compile_any(sources: Sequence[str]) -> Any:
 
 def is_encodable(text: str) -> bool:
     """Whether a text is Unicode throughout: JSON can carry halves of surrogate pairs."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _stars(pattern: str, at: int, end: int) -> tuple[str, int]:

@@ -47,11 +47,11 @@ class CanReadMany(Protocol):
 
 
 class ReadOperations(CanReadText, CanReadBytes, CanStat, Protocol):
-    """What `read` needs."""
+    """The operations of `read`."""
 
 
 class WriteOperations(Protocol):
-    """What `write` needs. Writing makes parent directories, or `mkdir` is asked to before."""
+    """The operations of `write`. Writing makes parent directories, or fails with `ENOENT`; then `mkdir` is called."""
 
     async def write_file(
         self, path: str, content: str | bytes, *, media_type: str = "", expected_version: str | None = None
@@ -65,7 +65,7 @@ class WriteOperations(Protocol):
 
 
 class EditOperations(CanReadText, Protocol):
-    """What `edit` needs."""
+    """The operations of `edit`."""
 
     async def write_file(
         self, path: str, content: str | bytes, *, media_type: str = "", expected_version: str | None = None
@@ -75,7 +75,7 @@ class EditOperations(CanReadText, Protocol):
 
 
 class ListOperations(Protocol):
-    """What `list` needs."""
+    """The operations of `list`."""
 
     async def read_dir(self, path: str = "/", *, limit: int = 1000, offset: int = 0) -> list[Entry]:
         """The direct children of a directory, directories first, then by name."""
@@ -83,7 +83,7 @@ class ListOperations(Protocol):
 
 
 class FindOperations(Protocol):
-    """What `find` needs."""
+    """The operations of `find`."""
 
     async def glob(self, pattern: str, *, limit: int | None = None, ignored: bool = True) -> list[Entry]:
         """Entries whose path matches, sorted by path; `ignored=False` leaves out what `.gitignore` files exclude."""
@@ -91,11 +91,11 @@ class FindOperations(Protocol):
 
 
 class GrepOperations(FindOperations, CanReadText, Protocol):
-    """What `grep` needs."""
+    """The operations of `grep`."""
 
 
 class DeleteOperations(Protocol):
-    """What `delete` needs."""
+    """The operations of `delete`."""
 
     async def rm(self, path: str, *, recursive: bool = False, force: bool = False) -> None:
         """Remove an entry; `force` accepts that there is none."""

@@ -1,4 +1,4 @@
-"""How a file is shown to a model: numbered lines within limits, sizes, and which kind of file it is. Pure."""
+"""Shows a file to a model: numbered lines within limits, sizes, and the kind of file. Pure."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
