@@ -1,11 +1,14 @@
 """Searching a file agrees with trying each of its lines."""
 
 import re
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.budget import examples
+from tools_app.core.files import searching
 from tools_app.core.files.searching import Search
 
 texts = st.lists(st.sampled_from(["a", "b", "A", " ", ".", "é", "\n", "\n", "\r\n"]), max_size=20).map("".join)
@@ -15,6 +18,14 @@ expressions = st.sampled_from([
     r"\Aa", r"a\z", "(?-s)a.b", "é", ".", "a*", "(?m)^a", "(?-m)^a",
 ])
 # fmt: on
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces() -> Iterator[None]:
+    """Make a few characters a piece, so that texts of examples have several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "_PIECE_BYTES", 4)
+        yield
 
 
 @settings(max_examples=examples(1500))

@@ -98,15 +98,18 @@ async def _search(operations: GrepOperations, paths: Sequence[str], search: Sear
 
 
 def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Found, ends_at: float) -> None:
+    def is_late() -> bool:
+        found.out_of_time = time.monotonic() >= ends_at
+        return found.out_of_time
+
     for path, data in batch:
-        if time.monotonic() >= ends_at:
-            found.out_of_time = True
+        if is_late():
             return
         if is_binary(data):
             found.binary += 1
             continue
         found.searched += 1
-        lines = search.lines_of(data, found.room)
+        lines = search.lines_of(data, found.room, is_late)
         found.with_matches += bool(lines)
         found.matches += [_match(path, line) for line in lines]
         if found.room <= 0:

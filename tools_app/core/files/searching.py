@@ -5,6 +5,7 @@ backreferences and no lookaround.
 """
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +20,10 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_SHOWN_CHARS: Final = 500
 """Of one line."""
 
+MAX_PROGRAM: Final = 10_000
+"""Instructions of a compiled expression. Time grows with the product of these and the bytes searched."""
+
+_PIECE_BYTES: Final = 64 * 1024
 _BINARY_HEAD: Final = 8_192
 _OF_WHOLE_TEXTS: Final = re.compile(r"\\[AzZ]|\(\?\w*-")
 """Expressions that mean something else in a line than in a text of many lines."""
@@ -53,19 +58,27 @@ class Search:
         )
         self._context_lines = context_lines
 
-    def lines_of(self, data: bytes, limit: int) -> list[LineMatch]:
-        """The lines that match, `limit` at most, in order."""
+    def lines_of(self, data: bytes, limit: int, should_stop: Callable[[], bool] = lambda: False) -> list[LineMatch]:
+        """The lines that match, `limit` at most, in order; fewer where `should_stop` says so, asked now and then."""
         data = data.replace(b"\r\n", b"\n")
-        if self._anywhere is not None and self._anywhere.search(data) is None:
-            return []
-        lines = data.split(b"\n")
+        lines: list[bytes] | None = None
         found: list[LineMatch] = []
-        for index, line in enumerate(lines):
-            if self._line.search(line) is None:
-                continue
-            found.append(LineMatch(index + 1, _shown(line), self._context(lines, index)))
-            if len(found) >= limit:
+        number = 0
+        for piece in _pieces(data):
+            if should_stop():
                 break
+            before = number
+            number += piece.count(b"\n") + 1
+            if self._anywhere is not None and self._anywhere.search(piece) is None:
+                continue
+            for index, line in enumerate(piece.split(b"\n"), before):
+                if self._line.search(line) is None:
+                    continue
+                if lines is None:
+                    lines = data.split(b"\n") if self._context_lines else []
+                found.append(LineMatch(index + 1, _shown(line), self._context(lines, index)))
+                if len(found) >= limit:
+                    return found
         return found
 
     def _context(self, lines: list[bytes], index: int) -> str:
@@ -76,6 +89,18 @@ class Search:
         return "\n".join(
             f"{'>' if at == index else ' '} {at + 1}\t{_shown(line)}" for at, line in enumerate(around, first)
         )
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """Whole lines, some at a time, without the newline between two pieces."""
+    start = 0
+    while True:
+        end = data.find(b"\n", start + _PIECE_BYTES)
+        if end < 0:
+            yield data[start:]
+            return
+        yield data[start:end]
+        start = end + 1
 
 
 def is_binary(data: bytes) -> bool:
@@ -89,11 +114,14 @@ def _compiled(expression: str, *, is_case_sensitive: bool) -> Any:
     options.case_sensitive = is_case_sensitive
     options.never_capture = True
     try:
-        return re2.compile(expression, options)
+        compiled = re2.compile(expression, options)
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise ToolInputInvalid(words) from error
+    if compiled.programsize > MAX_PROGRAM:
+        raise ToolInputInvalid("it is too large")
+    return compiled
 
 
 def _shown(line: bytes) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.tools_app.files.calling import call
+from tools_app.core.files.searching import Search
 from tools_app.core.files.workspace import Entry, Workspace
 from tools_app.core.tool import Tool
 from tools_app.file_tools.searching import create_grep_tool
@@ -63,7 +64,9 @@ async def test_a_fixed_string_is_no_expression(workspace: Workspace, grep: Tool)
     assert (await call(grep, query="[x](y", fixedString=True))["matches"] == ["/a:3: [x](y)"]
 
 
-@pytest.mark.parametrize("query", ["(", "[a", r"(a)\1", "(?=a)", "a{2000}", "", "x" * 1_001, "\ud800"])
+@pytest.mark.parametrize(
+    "query", ["(", "[a", r"(a)\1", "(?=a)", "a{2000}", "(a?){999}" * 20, r"(\pL?\pN?){99}", "", "x" * 1_001, "\ud800"]
+)
 async def test_what_is_no_expression_is_an_error_value(workspace: Workspace, grep: Tool, query: str) -> None:
     assert (await call(grep, query=query))["error"].startswith("Invalid regex: ")
 
@@ -126,6 +129,21 @@ async def test_ten_thousand_files_are_searched_in_one_call(workspace: Workspace)
         await workspace.write_file(f"/d{number % 100}/{number}.txt", f"line\nnumber {number}\n" + "filler " * 50)
     found = await call(tool, query=r"number 99\d\d$")
     assert (found["filesSearched"], found["totalMatches"]) == (10_000, 100)
+
+
+def test_a_search_stops_between_pieces_of_a_file() -> None:
+    search = Search("needle", is_fixed=True, is_case_sensitive=True)
+    data = b"needle\n" * 100_000
+    asked: list[bool] = []
+
+    def should_stop() -> bool:
+        asked.append(True)
+        return len(asked) > 2
+
+    numbers = [match.number for match in search.lines_of(data, 1_000_000, should_stop)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert 2 * 64 * 1024 / 7 <= len(numbers) < 3 * 64 * 1024 / 7
+    assert len(search.lines_of(data, 1_000_000)) == 100_000
 
 
 class Vanishing(MemoryWorkspace):
