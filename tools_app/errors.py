@@ -69,7 +69,7 @@ class FileFailed(ToolError):
         return str(self.data.get("errno", "EIO"))
 
     @property
-    def status(self) -> int:
+    def response_status(self) -> int:
         """The HTTP status that fits the reason."""
         return _STATUSES.get(self.errno, self.http_status)
 

@@ -93,6 +93,9 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent,
     approval_seconds: ClassVar[float | None] = None
     """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
 
+    workspace_tools: ClassVar[bool] = True
+    """Whether the model gets tools for the files of the workspace: read, write, edit, list, find, grep, delete."""
+
     models: ClassVar[Sequence[str] | None] = None
     """The models that people may choose for a conversation, as `provider/model`, in this order. `None` means those of
     the site (`THINK_MODELS`); an empty tuple lets them choose none."""

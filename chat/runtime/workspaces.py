@@ -1,15 +1,13 @@
 """Workspaces of instances: the one that each instance has, and the one that its agent names instead."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from chat.agent.base import Agent, InstanceKey
+from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
-from chat.errors import WorkspaceMissing
 from chat.instances.workspaces import InstanceWorkspace
 from chat.runtime.agent_factory import started_agent
-from chat.user_code.call_hook import AgentCodeFailed, call_hook
+from chat.user_code.workspace import workspace_of
 from tools_app.core.files.workspace import Workspace
 
 
@@ -30,19 +28,3 @@ async def view_workspace(key: InstanceKey, instance_id: str) -> ViewedWorkspace:
         return ViewedWorkspace(workspace=InstanceWorkspace(key, instance_id=instance_id), can_write=True)
     agent, _host = await started_agent(key)
     return ViewedWorkspace(workspace=await workspace_of(agent), can_write=True)
-
-
-async def workspace_of(agent: Agent) -> Workspace:
-    """The workspace of an agent object: what its `get_workspace` gives, or the instance's own.
-
-    Errors: `WorkspaceMissing` for an agent that has none; `AgentCodeFailed`.
-    """
-    found: Any = await call_hook(agent, "get_workspace") if isinstance(agent, Think) else None
-    if found is None:
-        return agent.host.open_workspace()
-    if found is False:
-        raise WorkspaceMissing
-    if not hasattr(found, "read_dir"):
-        raise AgentCodeFailed(TypeError(f"get_workspace() returned {found!r}, which is no workspace"), "get_workspace")
-    workspace: Workspace = found
-    return workspace

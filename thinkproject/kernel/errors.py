@@ -32,7 +32,7 @@ class ThinkError(Exception):
         super().__init__(self.message)
 
     @property
-    def status(self) -> int:
+    def response_status(self) -> int:
         """The HTTP status of this error: that of its class, unless the class decides by what went wrong."""
         return self.http_status
 

@@ -18,7 +18,7 @@ from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ModelChoice
 from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
-from chat.errors import TurnConfigInvalid
+from chat.errors import TurnConfigInvalid, WorkspaceMissing
 from chat.files import attachments
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, resolve_model
@@ -30,6 +30,7 @@ from chat.turns.state.merging import merge_history
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.session_setup import policy_of
+from chat.user_code.workspace import workspace_of
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
@@ -40,6 +41,7 @@ from tools_app.core.tool_calls import details_in
 from tools_app.core.tool_sources import Source
 from tools_app.core.toolset import Toolset, ToolSource
 from tools_app.errors import ToolDeclarationInvalid
+from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.session_tools import session_tools, skill_reader
 
 logger = logging.getLogger(__name__)
@@ -148,6 +150,15 @@ async def build_model_input(
     )
 
 
+async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
+    if not request.agent.workspace_tools:
+        return ()
+    try:
+        return create_workspace_tools(await workspace_of(request.agent))
+    except WorkspaceMissing:
+        return ()
+
+
 async def _tools_of_agent(request: ToolRequest) -> ToolSource:
     tools: ToolSource = await call_hook(request.agent, "get_tools")
     return tools
@@ -161,6 +172,7 @@ async def _tools_of_client(request: ToolRequest) -> ToolSource:
     return to_tools(request.client_tools)
 
 
+register(Source.WORKSPACE, _tools_of_workspace)
 register(Source.AGENT, _tools_of_agent)
 register(Source.SESSION, _tools_of_session)
 register(Source.CLIENT, _tools_of_client)
