@@ -85,6 +85,10 @@ class DatabaseTree:
         rows = self._entries().filter(parent_key=key_of(path)).order_by("parent_key", "kind", "name")
         return [_entry(row) for row in rows.values_list(*_COLUMNS)[offset : offset + limit]]
 
+    def is_empty(self, path: str) -> bool:
+        """As `Tree.is_empty`."""
+        return not self.children(path, limit=1)
+
     def scan(self, prefix: str) -> Iterator[Entry]:
         """As `Tree.scan`; one query for each 2 000 entries, without contents."""
         # Keys of long paths have the order of their beginnings only, so each group of these is sorted here.

@@ -77,6 +77,10 @@ class StorageTree:
         found.sort(key=lambda each: (each.kind.value, name_of(each.path)))
         return [self._entry(each) for each in found[offset : offset + limit]]
 
+    def is_empty(self, path: str) -> bool:
+        """As `Tree.is_empty`."""
+        return not self.children(path, limit=1)
+
     def scan(self, prefix: str) -> Iterator[Entry]:
         """As `Tree.scan`."""
         found: list[StoredObject] = []

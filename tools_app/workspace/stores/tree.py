@@ -90,6 +90,10 @@ class Tree(Protocol):
         """Entries directly in a directory: directories, files, links, each by name."""
         ...
 
+    def is_empty(self, path: str) -> bool:
+        """Whether nothing is in a directory, not even what lists leave out."""
+        ...
+
     def scan(self, prefix: str) -> Iterator[Entry]:
         """Every entry whose path begins with `prefix`, which ends in a slash, sorted by path."""
         ...

@@ -86,8 +86,8 @@ class Writes(Reads):
                 if not force:
                     raise failed("ENOENT", place.path)
                 return None, Committed()
-            is_full = place.kind is EntryKind.DIRECTORY and not recursive and tree.children(place.path, limit=1)
-            if is_full and place.path != "/":
+            is_kept = place.kind is EntryKind.DIRECTORY and place.path != "/" and not recursive
+            if is_kept and not tree.is_empty(place.path):
                 raise failed("ENOTEMPTY", place.path)
             plan.remove(place)
             return None, _carried_out(tree, plan)
