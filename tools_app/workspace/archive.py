@@ -172,7 +172,7 @@ def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tup
         read += size
         _check_size(infos, read)
         media_type = sniff_head(head, name_of(path))
-        source = cast("partial[IO[bytes]]", partial(archive.open, info))
+        source = partial(archive.open, info)
         files.append((path, Content(size=size, media_type=media_type, source=source)))
     return directories, files
 
