@@ -92,7 +92,7 @@ async def import_zip(workspace: Workspace, file: IO[bytes], target: str = "/") -
 
 
 class _Sink:
-    """What a zip file is written to: it cannot seek, and is emptied by its reader."""
+    """The output of a zip file that is being written: it cannot seek, and is emptied by its reader."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

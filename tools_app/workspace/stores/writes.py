@@ -47,7 +47,7 @@ class Writes(Reads):
         return await self._put(path, await self._spooled(path, chunks, media_type), expected_version)
 
     async def append_file(self, path: str, content: str | bytes) -> Entry:
-        """Add to the end of a file, which is made where there is none. Nobody else's addition is lost."""
+        """Add to the end of a file, which is made where there is none. What others add at the same time is not lost."""
         data = _encoded(content)
         entry = await self._append_small(path, data)
         for _ in range(_APPEND_TRIES if entry is None else 0):
