@@ -285,6 +285,17 @@ class DirectoriesContract:
         await workspace.mv("/file", "/file")
         assert await paths(workspace) == ["/d", "/d/f", "/e", "/e/f", "/file"]
 
+    async def test_nothing_is_copied_or_moved_to_where_its_paths_would_be_too_long(self, workspace: Workspace) -> None:
+        deep, long = "/d" * 60, "".join(f"/{'n' * 150}" for _ in range(14))
+        await workspace.mkdir(f"/deep{deep}", recursive=True)
+        await workspace.mkdir(f"/long{long}", recursive=True)
+        await workspace.write_file("/kept", "x")
+        before = await paths(workspace)
+        for source, target in (("/deep", f"/x{deep}"), ("/long", f"/x{long}")):
+            assert await errno(workspace.mv(source, target)) == "ENAMETOOLONG"
+            assert await errno(workspace.cp(source, target, recursive=True)) == "ENAMETOOLONG"
+        assert await paths(workspace) == before
+
     async def test_the_totals_count_everything(self, workspace: Workspace) -> None:
         empty = WorkspaceInfo(file_count=0, directory_count=1, byte_count=0, object_count=0)
         assert await workspace.info() == empty

@@ -1,7 +1,8 @@
 """The part of a workspace that each store has its own of: entries at exact paths.
 
-Links, errors and events are the same for all stores (`planning`, `reads`, `writes`). A `Tree` is used by one operation, in one thread, while the store holds its lock or transaction. Its paths are
-normalised and every directory in them is a real one: `planning.Plan` has followed the links.
+Links, errors and events are the same for all stores (`planning`, `reads`, `writes`). A `Tree` is used by one
+operation, in one thread, while the store holds its lock or transaction. Its paths are normalised and every directory in
+them is a real one: `planning.Plan` has followed the links.
 """
 
 import io

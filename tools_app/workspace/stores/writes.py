@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Se
 from typing import Final, TypeGuard, TypeVar
 
 from tools_app.core.files.failures import failed
-from tools_app.core.files.paths import normalise
+from tools_app.core.files.paths import MAX_CHARS, MAX_DEPTH, below, normalise
 from tools_app.core.files.workspace import (
     Entry,
     EntryKind,
@@ -233,15 +233,26 @@ def _existing(place: Place) -> Entry:
 
 
 def _make_room(tree: Tree, plan: Plan, origin: Entry, place: Place) -> Committed:
-    """Make the parents of a target and remove the file that is there. Errors: `EEXIST`, `ENOTDIR`."""
+    """Make the parents of a target and remove the file that is there. Errors: `EEXIST`, `ENOTDIR`, `ENAMETOOLONG`."""
     if place.kind is EntryKind.DIRECTORY:
         raise failed("EEXIST", place.path)
     if place.found is not None and origin.kind is EntryKind.DIRECTORY:
         raise failed("ENOTDIR", place.path)
+    _check_lengths(tree, origin, place.path)
     if place.found is not None:
         plan.remove(place)
     plan.make_parents(place.path)
     return _carried_out(tree, plan)
+
+
+def _check_lengths(tree: Tree, origin: Entry, target: str) -> None:
+    """Look whether all below a directory has a path at the target. Errors: `ENAMETOOLONG`."""
+    longer, deeper = len(target) - len(origin.path), target.count("/") - origin.path.count("/")
+    if origin.kind is not EntryKind.DIRECTORY or (longer <= 0 and deeper <= 0):
+        return
+    for entry in tree.scan(below(origin.path)):
+        if len(entry.path) + longer > MAX_CHARS or entry.path.count("/") + deeper > MAX_DEPTH:
+            raise failed("ENAMETOOLONG", target)
 
 
 def _joined(before: Committed, *, removed: Sequence[Entry] = (), entries: Sequence[Entry] = ()) -> Committed:
