@@ -63,7 +63,7 @@ async def test_many_files_take_few_statements(workspace: DatabaseWorkspace) -> N
         counts[name] = len(sent)
     assert counts["write"] <= 40
     assert counts["write again"] <= 40
-    assert max(counts["copy"], counts["move"], counts["remove"]) <= 10, counts
+    assert max(counts["copy"], counts["move"], counts["remove"]) <= 12, counts
     assert counts["remove files"] <= 20
     assert (await workspace.info()).file_count == 0
 
