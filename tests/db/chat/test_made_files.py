@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, storages
 
 from chat.errors import AttachmentInvalid, QuotaExceeded
@@ -82,7 +83,7 @@ def test_the_object_of_a_crash_before_the_row_does_not_stand_in_the_way(
     owner: User, made_by: MadeBy, rival: Rival
 ) -> None:
     left = f"{attachments.FOLDER}/{made_by.file_id(PNG)}"
-    rival.save(left, attachments.ContentFile(PNG))
+    rival.save(left, ContentFile(PNG))
     row = store_made(owner.pk, PNG, name="a.png", made_by=made_by)
     assert row.storage_name != left
     assert attachments.read_bytes(row) == PNG
