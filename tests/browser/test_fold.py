@@ -17,6 +17,7 @@ FOLD = """([chunks, seed]) => import(new URL('/static/think/testing.js', locatio
     for (const chunk of chunks) applyChunk(message, chunk);
     return message.parts;
 })"""
+INTERRUPTED = {"toolMetadata": {"think": {"interrupted": True}}}
 OURS = ("startedAt", "endedAt")  # what only the browser notes, for durations
 
 
@@ -55,14 +56,8 @@ def some_chunks(dice: random.Random) -> list[Chunk]:
             "preliminary": True,
             "toolMetadata": {"think": {"title": "Half", "metadata": {"n": dice.randint(0, 9)}}},
         },
-        lambda: {
-            "type": "tool-output-error",
-            "toolCallId": dice.choice(calls),
-            "errorText": "stopped",
-            "toolMetadata": {"think": {"interrupted": True}},
-        },
         lambda: {"type": "data-think-progress", "data": {"toolCallId": "c1", "title": "Half"}, "transient": True},
-        lambda: {"type": "tool-output-error", "toolCallId": dice.choice(calls), "errorText": "broke"},
+        lambda: {"type": "tool-output-error", "toolCallId": dice.choice(calls), "errorText": "broke", **INTERRUPTED},
         lambda: {"type": "tool-output-denied", "toolCallId": dice.choice(calls)},
         lambda: {"type": "tool-approval-request", "approvalId": "ap", "toolCallId": dice.choice(calls)},
         lambda: {
