@@ -130,8 +130,7 @@ def _store(
     made_by: MadeBy | None = None,
 ) -> Attachment:
     attachment_id = new_attachment_id() if made_by is None else made_by.file_id(data)
-    known = None if made_by is None else Attachment.objects.filter(pk=attachment_id, owner_id=owner_id).first()
-    if known is not None:
+    if made_by is not None and (known := _made_before(owner_id, attachment_id)) is not None:
         return known
     _check_limits(owner_id, len(data), is_paced=is_paced)  # early, so that a refused file is not written at all
     store = object_storage()
@@ -153,7 +152,14 @@ def _store(
             )
     except (DatabaseError, QuotaExceeded):
         store.delete(storage_name)
+        known = None if made_by is None else _made_before(owner_id, attachment_id)
+        if known is not None:  # by a worker that has lost its lease meanwhile and does not know it yet
+            return known
         raise
+
+
+def _made_before(owner_id: int, attachment_id: str) -> Attachment | None:
+    return Attachment.objects.filter(pk=attachment_id, owner_id=owner_id).first()
 
 
 def store_data_url(owner_id: int, url: str, *, name: str) -> Attachment:

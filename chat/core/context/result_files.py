@@ -63,6 +63,8 @@ def _file(entry: JSONObject, sight: Sight) -> FileContent | str:
     loaded = sight.load_file(str(entry.get("url") or ""))
     if loaded is None:
         return f"[The tool returned {title}. It is no longer available.]"
+    if not sight.sees(loaded.media_type):  # the part was written by a client, and is wrong about the file
+        return f"[The tool returned {title}. You cannot see its content; the user can.]"
     if not loaded.data:
         return f"[The tool returned {title}. It is not sent again: this request has too many files.]"
     return loaded

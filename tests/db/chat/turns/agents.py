@@ -13,6 +13,7 @@ from chat.think import (
     ChatOptions,
     ChatResponse,
     ChunkContext,
+    OutputLimit,
     RecoveryContext,
     RecoveryDecision,
     SessionSetup,
@@ -286,7 +287,7 @@ class Odd(Plain):
         return Substitute(output=object())
 
 
-@tool
+@tool(output_limit=OutputLimit())  # none: the row alone limits it
 def big() -> str:
     """Give two million characters."""
     return "y" * 2_000_000

@@ -46,7 +46,7 @@ def burn() -> str:
     return "burnt"
 
 
-class Chooser(Think):
+class Toolbox(Think):
     """Has the tools that a test lets it have."""
 
     turn_tools: ClassVar[Any] = None
@@ -70,7 +70,7 @@ class Chooser(Think):
 def choice(monkeypatch: pytest.MonkeyPatch) -> Any:
     def choose(**values: Any) -> None:
         for name, value in values.items():
-            monkeypatch.setattr(Chooser, name, value)
+            monkeypatch.setattr(Toolbox, name, value)
 
     return choose
 
@@ -98,7 +98,7 @@ async def test_patterns_of_class_turn_and_step_limit_the_tools(
     make_room: MakeRoom, choice: Any, given: dict[str, Any], names: list[str]
 ) -> None:
     choice(**given)
-    room = make_room("chooser")
+    room = make_room("toolbox")
     await room.say("say: hi")
     assert offered(room) == names
 
@@ -106,7 +106,7 @@ async def test_patterns_of_class_turn_and_step_limit_the_tools(
 @pytest.mark.parametrize(
     ("given", "where"),
     [
-        ({"enabled_tools": "look"}, "enabled_tools of Chooser"),
+        ({"enabled_tools": "look"}, "enabled_tools of Toolbox"),
         ({"turn_tools": [3]}, "The tools of before_turn"),
         ({"step_tools": "look"}, "active_tools of a step"),
     ],
@@ -115,13 +115,13 @@ async def test_what_is_no_list_of_patterns_ends_the_turn_with_a_reason(
     make_room: MakeRoom, choice: Any, given: dict[str, Any], where: str
 ) -> None:
     choice(**given)
-    turn = await make_room("chooser").say("say: hi")
+    turn = await make_room("toolbox").say("say: hi")
     assert (status_of(turn), turn.error_code) == ("error", "turn_config_invalid")
     assert turn.error_text.startswith(f"{where}: Patterns of tools")
 
 
 async def test_a_name_in_another_case_calls_the_tool(make_room: MakeRoom) -> None:
-    room = make_room("chooser")
+    room = make_room("toolbox")
     turn = await room.say('call tool LOOK {"path": "here"}\nsay: {result}')
     assert text_of((await room.transcript())[-1]) == "looked here"
     part = await call_part(room)
@@ -132,7 +132,7 @@ async def test_a_name_in_another_case_calls_the_tool(make_room: MakeRoom) -> Non
 
 async def test_a_repaired_name_does_not_evade_an_approval(make_room: MakeRoom, choice: Any) -> None:
     choice(rule=[True])
-    room = make_room("chooser")
+    room = make_room("toolbox")
     await room.say("call tool BURN {}\nsay: {result}")
     part = await call_part(room)
     assert (part["toolName"], part["state"]) == ("burn", "approval-requested")
@@ -144,13 +144,13 @@ async def test_a_combined_rule_asks_when_one_of_its_functions_says_so(make_room:
 
     both = with_approval(with_approval(look, never), lambda given, _context: bool(given))
     choice(rule=[both.needs_approval])
-    room = make_room("chooser")
+    room = make_room("toolbox")
     await room.say("call tool burn {}\nsay: {result}")
     assert text_of((await room.transcript())[-1]) == "burnt"
 
 
 async def test_the_model_is_told_near_names_of_a_tool_that_is_not_there(make_room: MakeRoom) -> None:
-    room = make_room("chooser")
+    room = make_room("toolbox")
     await room.say("call tool look_depp {}\nsay: {result}")
     part = await call_part(room)
     assert (part["type"], part["state"]) == ("tool-look_depp", "output-error")
@@ -164,7 +164,7 @@ def provide() -> Iterator[Any]:
 
     def add(source: Source, *tools: Tool) -> None:
         async def provider(request: ToolRequest) -> ToolSource:
-            assert isinstance(request.agent, Chooser)
+            assert isinstance(request.agent, Toolbox)
             return tools
 
         register(source, provider)
@@ -182,7 +182,7 @@ async def test_sources_are_merged_in_their_order(make_room: MakeRoom, provide: A
     provide(Source.MCP, with_prefix(burn, "mcp_"), with_prefix(look, "both_"))
     provide(Source.WORKSPACE, client_tool("look"), with_prefix(burn, "files_"))
     provide(Source.CALLER, client_tool("look"), client_tool("ask", "", OF_CALLER))
-    room = make_room("chooser")
+    room = make_room("toolbox")
     declared = [{"name": "look", "description": ""}, {"name": "ask", "description": ""}]
     await room.say("say: hi", client_tools=declared)
     fields = {item["name"]: list(item["parameters"]["properties"]) for item in room.model.requests[-1]["tools"]}
