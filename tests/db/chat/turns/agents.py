@@ -79,6 +79,8 @@ def extra() -> str:
 class Plain(Think):
     """Answers with the model of the test."""
 
+    workspace_tools = False
+
     def get_model(self) -> ScriptedModel:
         return MODELS["current"]
 

@@ -49,6 +49,8 @@ def burn() -> str:
 class Toolbox(Think):
     """Has the tools that a test lets it have."""
 
+    workspace_tools = False
+
     turn_tools: ClassVar[Any] = None
     step_tools: ClassVar[Any] = None
     rule: ClassVar[list[ApprovalRule]] = [False]
@@ -180,7 +182,7 @@ OF_CALLER = {"type": "object", "properties": {"of_caller": {"type": "string"}}}
 
 async def test_sources_are_merged_in_their_order(make_room: MakeRoom, provide: Any) -> None:
     provide(Source.MCP, with_prefix(burn, "mcp_"), with_prefix(look, "both_"))
-    provide(Source.WORKSPACE, client_tool("look"), with_prefix(burn, "files_"))
+    provide(Source.FETCH, client_tool("look"), with_prefix(burn, "files_"))
     provide(Source.CALLER, client_tool("look"), client_tool("ask", "", OF_CALLER))
     room = make_room("toolbox")
     declared = [{"name": "look", "description": ""}, {"name": "ask", "description": ""}]
