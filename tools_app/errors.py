@@ -2,7 +2,7 @@
 
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
-                 FileFailed (FileConflict)
+                 FileFailed (FileConflict) · SandboxUnavailable · CodeInvalid · ReplayMismatch
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
@@ -65,3 +65,21 @@ class FileConflict(FileFailed, Conflict):
     """The file has changed since it was read. Data: also `version`, the present one (empty: it is gone)."""
 
     code = "file_conflict"
+
+
+class SandboxUnavailable(ToolError, Unavailable):
+    """Code cannot be run right now."""
+
+    code = "sandbox_unavailable"
+
+
+class CodeInvalid(ToolError, Invalid):
+    """This code, or what it is given, cannot be run."""
+
+    code = "code_invalid"
+
+
+class ReplayMismatch(ToolError, Conflict):
+    """The code did not repeat its calls, so it cannot go on where it was interrupted."""
+
+    code = "replay_mismatch"

@@ -1,0 +1,31 @@
+"""What kinds of code can run on this machine, and why not, for people who run it."""
+
+from dataclasses import dataclass
+
+from tools_app.errors import SandboxUnavailable
+from tools_app.sandbox.deno import DenoSandbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierReport:
+    """One kind of code. `reason`: what it runs behind, or why it cannot run."""
+
+    tier: str
+    is_available: bool
+    reason: str
+
+
+async def sandbox_report() -> list[TierReport]:
+    """Try each kind of code; the first is the one that the others need. Starts a process and ends it."""
+    sandbox = DenoSandbox(spare=False)
+    try:
+        walls = await sandbox.walls()
+    except SandboxUnavailable as error:
+        return [TierReport(tier="javascript", is_available=False, reason=error.message)]
+    return [
+        TierReport(
+            tier="javascript",
+            is_available=True,
+            reason=f"Deno without permissions, limits of the kernel, and: {walls.name}.",
+        )
+    ]
