@@ -9,6 +9,9 @@ from django.utils.translation import gettext_lazy as _
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import OPEN, CallStatus
+from tools_app.execution_models import Execution, ExecutionCall
+
+__all__ = ["ApprovalEvent", "ApprovalEventKind", "Execution", "ExecutionCall", "ToolCallRecord"]
 
 
 class ToolCallRecord(models.Model):

@@ -13,7 +13,6 @@ from typing import Final, Literal, Protocol, TypeAlias
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The answer to a call. `now_ms`: the clock of the code does not show less from here on; 0 leaves it alone."""

@@ -30,7 +30,12 @@ V8_BYTES: Final = 1 << 30
 """Data memory that V8 needs to start at all, whatever its heap may grow to."""
 
 FLAGS: Final = ("--quiet", "--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--cached-only")
-ENVIRONMENT: Final = {"DENO_DIR": "/dev/null/none", "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"}
+ENVIRONMENT: Final = {
+    "DENO_DIR": "/dev/null/none",
+    "DENO_NO_UPDATE_CHECK": "1",
+    "NO_COLOR": "1",
+    "PATH": "/usr/bin:/bin",
+}
 """All of it. No cache can be made below a device, so nothing is ever written."""
 
 SET_LIMITS: Final = (
@@ -61,16 +66,16 @@ class Walls:
 
 def candidates() -> list[Walls]:
     """Ways to start a guest, the strongest first. Which of them work here is tried, not guessed."""
-    no_rights = ("setpriv", "--no-new-privs", "--pdeathsig", "KILL")
+    no_rights = ("--no-new-privs", "--pdeathsig", "KILL")
     is_root = os.geteuid() == 0
-    other_user = ("setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
+    nobody = ("--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
     network = ("unshare", "--net", "--ipc") if is_root else ("unshare", "--user", "--net", "--ipc")
     found = []
     if is_root:
-        found.append(Walls(name="no network, another user", prefix=(*network, *other_user, *no_rights[1:])))
+        found.append(Walls(name="no network, another user", prefix=(*network, "setpriv", *nobody, *no_rights)))
     found += [
-        Walls(name="no network", prefix=(*network, *no_rights)),
-        Walls(name="no new rights", prefix=no_rights),
+        Walls(name="no network", prefix=(*network, "setpriv", *no_rights)),
+        Walls(name="no new rights", prefix=("setpriv", *no_rights)),
         Walls(name="limits", prefix=()),
     ]
     return found

@@ -175,7 +175,10 @@ class Session:
                 self._send({"t": "ret", "id": call.number, "now": answer.now_ms, "ok": True, "value": answer.value})
         except ThinkError as error:
             self._refuse(call, error.message, name=type(error).__name__)
-        except Exception as error:  # noqa: BLE001 - whatever a call raises is an exception in the code, and no more
+        except Exception as error:  # whatever a call raises is an exception in the code, and no more
+            logger.warning(
+                "a call of code failed", exc_info=True, extra={"action": "code_call", "call_name": call.name}
+            )
             self._refuse(call, str(error) or type(error).__name__)
         except asyncio.CancelledError:
             raise

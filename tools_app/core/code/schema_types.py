@@ -123,7 +123,11 @@ class _Types:
 
 
 def _literal(value: JSONValue) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float | bool) or value is None else UNKNOWN
+    return (
+        json.dumps(value, ensure_ascii=False)
+        if isinstance(value, str | int | float | bool) or value is None
+        else UNKNOWN
+    )
 
 
 def _union(parts: list[str]) -> str:

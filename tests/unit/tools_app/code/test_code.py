@@ -55,7 +55,14 @@ def test_a_fence_within_the_code_stays() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("my-tool.v 2", "my_tool_v_2"), ("2fa", "_2fa"), ("delete", "delete_"), ("größe", "gre"), ("!", "_"), ("ok", "ok")],
+    [
+        ("my-tool.v 2", "my_tool_v_2"),
+        ("2fa", "_2fa"),
+        ("delete", "delete_"),
+        ("größe", "gre"),
+        ("!", "_"),
+        ("ok", "ok"),
+    ],
 )
 def test_names_become_identifiers(name: str, expected: str) -> None:
     assert identifier(name) == expected
@@ -116,7 +123,9 @@ class Place(BaseModel):
 
 
 @tool
-def find_place(place: Place, kind: Literal["a", "b"] = "a", limit: Annotated[int, Field(description="At most.")] = 5) -> str:
+def find_place(
+    place: Place, kind: Literal["a", "b"] = "a", limit: Annotated[int, Field(description="At most.")] = 5
+) -> str:
     """Find a place.
 
     Nothing ends this: */ not even that.

@@ -9,7 +9,9 @@ from tools_app.sandbox.contract import Answer, Limits, RunResult, Script
 from tools_app.sandbox.deno import DenoSandbox
 
 Run = Callable[..., Awaitable[RunResult]]
-SMALL = Limits(seconds=10.0, cpu_seconds=4, memory_bytes=160 * 1024 * 1024, output_bytes=100_000, calls=100, call_bytes=50_000)
+SMALL = Limits(
+    seconds=10.0, cpu_seconds=4, memory_bytes=160 * 1024 * 1024, output_bytes=100_000, calls=100, call_bytes=50_000
+)
 
 
 async def echo(name: str, args: list[JSONValue]) -> Answer:

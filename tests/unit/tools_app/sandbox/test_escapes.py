@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools_app.sandbox.contract import Outcome
-
 from tests.unit.tools_app.sandbox.conftest import Run
+from tools_app.sandbox.contract import Outcome
 
 SECRET = "canary-of-the-escape-tests"
 
@@ -32,12 +31,12 @@ PROBES = {
     "import literal": 'return (await import("file://FILE", {with: {type: "json"}})).default',
     "import text": 'return (await import("file://FILE", {with: {type: "text"}})).default',
     "import computed": 'const u = "file:" + "//FILE"; return (await import(u, {with: {type: "json"}})).default',
-    "import in data": 'return (await import("data:application/javascript,import x from \'file://FILE\' with {type: \'json\'}; '
+    "import in data": "return (await import(\"data:application/javascript,import x from 'file://FILE' with {type: 'json'}; "
     'export default x")).default',
-    "import in typescript": 'return (await import("data:application/typescript,import x from \'file://FILE\' with '
-    '{type: \'text\'}; export default (x as string)")).default',
-    "import in blob": 'return (await import(URL.createObjectURL(new Blob(["import x from \'file://FILE\' with {type: '
-    "'json'}; export default x\"], {type: \"application/javascript\"})))).default",
+    "import in typescript": "return (await import(\"data:application/typescript,import x from 'file://FILE' with "
+    "{type: 'text'}; export default (x as string)\")).default",
+    "import in blob": "return (await import(URL.createObjectURL(new Blob([\"import x from 'file://FILE' with {type: "
+    '\'json\'}; export default x"], {type: "application/javascript"})))).default',
     "worker": 'const w = new Worker("file://FILE", {type: "module"}); await new Promise((_, r) => w.onerror = r)',
     "fetch of a file": 'return await (await fetch("file://FILE")).text()',
     "require": 'return (await import("node:module")).createRequire("file:///")("FILE")',
@@ -65,9 +64,9 @@ PROBES = {
     "temporary file": "return await Deno.makeTempFile()",
     "permissions": 'return (await Deno.permissions.request({name: "read"})).state === "granted" || (() => { throw 1 })()',
     "worker with permissions": 'new Worker("data:application/javascript,", {type: "module", deno: {permissions: '
-    '{read: true}}}); return 1',
-    "prototype of the constructor": 'const F = (async () => {}).constructor; return await F("return Deno.readTextFile(\'FILE\')")()',
-    "prototype of a tool": 'return await tools.x.constructor.constructor("return Deno.readTextFileSync(\'FILE\')")()',
+    "{read: true}}}); return 1",
+    "prototype of the constructor": "const F = (async () => {}).constructor; return await F(\"return Deno.readTextFile('FILE')\")()",
+    "prototype of a tool": "return await tools.x.constructor.constructor(\"return Deno.readTextFileSync('FILE')\")()",
     "eval": "return await (0, eval)(\"Deno.readTextFile('FILE')\")",
     "vm": "return (await import('node:vm')).runInNewContext('d.readTextFileSync(\"FILE\")', {d: Deno})",
     "wasi": 'return new ((await import("node:wasi")).default)({version: "preview1", preopens: {"/": "/"}})',

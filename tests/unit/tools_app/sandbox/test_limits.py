@@ -4,9 +4,8 @@ import dataclasses
 
 import pytest
 
-from tools_app.sandbox.contract import Outcome
-
 from tests.unit.tools_app.sandbox.conftest import SMALL, Run
+from tools_app.sandbox.contract import Outcome
 
 SHORT = dataclasses.replace(SMALL, seconds=0.5)
 WORKER = 'new Worker("data:application/javascript,for(;;);", {type: "module"});'
@@ -65,7 +64,7 @@ async def test_one_huge_allocation_is_refused_or_ends_it(run: Run) -> None:
         'for (;;) console.log("x".repeat(1000))',
         'for (;;) Deno.stdout.writeSync(new TextEncoder().encode("x".repeat(5000)))',
         'return "x".repeat(1e6)',
-        'for (;;) { tools.x().catch(() => {}) }',
+        "for (;;) { tools.x().catch(() => {}) }",
     ],
     ids=["console", "one endless line", "value", "calls"],
 )

@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 
+from tests.unit.tools_app.sandbox.conftest import SMALL, Run
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.sandbox.contract import Answer, Limits, Outcome, Script
 from tools_app.sandbox.deno import DenoSandbox
-
-from tests.unit.tools_app.sandbox.conftest import SMALL, Run
 
 
 async def test_a_script_has_a_value_a_console_and_calls(run: Run) -> None:
@@ -68,7 +67,9 @@ async def test_calls_run_at_the_same_time_within_their_limit(run: Run) -> None:
 
 
 async def test_bytes_come_and_go(run: Run) -> None:
-    result = await run("const {args} = await tools.x(new Uint8Array([1, 2])); return [args[0] instanceof Uint8Array, args[0]]")
+    result = await run(
+        "const {args} = await tools.x(new Uint8Array([1, 2])); return [args[0] instanceof Uint8Array, args[0]]"
+    )
     assert result.value == [True, {"$bytes": "AQI="}]
 
 
