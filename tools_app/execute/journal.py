@@ -68,9 +68,10 @@ class CallJournal:
         self.made: list[JSONObject] = []
         self._execution = execution
         self._recorded = {row.ordinal: row for row in recorded}
+        self._places = _places(recorded)
         self._max_bytes = max_bytes
         self._ordinal = 0
-        self._answers = max((row.settled_as or 0 for row in recorded), default=0)
+        self._answers = len(self._places)
         self._given = 0
         self._turns: dict[int, asyncio.Event] = {}
 
@@ -97,7 +98,7 @@ class CallJournal:
         try:
             row = self._known(ordinal, name, args)
             if row is not None and row.status in records.SETTLED:
-                settled = _settled_before(row)
+                settled = _settled_before(row, self._places[ordinal])
             else:
                 attempt = await self._attempt(row, ordinal, name, args, status)
                 settled = await self._perform(attempt, perform)
@@ -186,11 +187,21 @@ class CallJournal:
             following.set()
 
 
-def _settled_before(row: ExecutionCall) -> records.Settled:
+def _places(recorded: list[ExecutionCall]) -> dict[int, int]:
+    """The place of each recorded answer, by ordinal, without gaps: an answer that a crash kept from the table has none.
+
+    The code had none of those that came after it, so they may be given before it now.
+    """
+    settled = [row for row in recorded if row.status in records.SETTLED]
+    settled.sort(key=lambda row: (row.settled_as or 0, row.ordinal))
+    return {row.ordinal: place for place, row in enumerate(settled, start=1)}
+
+
+def _settled_before(row: ExecutionCall, place: int) -> records.Settled:
     return records.Settled(
         output=row.output,
         is_error=row.status == ExecutionCallStatus.FAILED,
-        settled_as=row.settled_as or 0,
+        settled_as=place,
         clock_ms=row.clock_ms,
         duration_ms=row.duration_ms,
     )

@@ -40,8 +40,8 @@ NAME: Final = "execute"
 MAX_CODE_CHARS: Final = 200_000
 MAX_CONSOLE_CHARS: Final = 8000
 SLACK_SECONDS: Final = 30.0
-DESCRIPTION: Final = """Run JavaScript or TypeScript that calls functions. Prefer it to many single calls: loops, conditions and
-filters run in the code, and only what it returns is read.
+DESCRIPTION: Final = """Run JavaScript or TypeScript that calls functions. Prefer it to many single calls: loops, \
+conditions and filters run in the code, and only what it returns is read.
 
 Write an async arrow function: `async () => { const found = await tools.name({...}); return found.length }`.
 The code has no network, files, environment or modules of its own. console.log is captured. A call that fails throws.

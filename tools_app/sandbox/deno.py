@@ -82,11 +82,7 @@ class DenoSandbox:
 
     async def walls(self) -> Walls:
         """The walls around guests here. Errors: `SandboxUnavailable`."""
-        state = self._state()
-        if state.walls is None:
-            await (await self._fresh(state, DEFAULT_LIMITS)).end()
-        assert state.walls is not None
-        return state.walls
+        return await self._found_walls(self._state(), DEFAULT_LIMITS)
 
     def _state(self) -> _State:
         loop = asyncio.get_running_loop()
@@ -105,24 +101,25 @@ class DenoSandbox:
         return await self._fresh(state, limits)
 
     async def _fresh(self, state: _State, limits: Limits) -> Guest:
-        if state.walls is not None:
-            return await start(state.walls, limits)
+        return await start(await self._found_walls(state, limits), limits)
+
+    async def _found_walls(self, state: _State, limits: Limits) -> Walls:
         async with state.trying:
             if state.walls is None:
-                return await self._first(state, limits)
-        return await start(state.walls, limits)
+                state.walls = await self._strongest(limits)
+            return state.walls
 
-    async def _first(self, state: _State, limits: Limits) -> Guest:
-        """Start a guest behind the strongest walls that can be had, and keep to them."""
+    async def _strongest(self, limits: Limits) -> Walls:
+        """Find the strongest walls that can be had here. Errors: `SandboxUnavailable`."""
         error = SandboxUnavailable()
         for walls in candidates():
             try:
-                guest = await start(walls, limits)
+                await (await start(walls, limits)).end()
             except SandboxUnavailable as refused:
+                logger.warning("sandbox: no %s", walls.name, extra={"action": "sandbox_walls", "walls": walls.name})
                 error = refused
                 continue
-            state.walls = walls
-            return guest
+            return walls
         raise error
 
     def _warm(self, state: _State, limits: Limits) -> None:

@@ -1,6 +1,6 @@
 """The lines that a guest process says, read with distrust: the script shares its process with the runner.
 
-A line is one of four messages, or it ends the run. Numbers, names and nesting are bounded here, sizes by the reader.
+A line is one of five messages, or it ends the run. Numbers, names and nesting are bounded here, sizes by the reader.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,12 @@ class Done:
     error: GuestError | None = None
 
 
-Message: TypeAlias = Ready | Log | Call | Done
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """The script can do no more before it has an answer."""
+
+
+Message: TypeAlias = Ready | Log | Call | Done | Pong
 
 
 def read_message(line: bytes) -> Message:
@@ -69,6 +74,8 @@ def read_message(line: bytes) -> Message:
             return _done(message)
         case "ready":
             return Ready()
+        case "pong":
+            return Pong()
     raise Violation("an unknown kind of message")
 
 

@@ -8,17 +8,18 @@ import asyncio
 import logging
 import signal
 import time
-from typing import Final
+from typing import Any, Final
 
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size, dump
 from tools_app.sandbox.contract import CallHandler, ConsoleLine, GuestError, Limits, Outcome, RunResult, Script
-from tools_app.sandbox.messages import Call, Done, Log, Violation, read_message
+from tools_app.sandbox.messages import Call, Done, Log, Pong, Violation, read_message
 from tools_app.sandbox.process import Guest
 
 logger = logging.getLogger(__name__)
 
 MEMORY_CHECK_SECONDS: Final = 0.02
+IDLE_SECONDS: Final = 5.0
 UNREAD_BYTES: Final = 32 * 1024 * 1024
 LINES_AT_ONCE: Final = 64
 
@@ -60,6 +61,7 @@ class Session:
         self._numbers: set[int] = set()
         self._slots = asyncio.Semaphore(limits.concurrent_calls)
         self._running: set[asyncio.Task[None]] = set()
+        self._is_idle = asyncio.Event()
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, script: Script) -> RunResult:
@@ -89,11 +91,14 @@ class Session:
         reading = asyncio.create_task(self._read())
         watching = asyncio.create_task(self._watch_memory())
         try:
-            await asyncio.wait({reading, watching, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+            ends: set[asyncio.Future[Any]] = {reading, watching, self._failure}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
                 watching.result()
-            if not self._failure.done():
-                done = await reading
+            if self._failure.done():
+                await self._other_calls(reading, watching)
+                self._failure.result()
+            done = await reading
             await self._calls_ended(watching)
             if self._failure.done():
                 self._failure.result()
@@ -102,6 +107,22 @@ class Session:
             for task in (reading, watching):
                 task.cancel()
             await asyncio.gather(reading, watching, return_exceptions=True)
+
+    async def _other_calls(self, reading: "asyncio.Task[Done]", watching: "asyncio.Task[None]") -> None:
+        """Let what the script does beside the call that ends the run go on until it waits for that call only."""
+        while not reading.done():
+            made = self._made
+            await self._calls_ended(watching)
+            self._is_idle.clear()
+            self._send({"t": "ping"})
+            answered = asyncio.create_task(self._is_idle.wait())
+            ends: set[asyncio.Future[Any]] = {answered, reading, watching}
+            await asyncio.wait(ends, timeout=IDLE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            is_idle = answered.done()
+            answered.cancel()
+            if not is_idle or made == self._made:
+                break
+        await self._calls_ended(watching)
 
     async def _calls_ended(self, watching: "asyncio.Task[None]") -> None:
         """Wait for the calls that still run: each of them may have an effect, and none is cut short without need."""
@@ -128,6 +149,8 @@ class Session:
                         await self._begin(message, len(line))
                     case Done():
                         return self._checked(message, len(line))
+                    case Pong():
+                        self._is_idle.set()
                     case _:
                         raise Violation("a second greeting")
             except Violation:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from fibers.errors import Parked
 from fibers.waits import Wait, WaitEnd
+from tests.unit.tools_app.execute.memory_files import MemoryFiles
 from thinkproject.kernel.aio import db
 from tools_app.core.code.truncation import MARK
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
@@ -188,7 +189,8 @@ def _crash_within(name: str) -> None:
     )
 
 
-TWO = "const a = await tools.note({text: String(Math.random()) + Date.now()}); const b = await tools.pay({amount: 5}); [a, b]"
+TWO = """const a = await tools.note({text: String(Math.random()) + Date.now()});
+const b = await tools.pay({amount: 5}); [a, b]"""
 
 
 async def test_recorded_calls_are_not_made_again_and_the_code_sees_the_same(sandbox: DenoSandbox) -> None:
@@ -200,13 +202,24 @@ async def test_recorded_calls_are_not_made_again_and_the_code_sees_the_same(sand
 
 
 async def test_a_call_that_was_cut_runs_again_under_the_same_key(sandbox: DenoSandbox) -> None:
-    await run(sandbox, TWO)
+    code = "const b = await tools.pay({amount: 5}); const a = await tools.note({text: String(Math.random())}); [a, b]"
+    first = await run(sandbox, code)
     await db(_crash_within, "tools.note")
-    await run(sandbox, TWO)
-    notes = [each for each in did if each[0] != "paid"]
-    assert [each[1:] for each in notes] == [(1, "t1:c1:1"), (2, "t1:c1:1")]
-    assert notes[0][0] == notes[1][0]
-    assert len(did) == 3  # what was recorded was not paid again
+    again = await run(sandbox, code)
+    assert first.output["value"] == again.output["value"]
+    paid, *notes = did
+    assert [each[1:] for each in notes] == [(1, "t1:c1:2"), (2, "t1:c1:2")]
+    assert paid == ("paid", 5, 1)  # what was recorded was not paid again
+
+
+async def test_an_answer_that_a_crash_kept_from_the_table_holds_up_no_other(sandbox: DenoSandbox) -> None:
+    code = "await Promise.all([tools.note({text: 'a'}), tools.note({text: 'b'}), tools.note({text: 'c'})])"
+    await run(sandbox, code)
+    await db(_crash_within, "none")
+    cut = {"status": ExecutionCallStatus.RUNNING, "output": None, "settled_as": None}
+    await db(ExecutionCall.objects.filter(ordinal=1).update, **cut)
+    assert (await run(sandbox, code)).output["value"] == ["A", "B", "C"]
+    assert [each[:2] for each in did[3:]] == [("a", 2)]
 
 
 async def test_a_call_that_must_not_repeat_is_reported_as_interrupted(sandbox: DenoSandbox) -> None:
@@ -243,7 +256,12 @@ async def test_answers_come_in_the_order_in_which_they_were_recorded(sandbox: De
         asyncio.get_running_loop().call_later(0.05, gate.set)
         return "quick"
 
-    code = "async () => { const seen = []; await Promise.all([tools.slow().then((x) => seen.push(x)), tools.quick().then((x) => seen.push(x))]); return seen }"
+    code = """async () => {
+        const seen = [];
+        const keep = (x) => seen.push(x);
+        await Promise.all([tools.slow().then(keep), tools.quick().then(keep)]);
+        return seen
+    }"""
     TOOLS.extend([slow, quick])
     try:
         first = await run(sandbox, code)
@@ -330,6 +348,18 @@ async def test_calls_beside_one_that_parks_end_first_and_all_questions_are_asked
     assert sorted(str(each[1]) for each in did) == ["1", "A", "B"]
 
 
+async def test_a_branch_beside_one_that_parks_goes_on_as_far_as_it_can(sandbox: DenoSandbox) -> None:
+    code = """const other = async () => {
+        await tools.note({text: "1"}); await tools.note({text: "2"});
+        return await tools.send({to: "B"});
+    };
+    await Promise.all([tools.send({to: "A"}), other()])"""
+    with pytest.raises(Parked) as parked:
+        await run(sandbox, code)
+    assert [each[0] for each in did] == ["1", "2"]
+    assert [wait.label for wait in parked.value.waits] == ["Send to A?", "Send to B?"]
+
+
 async def test_a_tool_may_wait_within_code(sandbox: DenoSandbox) -> None:
     @tool
     async def window(context: ToolContext) -> str:
@@ -380,3 +410,27 @@ async def test_the_description_has_the_types(sandbox: DenoSandbox) -> None:
     assert made.description.startswith("Run it.\ndeclare const tools: {")
     assert "add(input: {" in made.description
     assert "where" not in made.description
+
+
+async def test_code_has_the_workspace(sandbox: DenoSandbox) -> None:
+    files = MemoryFiles(a__json='{"n": 1}')
+    code = """async () => {
+        const {n} = await state.readJson({path: "/a.json"});
+        await state.writeFile({path: "/b", content: new Uint8Array([104, 105])});
+        const bytes = await state.readFileBytes({path: "/b"});
+        return [n, bytes.length, await state.readFile({path: "/b"})];
+    }"""
+    result = await run(sandbox, code, workspace=files)
+    assert result.output["value"] == [1, 2, "hi"]
+    assert [each[1] for each in await db(calls)][:2] == ["state.readJson", "state.writeFile"]
+    assert "state is not defined" in (await run(sandbox, "await state.readFile({})", call="c2")).output
+
+
+async def test_a_file_that_was_read_reads_the_same_again(sandbox: DenoSandbox) -> None:
+    files = MemoryFiles(a="before")
+    code = "const text = await state.readFile({path: '/a'}); await state.appendFile({path: '/a', content: '!'}); text"
+    await run(sandbox, code, workspace=files)
+    await db(_crash_within, "state.appendFile")
+    result = await run(sandbox, code, workspace=files)
+    assert records.INTERRUPTED in result.output  # appended perhaps: not twice
+    assert files.files["/a"] == b"before!"

@@ -62,7 +62,7 @@ KEYWORDS: Final = frozenset(
 
 
 def identifier(name: str) -> str:
-    """A tool's name as a JavaScript identifier: `my-tool.v2` is `my_tool_v2`, `2fa` is `_2fa`, `delete` is `delete_`."""
+    """A tool's name as a JavaScript identifier: `my-tool.v2` becomes `my_tool_v2`, `2fa` `_2fa`, `delete` `delete_`."""
     text = re.sub(r"[^A-Za-z0-9_$]", "", re.sub(r"[-. ]", "_", name))
     if not text or text[0].isdigit():
         text = f"_{text}"

@@ -25,6 +25,7 @@ async def read_text(files: Workspace, path: str) -> str:
 
 
 async def read_json(files: Workspace, value: JSONObject) -> JSONValue:
+    """JSON of a file. Errors: `CodeInvalid` where it has none."""
     path = text(value, "path")
     try:
         return load(await read_text(files, path))
@@ -33,11 +34,13 @@ async def read_json(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def write_json(files: Workspace, value: JSONObject) -> JSONValue:
+    """Write a value as JSON."""
     await files.write_file(text(value, "path"), dump(value.get("value")) + "\n", media_type="application/json")
     return None
 
 
 async def query_json(files: Workspace, value: JSONObject) -> JSONValue:
+    """A part of the JSON of a file, or null."""
     found = await read_json(files, value)
     for step in _steps(value):
         found = _member(found, step)
@@ -45,6 +48,7 @@ async def query_json(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def update_json(files: Workspace, value: JSONObject) -> JSONValue:
+    """Replace a part of the JSON of a file."""
     root, steps = await read_json(files, value), _steps(value)
     if not steps:
         return await write_json(files, value)
@@ -76,10 +80,12 @@ def _member(node: JSONValue, step: str) -> JSONValue:
 
 
 async def search_text(files: Workspace, value: JSONObject) -> JSONValue:
+    """Lines of a file with a text."""
     return _matches(await read_text(files, text(value, "path")), value)
 
 
 async def search_files(files: Workspace, value: JSONObject) -> JSONValue:
+    """Lines of many files with a text."""
     found: list[JSONValue] = []
     count = 0
     async for entry, content in _texts(files, text(value, "pattern", "/**/*")):
@@ -116,6 +122,7 @@ def _matches(content: str, value: JSONObject) -> list[JSONValue]:
 
 
 async def walk_tree(files: Workspace, value: JSONObject) -> JSONValue:
+    """Entries below a directory, to a depth."""
     root, depth = await files.realpath(text(value, "path", "/")), number(value, "depth", 100)
     start = root.rstrip("/")
     entries = await files.glob(f"{start}/**/*")
@@ -124,6 +131,7 @@ async def walk_tree(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def summarize_tree(files: Workspace, value: JSONObject) -> JSONValue:
+    """Counts and bytes below a directory."""
     root = (await files.realpath(text(value, "path", "/"))).rstrip("/")
     entries = await files.glob(f"{root}/**/*")
     kinds = [entry.kind for entry in entries]
@@ -135,6 +143,7 @@ async def summarize_tree(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def hash_file(files: Workspace, value: JSONObject) -> JSONValue:
+    """Digest of a file, in hex."""
     algorithm = text(value, "algorithm", "sha256")
     if algorithm not in ALGORITHMS:
         raise CodeInvalid(f"'algorithm' is one of {', '.join(sorted(ALGORITHMS))}.")
@@ -145,6 +154,7 @@ async def hash_file(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def detect(files: Workspace, value: JSONObject) -> JSONValue:
+    """Kind of a file."""
     path = text(value, "path")
     entry = await files.stat(path)
     if entry is None or entry.kind is not EntryKind.FILE:

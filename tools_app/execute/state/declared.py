@@ -20,7 +20,7 @@ DECLARED: Final = """declare const state: {
   readlink(input: { path: string }): Promise<string>;
   realpath(input: { path: string }): Promise<string>;
   glob(input: { pattern: string; limit?: number }): Promise<string[]>;
-  find(input: { pattern?: string; type?: "file" | "directory" | "symlink"; minSize?: number; maxSize?: number }): Promise<Entry[]>;
+  find(input: { pattern?: string; type?: Entry["type"]; minSize?: number; maxSize?: number }): Promise<Entry[]>;
   diff(input: { path: string; other: string }): Promise<string>;
   diffContent(input: { path: string; content: string }): Promise<string>;
   readJson(input: { path: string }): Promise<unknown>;
@@ -32,7 +32,9 @@ DECLARED: Final = """declare const state: {
   searchFiles(input: { pattern: string; query: string; caseSensitive?: boolean }): Promise<FileMatch[]>;
   replaceInFile(input: { path: string; search: string; replacement: string; dryRun?: boolean }): Promise<Replaced>;
   /** All files or none, unless `rollbackOnError` is false. */
-  replaceInFiles(input: { pattern: string; search: string; replacement: string; dryRun?: boolean; rollbackOnError?: boolean }): Promise<Replaced[]>;
+  replaceInFiles(input: {
+    pattern: string; search: string; replacement: string; dryRun?: boolean; rollbackOnError?: boolean;
+  }): Promise<Replaced[]>;
   walkTree(input: { path?: string; depth?: number }): Promise<Entry[]>;
   summarizeTree(input: { path?: string }): Promise<{ files: number; directories: number; bytes: number }>;
   hash(input: { path: string; algorithm?: "sha256" | "sha1" | "md5" }): Promise<string>;
@@ -42,8 +44,13 @@ DECLARED: Final = """declare const state: {
   /** Apply edits: all of them or none. */
   applyEdits(input: { edits: Edit[] }): Promise<{ path: string; kind: string }[]>;
 };
-type Entry = { path: string; name: string; type: "file" | "directory" | "symlink"; size: number; mediaType: string; modifiedAt: string };
+type Entry = {
+  path: string; name: string; type: "file" | "directory" | "symlink"; size: number; mediaType: string;
+  modifiedAt: string;
+};
 type Match = { line: number; text: string };
 type FileMatch = { path: string; matches: Match[] };
 type Replaced = { path: string; count: number; diff: string };
-type Edit = { path: string; content?: string; search?: string; replacement?: string; delete?: boolean; directory?: boolean };"""
+type Edit = {
+  path: string; content?: string; search?: string; replacement?: string; delete?: boolean; directory?: boolean;
+};"""

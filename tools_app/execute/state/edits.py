@@ -22,6 +22,7 @@ class _Planned:
 
 
 async def replace_in_file(files: Workspace, value: JSONObject) -> JSONValue:
+    """Replace a text in a file."""
     path = text(value, "path")
     plan, shown = await _replacement(files, path, value)
     if shown["count"] and not flag(value, "dryRun"):
@@ -30,21 +31,22 @@ async def replace_in_file(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def replace_in_files(files: Workspace, value: JSONObject) -> JSONValue:
+    """Replace a text in many files: in all or in none."""
     entries = await files.glob(text(value, "pattern"))
     paths = [entry.path for entry in entries if entry.kind is EntryKind.FILE][:MAX_FILES]
     plans: list[Operation] = []
     shown: list[JSONValue] = []
     for path in paths:
-        plan, one = await _replacement(files, path, value)
+        replacing, one = await _replacement(files, path, value)
         if one["count"]:
-            plans.append(plan)
+            plans.append(replacing)
             shown.append(one)
     if not flag(value, "dryRun"):
+        batches: list[list[Operation]] = [[plan] for plan in plans]
         if flag(value, "rollbackOnError", default=True):
-            await files.apply(plans)
-        else:
-            for plan in plans:
-                await files.apply([plan])
+            batches = [plans]
+        for batch in batches:
+            await files.apply(batch)
     return shown
 
 
@@ -62,6 +64,7 @@ async def _replacement(files: Workspace, path: str, value: JSONObject) -> tuple[
 
 
 async def plan_edits(files: Workspace, value: JSONObject) -> JSONValue:
+    """What edits would change; nothing is written."""
     shown: list[JSONValue] = []
     for planned in await _plan(files, value):
         diff = ""
@@ -72,6 +75,7 @@ async def plan_edits(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def apply_edits(files: Workspace, value: JSONObject) -> JSONValue:
+    """Apply edits: all or none."""
     plan = [planned.operation for planned in await _plan(files, value)]
     return [{"path": change.path, "kind": change.kind} for change in await files.apply(plan)]
 

@@ -17,6 +17,7 @@ const BYTES = "$bytes";
 const encoder = new TextEncoder();
 /** @type {Map<number, { resolve: (value: unknown) => void, reject: (reason: unknown) => void }>} */
 const waiting = new Map();
+const { setTimeout } = globalThis;
 let lastId = 0;
 let clock = 0;
 
@@ -213,6 +214,7 @@ for await (const text of Deno.stdin.readable.pipeThrough(new TextDecoderStream()
   for (const line of lines) {
     const message = JSON.parse(line, unpacked);
     if (message.t === "run") run(message);
+    else if (message.t === "ping") setTimeout(send, 0, { t: "pong" }); // once the script can do no more by itself
     else settle(message);
   }
 }

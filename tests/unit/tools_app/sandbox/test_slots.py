@@ -17,8 +17,8 @@ async def _hold(slots: FairSlots, share: str, order: list[str], release: asyncio
 async def test_one_user_leaves_room_for_another() -> None:
     slots, order, release = FairSlots(total=3, per_share=2), [], asyncio.Event()
     tasks = [asyncio.create_task(_hold(slots, share, order, release)) for share in ["a", "a", "a", "a", "b"]]
-    while slots.running < 3:
-        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
     assert order == ["a", "a", "b"]
     release.set()
     await asyncio.gather(*tasks)
