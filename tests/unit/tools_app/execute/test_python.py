@@ -102,7 +102,7 @@ probe("pyodide through js", lambda: js.Deno.readTextFileSync("FOLDER/package.jso
 probe("environment through js", lambda: js.Deno.env.toObject())
 probe("run through js", lambda: js.Deno.Command.new("/bin/true").outputSync())
 try:
-    await js.fetch("http://127.0.0.1:1/")
+    await js.fetch("http://127.0.0.1:65001/")
     found["fetch"] = "reached"
 except BaseException as error:
     found["fetch"] = "denied" if "NotCapable" in str(error) else str(error)

@@ -15,7 +15,8 @@ async def _hold(slots: FairSlots, share: str, order: list[str], release: asyncio
 
 
 async def test_one_user_leaves_room_for_another() -> None:
-    slots, order, release = FairSlots(total=3, per_share=2), [], asyncio.Event()
+    slots, release = FairSlots(total=3, per_share=2), asyncio.Event()
+    order: list[str] = []
     tasks = [asyncio.create_task(_hold(slots, share, order, release)) for share in ["a", "a", "a", "a", "b"]]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -37,7 +38,8 @@ async def test_who_waits_too_long_is_told() -> None:
 
 
 async def test_who_gives_up_takes_no_slot() -> None:
-    slots, order, release = FairSlots(total=1, per_share=1), [], asyncio.Event()
+    slots, release = FairSlots(total=1, per_share=1), asyncio.Event()
+    order: list[str] = []
     first = asyncio.create_task(_hold(slots, "a", order, release))
     await asyncio.sleep(0)
     second = asyncio.create_task(_hold(slots, "b", order, release))
