@@ -47,7 +47,7 @@ async def ask_by_waiting(asked: AskedCall) -> CallDecision:
     sentence = _sentence(asked)
     end = await asked.context.wait(APPROVAL, label=sentence, key=wait_key(asked.ordinal), seconds=WAIT_SECONDS)
     if end.has_expired:
-        return CallDecision(is_approved=False, reason="Nobody decided in time.")
+        return CallDecision(is_approved=False, reason="There was no decision in time.")
     answer = end.answer if isinstance(end.answer, dict) else {"approved": end.answer is True}
     edited = answer.get("input")
     return CallDecision(

@@ -51,7 +51,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a call came to: its output, or the text of its error."""
+    """The outcome of a call: its output, or the text of its error."""
 
     output: JSONValue
     is_error: bool = False
@@ -165,7 +165,7 @@ class CallJournal:
         await self._write(records.move_call, row.pk, status, edited_input=edited_input, repeats=repeats)
 
     async def _write(self, service: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Record; what cannot be recorded ends the run, or the code would know what nobody else does."""
+        """Record. Where that fails the run ends: the code must not know a result that is not recorded."""
         try:
             return await db(service, *args, **kwargs)
         except ThinkError as error:

@@ -82,7 +82,7 @@ def python_limits() -> Limits:
 
 
 def python_program(folder: Path) -> Program:
-    """What runs Python from the Pyodide in a folder."""
+    """The program that runs Python, with the Pyodide in a folder."""
     script = RUNNER.with_name("python_runner.js")
     return Program(script=script, flags=(f"--allow-read={folder}",), arguments=(str(folder),))
 
@@ -94,7 +94,7 @@ def _python_sandbox(folder: Path) -> Sandbox:
 
 @dataclass(slots=True)
 class _Changes:
-    """What a run wants written, as its calls say at its end."""
+    """The changes of files that a run asks for at its end."""
 
     operations: list[Operation] = field(default_factory=list)
 

@@ -39,7 +39,7 @@ def _fenced() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewExecution:
-    """What an execution is made of."""
+    """The facts of an execution that is to be opened."""
 
     key: str
     scope: str
@@ -71,7 +71,7 @@ def open_execution(new: NewExecution) -> tuple[Execution, list[ExecutionCall]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How an execution ended. Shape: `console` is a list of `{level, text}`."""
+    """The end of an execution. Shape: `console` is a list of `{level, text}`."""
 
     outcome: str
     value: JSONValue = None

@@ -59,7 +59,7 @@ class CodeInput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteOptions:
-    """What code may use beside the tools. `modules`: sources of bundled packages by name (`sandbox.packages`).
+    """Things that code may use beside the tools. `modules`: sources of bundled packages by name (`sandbox.packages`).
 
     `description`: in place of the usual one; `{types}` in it stands for the declarations. `ask`: how a person is asked
     about a call that needs approval.
@@ -197,7 +197,7 @@ class CodeRunner:
 
 
 def scope_of(context: ToolContext) -> str:
-    """Whose executions are kept together: those of one conversation with one agent."""
+    """The scope of an execution: one conversation with one agent."""
     return fingerprint([context.user_id, context.agent, context.instance_name])
 
 

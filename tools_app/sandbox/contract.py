@@ -1,4 +1,4 @@
-"""What a sandbox is: it runs code of a stranger, answers its calls, and never lasts longer than it is allowed to.
+"""The contract of a sandbox: it runs code of a stranger, answers its calls, and never lasts longer than it is allowed to.
 
 Nothing here knows how the code is confined. A sandbox never raises for anything that the code does: whatever happens
 is a `RunResult`. What `calls` raises as an `Exception` becomes an exception in the code; what it raises as another
@@ -68,7 +68,7 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 class Outcome(StrEnum):
-    """How a run ended. Only `OK` has a value."""
+    """The end of a run. Only `OK` has a value."""
 
     OK = "ok"
     ERROR = "error"  # the code raised something, or could not be parsed
@@ -101,7 +101,7 @@ class ConsoleLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """How a run ended, and what it left. `value` is a stranger's, like everything else in it."""
+    """The result of a run. `value` is a stranger's, like everything else in it."""
 
     outcome: Outcome
     value: JSONValue = None

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class _State:
-    """What a sandbox has on one event loop."""
+    """The processes and slots of a sandbox on one event loop."""
 
     slots: FairSlots
     walls: Walls | None = None

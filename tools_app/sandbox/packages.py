@@ -73,7 +73,7 @@ def install_python(folder: Path) -> Path:
 
 
 def python_folder(folder: Path) -> Path:
-    """Where Pyodide lies. Errors: `SandboxUnavailable` where it was not installed."""
+    """Find the folder of Pyodide. Errors: `SandboxUnavailable` where it was not installed."""
     target = folder / f"pyodide-{PYODIDE}"
     if not target.exists():
         raise SandboxUnavailable(f"Python for code is not installed in {folder}: `manage.py install_sandbox_python`.")

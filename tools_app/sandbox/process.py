@@ -84,7 +84,7 @@ def candidates() -> list[Walls]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What a guest runs: a trusted script, with flags of Deno and arguments of its own."""
+    """A trusted script for a guest, with flags of Deno and arguments of its own."""
 
     script: Path = RUNNER
     flags: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What kinds of code can run on this machine, and why not, for people who run it."""
+"""A report of the kinds of code that can run on this machine, with reasons, for people who operate it."""
 
 from dataclasses import dataclass
 

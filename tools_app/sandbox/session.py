@@ -176,7 +176,7 @@ class Session:
         if call.number in self._numbers:
             raise Violation("a number of a call used twice")
         self._made += 1
-        if self._made > 10 * self._limits.calls + 100:  # it has been told often enough
+        if self._made > 10 * self._limits.calls + 100:  # it goes on regardless of the errors
             raise Ended(Outcome.OUTPUT)
         if self._made > self._limits.calls:
             self._refuse(call, TOO_MANY_CALLS.format(limit=self._limits.calls))

@@ -1,4 +1,4 @@
-"""How many runs there are at a time: so many in a process, and so many of one user, who waits for their own first."""
+"""Slots for runs: a number for a process, and a smaller one for each user, whose further runs wait for their first."""
 
 import asyncio
 from collections import Counter, deque
@@ -9,7 +9,7 @@ from tools_app.errors import SandboxUnavailable
 
 
 class FairSlots:
-    """Slots for runs of one event loop. Whoever waits is served in the order of arrival among those who may run."""
+    """Slots for runs of one event loop. Waiting runs get theirs in the order of arrival, less those whose share is used up."""
 
     def __init__(self, *, total: int, per_share: int) -> None:
         self._total = total

@@ -77,7 +77,7 @@ TOOLS: list[Tool] = [add, note, pay, send, refund, client_tool("where", "Of a cl
 
 
 class Answers:
-    """Answers to waits, as the journal of a turn has them: whoever waits for one that is not there parks."""
+    """Answers to waits, as the journal of a turn has them: waiting for one that is missing parks."""
 
     def __init__(self) -> None:
         self.given: dict[str, WaitEnd] = {}
@@ -304,7 +304,7 @@ async def test_no_decision_in_time_is_a_denial(sandbox: DenoSandbox) -> None:
     answers = Answers()
     answers.given["approval:2"] = WaitEnd(has_expired=True)
     result = await run(sandbox, SEND, answers=answers)
-    assert "Nobody decided in time." in result.output
+    assert "There was no decision in time." in result.output
 
 
 async def test_a_person_may_change_the_arguments(sandbox: DenoSandbox) -> None:

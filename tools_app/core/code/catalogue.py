@@ -1,4 +1,4 @@
-"""Find functions by words and read their types, where all types would be too long to tell a model at once."""
+"""Find functions by words and read their types, where all types would be too long to show a model at once."""
 
 import re
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class Catalogue:
         return self._tools[name]
 
     def types(self) -> str:
-        """All declarations, or how to find them where they are too long to be told at once."""
+        """All declarations, or how to find them where they are too long to show at once."""
         text = namespace("tools", [each.declared for each in self._functions])
         if len(text) <= SHOWN_CHARS:
             return text

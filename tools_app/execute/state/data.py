@@ -107,7 +107,7 @@ async def _texts(files: Workspace, pattern: str) -> AsyncIterator[tuple[Entry, s
 
 
 def _matches(content: str, value: JSONObject) -> list[JSONValue]:
-    """Lines with the query. Patterns are for the code itself: there they can harm nobody else."""
+    """Lines with the query. Patterns are for the code itself: an expensive one costs only its own time there."""
     query, is_exact = text(value, "query"), flag(value, "caseSensitive")
     wanted = query if is_exact else query.casefold()
     if not wanted:

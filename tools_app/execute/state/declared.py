@@ -1,4 +1,4 @@
-"""The functions of `state.*` as a model is told of them."""
+"""The functions of `state.*` as a model reads them."""
 
 from typing import Final
 

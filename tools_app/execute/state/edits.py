@@ -15,7 +15,7 @@ MAX_EDITS: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Planned:
-    """What an edit does. `content`: of the file afterwards; `None` where it is no text or gone."""
+    """The effect of an edit. `content`: of the file afterwards; `None` where it is no text or gone."""
 
     operation: Operation
     content: str | None = None
@@ -64,7 +64,7 @@ async def _replacement(files: Workspace, path: str, value: JSONObject) -> tuple[
 
 
 async def plan_edits(files: Workspace, value: JSONObject) -> JSONValue:
-    """What edits would change; nothing is written."""
+    """Differences that edits would make; nothing is written."""
     shown: list[JSONValue] = []
     for planned in await _plan(files, value):
         diff = ""
@@ -81,7 +81,7 @@ async def apply_edits(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def _plan(files: Workspace, value: JSONObject) -> list[_Planned]:
-    """What the edits do together: a later edit of a file sees what the earlier ones make of it."""
+    """The effects of all edits: a later edit of a file sees what the earlier ones make of it."""
     edits = value.get("edits")
     if not isinstance(edits, list) or len(edits) > MAX_EDITS or not all(isinstance(edit, dict) for edit in edits):
         raise CodeInvalid(f"'edits' must be a list of at most {MAX_EDITS} objects.")

@@ -200,7 +200,7 @@ function settle(reply) {
   found?.reject(error);
 }
 
-// A promise that nobody awaits is no reason to end: what the script returns counts.
+// A promise that is not awaited is no reason to end: what the script returns counts.
 globalThis.addEventListener("unhandledrejection", (event) => {
   event.preventDefault();
   console.error("Uncaught (in promise)", event.reason);

@@ -1,4 +1,4 @@
-"""Code as models write it, and the types they are told."""
+"""Code as models write it, and the types that they read."""
 
 from typing import Annotated, Any, Literal
 

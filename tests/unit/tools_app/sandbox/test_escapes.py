@@ -82,17 +82,17 @@ PROBES = {
 @pytest.fixture
 async def port() -> object:
     """A server on loopback that anybody on this machine reaches."""
-    heard: list[bytes] = []
+    reached: list[bytes] = []
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(b"connected")
+        reached.append(b"connected")
         writer.write(f"HTTP/1.0 200 OK\r\n\r\n{SECRET}".encode())
         writer.close()
 
     server = await asyncio.start_server(hear, "127.0.0.1", 0)
     yield server.sockets[0].getsockname()[1]
     server.close()
-    assert heard == []
+    assert reached == []
 
 
 async def test_every_way_out_is_closed(run: Run, secret_file: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
