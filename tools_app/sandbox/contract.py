@@ -1,4 +1,4 @@
-"""The contract of a sandbox: it runs code of a stranger, answers its calls, and never lasts longer than it is allowed to.
+"""The contract of a sandbox: it runs code of a stranger, answers its calls, and keeps within its limits.
 
 Nothing here knows how the code is confined. A sandbox never raises for anything that the code does: whatever happens
 is a `RunResult`. What `calls` raises as an `Exception` becomes an exception in the code; what it raises as another

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from tools_app.errors import SandboxUnavailable
+from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.deno import DenoSandbox
+from tools_app.sandbox.packages import python_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +24,13 @@ async def sandbox_report() -> list[TierReport]:
         walls = await sandbox.walls()
     except SandboxUnavailable as error:
         return [TierReport(tier="javascript", is_available=False, reason=error.message)]
-    return [
-        TierReport(
-            tier="javascript",
-            is_available=True,
-            reason=f"Deno without permissions, limits of the kernel, and: {walls.name}.",
-        )
-    ]
+    found = f"Deno without permissions, limits of the kernel, and: {walls.name}."
+    return [TierReport(tier="javascript", is_available=True, reason=found), _python()]
+
+
+def _python() -> TierReport:
+    try:
+        folder = python_folder(sandbox_settings.packages_folder)
+    except SandboxUnavailable as error:
+        return TierReport(tier="python", is_available=False, reason=error.message)
+    return TierReport(tier="python", is_available=True, reason=f"Pyodide in {folder}, the standard library only.")

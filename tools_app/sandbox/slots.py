@@ -9,7 +9,7 @@ from tools_app.errors import SandboxUnavailable
 
 
 class FairSlots:
-    """Slots for runs of one event loop. Waiting runs get theirs in the order of arrival, less those whose share is used up."""
+    """Slots for runs of one event loop, given in the order of arrival; a run whose share is used up waits longer."""
 
     def __init__(self, *, total: int, per_share: int) -> None:
         self._total = total

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from tools_app.sandbox.contract import DEFAULT_LIMITS
 from tools_app.sandbox.deno import DenoSandbox
@@ -51,12 +52,13 @@ async def test_the_walls_hold_without_the_permissions_of_deno(tmp_path: Path) ->
     assert found["environment"] == ["DENO_DIR", "DENO_NO_UPDATE_CHECK", "NO_COLOR", "PATH", "PWD"]
 
 
-async def test_the_report_names_each_tier_with_a_reason() -> None:
-    report = await sandbox_report()
-    first = report[0]
-    assert first.is_available
-    assert first.reason
-    assert len({line.tier for line in report}) == len(report)
+async def test_the_report_names_each_tier_with_a_reason(settings: Any, tmp_path: Path) -> None:
+    settings.THINK_SANDBOX_PACKAGES_DIR = str(tmp_path)
+    first, second = await sandbox_report()
+    assert (first.tier, first.is_available) == ("javascript", True)
+    assert "Deno without permissions" in first.reason
+    assert (second.tier, second.is_available) == ("python", False)
+    assert "install_sandbox_python" in second.reason
 
 
 BUSY_PARENT = """
