@@ -60,7 +60,7 @@ class Limits:
     memory_bytes: int = 256 * 1024 * 1024
     output_bytes: int = 1_000_000
     calls: int = 1000
-    call_bytes: int = 2_000_000
+    call_bytes: int = 1_000_000
     concurrent_calls: int = 16
 
 
