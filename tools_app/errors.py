@@ -3,7 +3,7 @@
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
-                 ArchiveInvalid
+                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch
 """
 
 from typing import Final
@@ -102,3 +102,21 @@ class ArchiveInvalid(ToolError, Invalid):
     """The archive cannot be imported."""
 
     code = "archive_invalid"
+
+
+class SandboxUnavailable(ToolError, Unavailable):
+    """Code cannot be run right now."""
+
+    code = "sandbox_unavailable"
+
+
+class CodeInvalid(ToolError, Invalid):
+    """This code, or what it is given, cannot be run."""
+
+    code = "code_invalid"
+
+
+class ReplayMismatch(ToolError, Conflict):
+    """The code did not repeat its calls, so it cannot go on where it was interrupted."""
+
+    code = "replay_mismatch"

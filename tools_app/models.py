@@ -13,6 +13,9 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.tool_calls import OPEN, CallStatus
+from tools_app.execution_models import Execution, ExecutionCall
+
+__all__ = ["ApprovalEvent", "ApprovalEventKind", "Execution", "ExecutionCall", "ToolCallRecord"]
 
 
 class ToolCallRecord(models.Model):

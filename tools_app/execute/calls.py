@@ -1,0 +1,150 @@
+"""The functions that code may call: tools, the workspace, and the catalogue of both."""
+
+import asyncio
+import functools
+import logging
+from dataclasses import dataclass, replace
+
+from fibers.errors import FiberError, Parked
+from fibers.waits import WaitEnd
+from thinkproject.kernel.aio import call_user_code
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.code.catalogue import Catalogue
+from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool_calls import ToolCall, ToolResult
+from tools_app.errors import CodeInvalid
+from tools_app.execute import records
+from tools_app.execute.ask import Ask, AskedCall
+from tools_app.execute.journal import Attempt, CallJournal, Outcome
+from tools_app.execute.state.functions import StateFunctions
+from tools_app.execution_models import ExecutionCallStatus
+from tools_app.executor import execute
+from tools_app.sandbox.contract import Answer
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeCalls:
+    """Answers the calls of one run. Everything but the catalogue goes through the journal."""
+
+    catalogue: Catalogue
+    state: StateFunctions | None
+    journal: CallJournal
+    context: ToolContext
+    ask: Ask
+
+    async def answer(self, name: str, args: list[JSONValue]) -> Answer:
+        """Answer a call of the code. Errors: `ThinkError` for the code; `RunAborted`, `Parked` for the run."""
+        family = name.partition(".")[0]
+        if family == "codemode":
+            return Answer(value=self._look_up(name, _one_object(name, args)))
+        value = _one_object(name, args)
+        if family == "state" and self.state is not None:
+            return await self.journal.call(name, args, functools.partial(self._run_state, self.state, name, value))
+        tool = self.catalogue.tool(name)
+        status = ExecutionCallStatus.BEGUN if tool.needs_approval else ExecutionCallStatus.RUNNING
+        return await self.journal.call(name, args, functools.partial(self._run_tool, tool, value), status=status)
+
+    def _look_up(self, name: str, value: JSONObject) -> JSONValue:
+        if name == "codemode.search":
+            limit = value.get("limit", 10)
+            return self.catalogue.search(str(value.get("query", "")), limit if isinstance(limit, int) else 10)
+        if name == "codemode.describe":
+            return self.catalogue.describe(str(value.get("name", "")))
+        raise CodeInvalid(f"There is no function {name}. codemode has search and describe.")
+
+    async def _run_state(self, state: StateFunctions, name: str, value: JSONObject, attempt: Attempt) -> Outcome:
+        if attempt.was_cut and not state.repeats(name):
+            return Outcome(output=records.INTERRUPTED, is_error=True)
+        try:
+            return Outcome(output=await state.run(name, value))
+        except FiberError:
+            raise
+        except ThinkError as error:
+            return Outcome(output=error.message, is_error=True)
+
+    async def _run_tool(self, tool: Tool, value: JSONObject, attempt: Attempt) -> Outcome:
+        ordinal = attempt.row.ordinal
+        if attempt.was_cut and not tool.reruns:
+            return Outcome(output=records.INTERRUPTED, is_error=True)
+        call = ToolCall(call_id=f"{self.context.call_id}:{ordinal}", tool_name=tool.name, input=value)
+        context = replace(
+            self.context,
+            call_id=call.call_id,
+            tool_name=tool.name,
+            attempt=attempt.row.attempt,
+            idempotency_key=f"{self.context.idempotency_key}:{ordinal}",
+            waiter=functools.partial(self._wait, ordinal),
+        )
+        try:
+            tool.parse(value)
+        except ThinkError as error:
+            return Outcome(output=error.message, is_error=True)
+        allowed = await self._allowed(tool, call, context, attempt)
+        if isinstance(allowed, Outcome):
+            return allowed
+        return await self._execute(tool, allowed, context, attempt)
+
+    async def _execute(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> Outcome:
+        result = ToolResult(output=None)
+        try:
+            async for item in execute(tool, call, context):
+                if isinstance(item, ToolResult):
+                    result = item
+        except Parked:
+            await self.journal.move(attempt.row, ExecutionCallStatus.WAITING)
+            raise
+        return Outcome(output=result.output, is_error=result.is_error)
+
+    async def _allowed(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> ToolCall | Outcome:
+        """The call as it may run, or why it may not. Parks while a person has not decided."""
+        status = attempt.row.status
+        if attempt.row.edited_input is not None:
+            call = replace(call, input=attempt.row.edited_input)
+        if status in {ExecutionCallStatus.RUNNING, ExecutionCallStatus.WAITING}:
+            return call  # needs none, or has been decided
+        if status == ExecutionCallStatus.BEGUN and not await _must_ask(tool, call, context):
+            await self.journal.move(attempt.row, ExecutionCallStatus.RUNNING)
+            return call
+        if status == ExecutionCallStatus.BEGUN:
+            await self.journal.move(attempt.row, ExecutionCallStatus.ASKED)
+        asked = AskedCall(tool=tool, call=call, ordinal=attempt.row.ordinal, context=self.context)
+        decision = await self.ask(asked)
+        if not decision.is_approved:
+            reason = f": {decision.reason}" if decision.reason else "."
+            return Outcome(output=f"A person did not approve this call{reason}", is_error=True)
+        if decision.edited_input is not None:
+            try:
+                tool.parse(decision.edited_input)
+            except ThinkError as error:
+                return Outcome(output=error.message, is_error=True)
+            call = replace(call, input=decision.edited_input)
+        await self.journal.move(attempt.row, ExecutionCallStatus.RUNNING, edited_input=decision.edited_input)
+        return call
+
+    async def _wait(self, ordinal: int, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
+        return await self.context.wait(kind, label=label, key=f"{ordinal}:{key or kind}", seconds=seconds)
+
+
+async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
+    """Whether a person must approve the call. A rule that fails leaves it to the person."""
+    rule = tool.needs_approval
+    if not callable(rule):
+        return rule
+    try:
+        async with asyncio.timeout(tool.timeout_seconds):
+            return bool(await call_user_code(rule, call.input, context))
+    except Exception:  # a developer's function may raise anything; the person decides
+        logger.warning("needs_approval failed", exc_info=True, extra={"action": "approval_rule", "tool": tool.name})
+        return True
+
+
+def _one_object(name: str, args: list[JSONValue]) -> JSONObject:
+    """The argument of a call. Errors: `CodeInvalid`."""
+    if not args or args == [None]:
+        return {}
+    if len(args) == 1 and isinstance(args[0], dict):
+        return args[0]
+    raise CodeInvalid(f"{name} takes one object with named fields, as {name}({{field: value}}).")

@@ -1,0 +1,180 @@
+"""Functions that read within files: JSON, search, trees, digests."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from tools_app.core.files.workspace import Entry, EntryKind, Workspace
+from tools_app.errors import CodeInvalid, FileFailed
+from tools_app.execute.state.arguments import flag, number, shown_entry, text
+from tools_app.execute.state.files import MAX_FILES, Function
+
+MAX_SEARCHED_BYTES: Final = 1_000_000
+MAX_MATCHES: Final = 200
+MAX_LINE_CHARS: Final = 500
+ALGORITHMS: Final = frozenset({"sha256", "sha1", "md5"})
+
+
+async def read_text(files: Workspace, path: str) -> str:
+    """The text of a file. Errors: `ENOENT`."""
+    found = await files.read_file(path)
+    if found is None:
+        raise FileFailed(f"File not found: {path}", errno="ENOENT", path=path)
+    return found
+
+
+async def read_json(files: Workspace, value: JSONObject) -> JSONValue:
+    """JSON of a file. Errors: `CodeInvalid` where it has none."""
+    path = text(value, "path")
+    try:
+        return load(await read_text(files, path))
+    except ValueError as error:
+        raise CodeInvalid(f"{path} has no JSON: {error}") from error
+
+
+async def write_json(files: Workspace, value: JSONObject) -> JSONValue:
+    """Write a value as JSON."""
+    await files.write_file(text(value, "path"), dump(value.get("value")) + "\n", media_type="application/json")
+    return None
+
+
+async def query_json(files: Workspace, value: JSONObject) -> JSONValue:
+    """A part of the JSON of a file, or null."""
+    found = await read_json(files, value)
+    for step in _steps(value):
+        found = _member(found, step)
+    return found
+
+
+async def update_json(files: Workspace, value: JSONObject) -> JSONValue:
+    """Replace a part of the JSON of a file."""
+    root, steps = await read_json(files, value), _steps(value)
+    if not steps:
+        return await write_json(files, value)
+    node = root
+    for step in steps[:-1]:
+        node = _member(node, step)
+    last = steps[-1]
+    if isinstance(node, list) and last.isdigit() and int(last) < len(node):
+        node[int(last)] = value.get("value")
+    elif isinstance(node, dict):
+        node[last] = value.get("value")
+    else:
+        raise CodeInvalid(f"There is nothing to set at {'.'.join(steps)!r}.")
+    return await write_json(files, {"path": value["path"], "value": root})
+
+
+def _steps(value: JSONObject) -> list[str]:
+    return [
+        step for step in text(value, "query").replace("[", ".").replace("]", "").split(".") if step not in {"", "$"}
+    ]
+
+
+def _member(node: JSONValue, step: str) -> JSONValue:
+    if isinstance(node, dict):
+        return node.get(step)
+    if isinstance(node, list) and step.isdigit() and int(step) < len(node):
+        return node[int(step)]
+    return None
+
+
+async def search_text(files: Workspace, value: JSONObject) -> JSONValue:
+    """Lines of a file with a text."""
+    return _matches(await read_text(files, text(value, "path")), value)
+
+
+async def search_files(files: Workspace, value: JSONObject) -> JSONValue:
+    """Lines of many files with a text."""
+    found: list[JSONValue] = []
+    count = 0
+    async for entry, content in _texts(files, text(value, "pattern", "/**/*")):
+        matches = _matches(content, value)
+        if matches:
+            found.append({"path": entry.path, "matches": matches[: MAX_MATCHES - count]})
+            count += len(matches)
+        if count >= MAX_MATCHES:
+            break
+    return found
+
+
+async def _texts(files: Workspace, pattern: str) -> AsyncIterator[tuple[Entry, str]]:
+    entries = [entry for entry in await files.glob(pattern) if entry.kind is EntryKind.FILE]
+    paths = [entry.path for entry in entries]
+    async for entry, data in files.read_many(paths, max_bytes=MAX_SEARCHED_BYTES):
+        if data is not None and b"\0" not in data[:8000]:
+            yield entry, data.decode(errors="replace")
+
+
+def _matches(content: str, value: JSONObject) -> list[JSONValue]:
+    """Lines with the query. Patterns are for the code itself: an expensive one costs only its own time there."""
+    query, is_exact = text(value, "query"), flag(value, "caseSensitive")
+    wanted = query if is_exact else query.casefold()
+    if not wanted:
+        raise CodeInvalid("'query' must not be empty.")
+    found: list[JSONValue] = []
+    for number_, line in enumerate(content.splitlines(), start=1):
+        if wanted in (line if is_exact else line.casefold()):
+            found.append({"line": number_, "text": line[:MAX_LINE_CHARS]})
+            if len(found) == MAX_MATCHES:
+                break
+    return found
+
+
+async def walk_tree(files: Workspace, value: JSONObject) -> JSONValue:
+    """Entries below a directory, to a depth."""
+    root, depth = await files.realpath(text(value, "path", "/")), number(value, "depth", 100)
+    start = root.rstrip("/")
+    entries = await files.glob(f"{start}/**/*")
+    near = [entry for entry in entries if entry.path[len(start) :].count("/") <= depth]
+    return [shown_entry(entry) for entry in near[:MAX_FILES]]
+
+
+async def summarize_tree(files: Workspace, value: JSONObject) -> JSONValue:
+    """Counts and bytes below a directory."""
+    root = (await files.realpath(text(value, "path", "/"))).rstrip("/")
+    entries = await files.glob(f"{root}/**/*")
+    kinds = [entry.kind for entry in entries]
+    return {
+        "files": kinds.count(EntryKind.FILE),
+        "directories": kinds.count(EntryKind.DIRECTORY),
+        "bytes": sum(entry.size for entry in entries),
+    }
+
+
+async def hash_file(files: Workspace, value: JSONObject) -> JSONValue:
+    """Digest of a file, in hex."""
+    algorithm = text(value, "algorithm", "sha256")
+    if algorithm not in ALGORITHMS:
+        raise CodeInvalid(f"'algorithm' is one of {', '.join(sorted(ALGORITHMS))}.")
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    async for piece in files.read_stream(text(value, "path")):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+async def detect(files: Workspace, value: JSONObject) -> JSONValue:
+    """Kind of a file."""
+    path = text(value, "path")
+    entry = await files.stat(path)
+    if entry is None or entry.kind is not EntryKind.FILE:
+        raise FileFailed(f"File not found: {path}", errno="ENOENT", path=path)
+    first = b""
+    async for piece in files.read_stream(path):
+        first = piece[:8000]
+        break
+    return {"mediaType": entry.media_type, "isText": b"\0" not in first}
+
+
+DATA_FUNCTIONS: Final[dict[str, Function]] = {
+    "readJson": read_json,
+    "writeJson": write_json,
+    "queryJson": query_json,
+    "updateJson": update_json,
+    "searchText": search_text,
+    "searchFiles": search_files,
+    "walkTree": walk_tree,
+    "summarizeTree": summarize_tree,
+    "hash": hash_file,
+    "detect": detect,
+}
