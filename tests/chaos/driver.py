@@ -28,6 +28,7 @@ from tests.chaos.waiting import wait_until
 
 JSONObject = dict[str, Any]
 REST_SECONDS = 9.0  # longer than the looks and polls by which the product notices a lost notification
+ENOUGH_TRIES = 3
 PUBLISHED = ("sdk7", "sdk6")
 TURNS_OF_ROOMS = """
 select i.name, f.status from think_chat_turn t join think_chat_agentinstance i on i.id = t.instance_id
@@ -62,12 +63,23 @@ class Play:
     published: dict[str, PublishedTab] = field(default_factory=dict)
     requests: list[JSONObject] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    acts: dict[str, list[bool]] = field(default_factory=dict)
     started: int = 0
 
     def marker(self) -> str:
         """A new marker."""
         self.started += 1
         return f"t{self.started:04d}-{secrets.token_hex(3)}"
+
+    def count(self, tab: PageTab | PublishedTab, act: str, *, is_done: bool) -> None:
+        """Note what was tried in a tab, and whether there was something to do it with."""
+        kind = "page" if isinstance(tab, PageTab) else "published"
+        self.acts.setdefault(f"{act} ({kind})", []).append(is_done)
+
+    def idle_acts(self) -> list[str]:
+        """What was tried again and again and never came about: nothing of it was tested."""
+        tried = {act: len(done) for act, done in self.acts.items() if not any(done)}
+        return [f"{act}: tried {times} times, never done" for act, times in tried.items() if times >= ENOUGH_TRIES]
 
     def chunks(self) -> int:
         """How many chunks the clients have got."""
@@ -144,7 +156,8 @@ async def _play(product: Product, score: Score, browser: Browser | None) -> JSON
             "seed": score.seed,
             "seconds": seconds,
             "cuts": faults.cuts,
-            "problems": run.problems + [error for tab in browsers for error in tab.errors],
+            "acts": {act: f"{sum(done)}/{len(done)}" for act, done in sorted(run.acts.items())},
+            "problems": run.problems + run.idle_acts() + [error for tab in browsers for error in tab.errors],
         }
     finally:
         await faults.end()

@@ -63,7 +63,7 @@ def _views(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     sections = [["Arguments", '{\n  "time_zone": "UTC"\n}'], ["Result", "noon"]]
     answer = [
         {"kind": "reasoning", "text": "hm hm"},
-        {"kind": "tool", "name": "clock", "state": "output-available", "sections": sections},
+        {"kind": "tool", "name": "Tool: clock", "title": "Clock", "state": "output-available", "sections": sections},
         {"kind": "text", "text": "".join(WORDS).strip() + "\n"},
     ]
     shown = [
