@@ -33,7 +33,7 @@ _UNFOLD = """() => {
   for (const fold of folds) fold.open = true;
   return folds.every((fold) => fold.querySelector('.fold-body').hasChildNodes());
 }"""
-"""Open what is folded. True when all of it is drawn: a body is made once its line is open, and may hold lines itself."""
+"""Open what is folded. True when all of it is drawn: a body is made once it is open, and may hold lines itself."""
 
 _MESSAGES = """() => {
   const textOf = (element) => element ? element.textContent : null;
