@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Locator, Page, async_playwright, expect
 from playwright.async_api import Error as BrowserError
 
 from tests.chaos.waiting import wait_until
@@ -95,6 +95,10 @@ class PageTab:
         await tab.load()
         return tab
 
+    @property
+    def _field(self) -> Locator:
+        return self._page.get_by_role("textbox", name="Message")
+
     async def load(self) -> None:
         """Load, or load again, until the page is alive."""
         for _ in range(OPEN_TRIES):
@@ -108,9 +112,8 @@ class PageTab:
 
     async def write(self, text: str) -> None:
         """Send a message with the keyboard."""
-        field = self._page.get_by_role("textbox", name="Message")
-        await field.fill(text)
-        await field.press("Enter")
+        await self._field.fill(text)
+        await self._field.press("Enter")
 
     async def regenerate(self) -> bool:
         """Have the last answer given again. False when there was nothing to click."""
@@ -120,6 +123,8 @@ class PageTab:
         """Say something else in the place of the last message of one's own."""
         if not await self._click(self._page.locator(".message.is-user").last, "Edit this message"):
             return False
+        # The former words are in the field a moment after the click; to write before that is to write beside them.
+        await expect(self._field).not_to_have_value("", timeout=CLICK_MS)
         await self.write(text)
         return True
 
@@ -163,7 +168,7 @@ class PageTab:
     async def _is_unfolded(self) -> bool:
         return bool(await self._page.evaluate(_UNFOLD))
 
-    async def _click(self, message: Any, name: str) -> bool:
+    async def _click(self, message: Locator, name: str) -> bool:
         try:
             await message.hover()
             await message.get_by_role("button", name=name).click()
