@@ -24,11 +24,11 @@ from tests.chaos.lines import Line, user_message
 from tests.chaos.pages import PageTab, chromium
 from tests.chaos.published import PublishedTab
 from tests.chaos.stroll import Viewer, stroll
+from tests.chaos.tally import idle
 from tests.chaos.waiting import wait_until
 
 JSONObject = dict[str, Any]
 REST_SECONDS = 9.0  # longer than the looks and polls by which the product notices a lost notification
-ENOUGH_TRIES = 3
 PUBLISHED = ("sdk7", "sdk6")
 TURNS_OF_ROOMS = """
 select i.name, f.status from think_chat_turn t join think_chat_agentinstance i on i.id = t.instance_id
@@ -75,11 +75,6 @@ class Play:
         """Note what was tried in a tab, and whether there was something to do it with."""
         kind = "page" if isinstance(tab, PageTab) else "published"
         self.acts.setdefault(f"{act} ({kind})", []).append(is_done)
-
-    def idle_acts(self) -> list[str]:
-        """What was tried again and again and never came about: nothing of it was tested."""
-        tried = {act: len(done) for act, done in self.acts.items() if not any(done)}
-        return [f"{act}: tried {times} times, never done" for act, times in tried.items() if times >= ENOUGH_TRIES]
 
     def chunks(self) -> int:
         """How many chunks the clients have got."""
@@ -157,7 +152,7 @@ async def _play(product: Product, score: Score, browser: Browser | None) -> JSON
             "seconds": seconds,
             "cuts": faults.cuts,
             "acts": {act: f"{sum(done)}/{len(done)}" for act, done in sorted(run.acts.items())},
-            "problems": run.problems + run.idle_acts() + [error for tab in browsers for error in tab.errors],
+            "problems": run.problems + idle(run.acts) + [error for tab in browsers for error in tab.errors],
         }
     finally:
         await faults.end()
