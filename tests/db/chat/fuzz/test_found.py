@@ -43,3 +43,12 @@ def test_frames_that_were_under_way_to_the_tab_that_clears_leave_nothing(state: 
     state.clear(number=0, sure=2)
     state.look_again()
     state.tabs_are_right_whenever_nothing_is_under_way()
+
+
+def test_the_answer_to_an_own_request_goes_on_while_it_is_offered(state: Conversation) -> None:
+    """The client never stopped listening to it: what comes before it has acknowledged the offer is not out of place."""
+    state.look_away(number=1)
+    state.send_and_work(kind="talk", number=1, words=1)
+    state.probe_again(number=1)
+    state.work(words=2)
+    state.rest()
