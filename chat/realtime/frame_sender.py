@@ -55,7 +55,8 @@ class FrameSender:
         self._has_path_to = RecentSet[str]()  # requests whose question this client has in its place
         self._stopped = RecentSet[str]()  # requests that this connection stopped
         self._cleared = RecentSet[str]()  # turns that were cleared away
-        self._doubted = RecentSet[str]()  # answers that this client may hold otherwise than they are stored
+        # Answers that this client may hold otherwise than they are stored: each is sent as stored at its end.
+        self.doubted = RecentSet[str]()
         self.recovery = RecoveryNotice(send)
         self._clears = 0
         self.version: tuple[str, int] | None = None  # session and last change of the transcript that was sent last
@@ -171,10 +172,6 @@ class FrameSender:
         """End a turn."""
         await self._send(frames.done(turn.request_id, outcome, message_ids=turn.message_ids))
 
-    def doubt(self, assistant_id: str) -> None:
-        """The client's copy of this answer may differ from what is stored: at the end it gets the stored one."""
-        self._doubted.add(assistant_id)
-
     async def end(
         self, ended: TurnRef, asked: Asked | None = None, snapshot: Snapshot | None = None, *, is_late: bool = False
     ) -> None:
@@ -199,8 +196,8 @@ class FrameSender:
         is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
         # The client's own copy is made of the log, and takes the place of what it was sent before the end. A call may
         # have been answered since the log was written; the notification of that may be lost like that of the turn.
-        is_doubted = ended.assistant_id in self._doubted or (is_late and _has_calls(shown, ended.assistant_id))
-        self._doubted.discard(ended.assistant_id)
+        is_doubted = ended.assistant_id in self.doubted or (is_late and _has_calls(shown, ended.assistant_id))
+        self.doubted.discard(ended.assistant_id)
         is_odd = is_doubted or is_copy or (is_empty and ended.has_begun and not failed)
         if ended.has_begun and _is_followed(shown, ended.assistant_id):
             await self.transcript()
@@ -234,7 +231,7 @@ class FrameSender:
             change_seq, message = shown
             if self.version == (session_id, change_seq - 1):  # of several changes, others are still to be sent
                 self.version = (session_id, change_seq)
-            self.doubt(message_id)
+            self.doubted.add(message_id)
             await self._send(frames.message_updated(message))
 
     async def actions(self, actions: list[Action]) -> None:

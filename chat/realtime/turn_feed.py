@@ -261,7 +261,7 @@ class TurnFeed:
                     # From the beginning: a client begins a replayed message afresh. Published ones may keep parts of
                     # what they have, where it came by a replay over the same socket.
                     is_replay = True
-                    self.sender.doubt(turn.assistant_id)
+                    self.sender.doubted.add(turn.assistant_id)
                 elif is_replay:
                     is_replay = False
                     await self.sender.replay_complete(turn)
