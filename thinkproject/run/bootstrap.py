@@ -31,7 +31,7 @@ REQUIREMENTS = ROOT / "requirements"
 OLDEST = (3, 11)
 DENO_CONFIG = ("--config", "static/deno.json")
 SCRIPTS = ("static/src", "tests/unit/page", "tests/clients", "examples")
-TYPED_SCRIPTS = ROOT / "static" / "src" / "app"
+TYPED_SCRIPTS = ("static/src/app", "tests/unit/page")
 NEWER = ("python3.13", "python3.12", "python3.11")
 DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130}  # megabytes, on Linux x86_64
 
@@ -163,8 +163,8 @@ def check(_rest: list[str]) -> int:
 
 
 def typed_scripts() -> list[str]:
-    """The page's TypeScript, each file as a path from the root: also one that nothing imports is checked."""
-    return sorted(str(path.relative_to(ROOT)) for path in TYPED_SCRIPTS.rglob("*.ts*"))
+    """The TypeScript of the page and its tests, as paths from the root: also what nothing imports is checked."""
+    return sorted(str(path.relative_to(ROOT)) for folder in TYPED_SCRIPTS for path in (ROOT / folder).rglob("*.ts*"))
 
 
 def fix(_rest: list[str]) -> int:
