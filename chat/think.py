@@ -13,6 +13,7 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
 from chat.agent.connection import ClientConnection
@@ -22,7 +23,9 @@ from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import (
+    ActionContext,
     Allow,
+    AuthorizationContext,
     Block,
     ChatErrorContext,
     ChatOptions,
@@ -63,6 +66,8 @@ from sessions_app.core.compaction.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
 from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
+from tools_app.actions.action import action
+from tools_app.actions.compensation import Undo, compensation
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 
 if TYPE_CHECKING:
@@ -70,10 +75,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "USE_LOOP",
+    "ActionContext",
     "Agent",
     "AgentHandle",
     "Allow",
     "AssistantMessage",
+    "AuthorizationContext",
     "Block",
     "ChatErrorContext",
     "ChatOptions",
@@ -94,6 +101,7 @@ __all__ = [
     "ModelSettings",
     "Output",
     "OverflowFormula",
+    "PendingExecution",
     "RecoveryContext",
     "RecoveryDecision",
     "ResponseStatus",
@@ -122,10 +130,13 @@ __all__ = [
     "ToolOutcome",
     "TurnConfig",
     "TurnContext",
+    "Undo",
     "UserMessage",
     "WaitEnd",
+    "action",
     "client_callable",
     "client_tool",
+    "compensation",
     "create_compact_function",
     "tool",
 ]

@@ -2,7 +2,7 @@
 
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
-                 FileFailed (FileConflict)
+                 UndoRefused · FileFailed (FileConflict)
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
@@ -48,6 +48,12 @@ class ToolTimeout(ToolError, Unavailable):
     """The tool did not finish in time."""
 
     code = "tool_timeout"
+
+
+class UndoRefused(ToolError, Conflict):
+    """This effect cannot be undone: it is not settled, has no compensation, or was undone before."""
+
+    code = "undo_refused"
 
 
 class FileFailed(ToolError):

@@ -8,7 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.action_models import ActionRecord
 from tools_app.core.tool_calls import OPEN, CallStatus
+
+__all__ = ["ActionRecord", "ApprovalEvent", "ApprovalEventKind", "ToolCallRecord"]
 
 
 class ToolCallRecord(models.Model):

@@ -58,19 +58,25 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
 
     Errors: `AttachmentInvalid` (type, size, empty), `QuotaExceeded`.
     """
+    label = _clean_name(name)
+    media_type = check_bytes(data, name=label)
+    return _store(owner_id, data, label, media_type, is_paced=True)
+
+
+def check_bytes(data: bytes, *, name: str) -> str:
+    """The media type of bytes that may be taken in. Errors: `AttachmentInvalid` (type, size, empty)."""
     if not data:
         raise AttachmentInvalid("The file is empty.")
     if len(data) > _conf.file_max_bytes:
         raise _too_large()
-    label = _clean_name(name)
-    media_type = sniff(data, label)
+    media_type = sniff(data, _clean_name(name))
     if media_type not in _conf.file_types:
         raise AttachmentInvalid(
             Phrase("Files of type {media_type} cannot be attached.", media_type=media_type),
             media_type=media_type,
             allowed=sorted(_conf.file_types),
         )
-    return _store(owner_id, data, label, media_type, is_paced=True)
+    return media_type
 
 
 def store_original(owner_id: int, data: bytes, *, name: str) -> Attachment:

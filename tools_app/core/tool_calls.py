@@ -40,6 +40,7 @@ class ToolResult:
     output: JSONValue
     is_error: bool = False
     duration_ms: int = 0
+    reply: tuple[JSONObject, ...] = ()  # parts that the call adds to the assistant's reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

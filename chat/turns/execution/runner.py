@@ -28,6 +28,7 @@ from chat.core.loop.hooks import (
     StepRecord,
 )
 from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, totals_of
+from chat.core.loop.reply_chunks import reply_chunks
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnConfigInvalid, TurnTimeout
@@ -187,7 +188,14 @@ class TurnRun:
                 await run_approved(self._context, self._facts, tools, assembled.history)
                 tools.view.messages = ()
             async for chunk in answer:
+                if chunk["type"] == "finish":
+                    for part in self._reply_chunks():
+                        yield part
                 yield chunk
+
+    def _reply_chunks(self) -> list[Chunk]:
+        """What tools add to the reply and is not in it yet: after the text, once."""
+        return reply_chunks(self._standing.fold, dict(self._context.records()))
 
     def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
         loop = TurnLoop(
@@ -266,6 +274,8 @@ class TurnRun:
     ) -> JSONObject:
         for chunk in recorded_outputs(self._standing.fold, dict(self._context.records())):
             writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
+        for chunk in self._reply_chunks():
+            writer.write(chunk)  # of a turn that ends without the end of an answer
         if outcome != "completed" and self._standing.fold.unsettled_calls():
             cut = await db(close_cut, self._context, self._turn_id)
             for chunk in cut_outputs(self._standing.fold, cut, INTERRUPTED):

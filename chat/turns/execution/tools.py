@@ -8,14 +8,26 @@ the approval.
 import asyncio
 import functools
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.conf import chat_settings
-from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
+from chat.core.loop.hooks import (
+    Allow,
+    AuthorizationContext,
+    Block,
+    Substitute,
+    ToolCallContext,
+    ToolDecision,
+    ToolOutcome,
+)
 from chat.core.loop.loop import StepView
+from chat.core.loop.reply_chunks import recorded_reply
+from chat.files.reply_parts import CallReplies, ReplyRoom
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.user_code.authorization import ActionGate
 from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
 from fibers.errors import FiberError
@@ -23,6 +35,9 @@ from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import fingerprint
+from tools_app.actions.running import RunAction
+from tools_app.core.action_rules import error_output
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.questions import Question, fill_in, one_line
 from tools_app.core.tool import Tool, ToolContext
@@ -32,6 +47,7 @@ from tools_app.executor import execute
 from tools_app.services import begin_call, close_cut_calls
 
 DECISIONS: Any = Allow | Block | Substitute
+APPROVED_AS_IT_IS = "A person approved this action as it was; its input cannot be changed any more."
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
@@ -44,6 +60,7 @@ class TurnTools:
         self._toolset = toolset
         self._facts = facts
         self._context = context
+        self._reply_room = ReplyRoom(len(recorded_reply(dict(context.records()))))
 
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         """Parse and validate without running."""
@@ -52,17 +69,23 @@ class TurnTools:
     async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
         """Hand out, or run and report. The row exists before the tool runs."""
         pause = await self._pause(call)
-        if pause is not None:
+        if isinstance(pause, ToolPause):
             yield pause
             return
-        async for item in self.run_here(call, self._facts.turn_id):
+        async for item in self.run_here(call, self._facts.turn_id, refused=pause):
             yield item
 
-    async def run_here(self, call: ToolCall, turn_id: str) -> AsyncIterator[ToolProgress | ToolResult]:
-        """Run a call whose row is that of a turn, this one's or an earlier one's. No approval is requested any more."""
+    async def run_here(
+        self, call: ToolCall, turn_id: str, *, is_approved: bool = False, refused: ToolResult | None = None
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call whose row is that of a turn, this one's or an earlier one's. No approval is requested any more.
+
+        `refused`: the result of a call that may not run.
+        """
         attempt = await db(self._begin, call, turn_id)
         result = ToolResult(output=None)
-        async for item in self._run(call, attempt):
+        items = self._run(call, attempt, is_approved=is_approved) if refused is None else _only(refused)
+        async for item in items:
             if isinstance(item, ToolProgress):
                 yield item
             else:
@@ -85,8 +108,8 @@ class TurnTools:
         )
         yield result
 
-    async def _pause(self, call: ToolCall) -> ToolPause | None:
-        """Whether a client or a person answers this call."""
+    async def _pause(self, call: ToolCall) -> ToolPause | ToolResult | None:
+        """Whether a client or a person answers this call. Nobody is asked about an action that may not run."""
         if call.tool_name not in self._toolset:
             return None
         tool = self._toolset.get(call.tool_name)
@@ -94,7 +117,12 @@ class TurnTools:
             return ToolPause(status=CallStatus.WAITING)
         if not await _must_ask(tool, call, self._tool_context(call, 1)):
             return None
+        if tool.action is not None:
+            refusal = await self._gate(call).refusal(tool.action, call.input)
+            if refusal is not None:
+                return ToolResult(output=error_output("ActionDenied", refusal))
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
+        seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
         seconds = chat_settings.approval_seconds if seconds is None else seconds
         question = await _question(tool, call)
         return ToolPause(
@@ -108,7 +136,36 @@ class TurnTools:
         with self._context.fenced():
             return begin_call(call, turn_id=turn_id, owner_id=self._facts.key.owner_id)
 
-    async def _run(self, call: ToolCall, attempt: int) -> AsyncIterator[ToolProgress | ToolResult]:
+    def _gate(self, call: ToolCall, *, is_approved: bool = False) -> ActionGate:
+        facts = self._facts
+        turn = AuthorizationContext(
+            request_id=facts.request_id,
+            turn_id=facts.turn_id,
+            user_id=facts.key.owner_id,
+            continuation=facts.is_continuation,
+            body=facts.body,
+        )
+        return ActionGate(agent=self._agent, turn=turn, call_id=call.call_id, is_approved=is_approved)
+
+    async def _execute(
+        self, tool: Tool, call: ToolCall, context: ToolContext, gate: ActionGate
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run the tool with what it can attach to the reply, and the ledger for an action."""
+        key = self._facts.key
+        replies = CallReplies(self._reply_room, key, call.call_id)
+        act = RunAction(scope=key.instance_id, owner_id=key.owner_id, authorize=gate.refusal, replies=replies)
+        async for item in execute(tool, call, replace(context, attach=replies.attach, act=act)):
+            if isinstance(item, ToolProgress):
+                yield item
+            elif item.is_error:
+                replies.drop()
+                yield item
+            else:
+                yield replace(item, reply=tuple(await replies.resolve()))
+
+    async def _run(
+        self, call: ToolCall, attempt: int, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
         try:
             tool = self._toolset.get(call.tool_name)
             decision = await self._decide(call, attempt)
@@ -126,12 +183,16 @@ class TurnTools:
                 yield _substituted(output)
                 return
             case Allow(input=changed) if changed is not None:
+                if is_approved and tool.action is not None and fingerprint(changed) != fingerprint(call.input):
+                    yield ToolResult(output=error_output("ActionDenied", APPROVED_AS_IT_IS))
+                    return
                 call = ToolCall(call_id=call.call_id, tool_name=call.tool_name, input=changed)
         was_cut = attempt > 1 and not self._was_waiting(call)
         if was_cut and not tool.reruns:
             yield ToolResult(output=INTERRUPTED, is_error=True)
             return
-        async for item in execute(tool, call, self._tool_context(call, attempt)):
+        gate = self._gate(call, is_approved=is_approved)
+        async for item in self._execute(tool, call, self._tool_context(call, attempt), gate):
             yield item
 
     def _was_waiting(self, call: ToolCall) -> bool:
@@ -196,6 +257,7 @@ async def _question(tool: Tool, call: ToolCall) -> Question:
         sentence=await _sentence(tool, call),
         may_edit=tool.editable,
         input_schema=tool.input_schema if tool.editable else None,
+        risk=(tool.action.risk or "") if tool.action is not None else "",
     )
 
 
@@ -209,6 +271,10 @@ async def _sentence(tool: Tool, call: ToolCall) -> str:
                 return one_line(str(await call_user_code(text, call.input)))
     except AgentCodeFailed:
         return ""
+
+
+async def _only(result: ToolResult) -> AsyncIterator[ToolResult]:
+    yield result
 
 
 def _substituted(output: object) -> ToolResult:
