@@ -1,7 +1,7 @@
 """Approvals by code of the server, and the hooks that say what actions may do.
 
-`Think` and `AgentHandle` share the methods: a chat message with two buttons, an e-mail with a link or a page of one's own
-decides by them, with no browser tab open.
+`Think` and `AgentHandle` share the methods: a chat message with two buttons, an e-mail with a link or a page of one's
+own decides by them, with no browser tab open.
 """
 
 from dataclasses import dataclass

@@ -181,7 +181,7 @@ class RunAction:
             if isinstance(error, Parked):
                 await db(release_effect, begun, "It waited for an answer.")
             raise error
-        logger.warning("action failed", exc_info=error, extra={"action": "action_failed", "name": rules.name})
+        logger.warning("action failed", exc_info=error, extra={"action": "action_failed", "tool": rules.name})
         message = error.message if isinstance(error, ThinkError) else str(error) or type(error).__name__
         output = error_output(type(error).__name__, truncate_tail(message, MAX_OUTPUT_CHARS))
         await db(release_effect, begun, output)
