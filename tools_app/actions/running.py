@@ -89,10 +89,11 @@ _left: set["asyncio.Task[Any]"] = set()  # so that they are not collected while 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAction:
-    """Runs actions for one call of one conversation: the `act` of a `ToolContext`."""
+    """Runs actions for one call of one conversation: the `act` of a `ToolContext`. `turn_id`: that made the call."""
 
     scope: str
     owner_id: int | None
+    turn_id: str
     authorize: Authorize
     replies: Replies
 
@@ -127,7 +128,7 @@ class RunAction:
             input=given,
             timeout_seconds=rules.timeout_seconds,
             undo=rules.undo,
-            turn_id=context.turn_id,
+            turn_id=self.turn_id,
             call_id=context.call_id,
         )
         if own_key is not None:

@@ -84,7 +84,7 @@ class TurnTools:
         """
         attempt = await db(self._begin, call, turn_id)
         result = ToolResult(output=None)
-        items = self._run(call, attempt, is_approved=is_approved) if refused is None else _only(refused)
+        items = self._run(call, attempt, turn_id, is_approved=is_approved) if refused is None else _only(refused)
         async for item in items:
             if isinstance(item, ToolProgress):
                 yield item
@@ -115,7 +115,7 @@ class TurnTools:
         tool = self._toolset.get(call.tool_name)
         if tool.is_client:
             return ToolPause(status=CallStatus.WAITING)
-        if not await _must_ask(tool, call, self._tool_context(call, 1)):
+        if not await _must_ask(tool, call, self._tool_context(call, 1, self._facts.turn_id)):
             return None
         if tool.action is not None:
             refusal = await self._gate(call).refusal(tool.action, call.input)
@@ -148,12 +148,18 @@ class TurnTools:
         return ActionGate(agent=self._agent, turn=turn, call_id=call.call_id, is_approved=is_approved)
 
     async def _execute(
-        self, tool: Tool, call: ToolCall, context: ToolContext, gate: ActionGate
+        self, tool: Tool, call: ToolCall, context: ToolContext, gate: ActionGate, turn_id: str
     ) -> AsyncIterator[ToolProgress | ToolResult]:
         """Run the tool with what it can attach to the reply, and the ledger for an action."""
         key = self._facts.key
         replies = CallReplies(self._reply_room, key, call.call_id)
-        act = RunAction(scope=key.instance_id, owner_id=key.owner_id, authorize=gate.refusal, replies=replies)
+        act = RunAction(
+            scope=key.instance_id,
+            owner_id=key.owner_id,
+            turn_id=turn_id,
+            authorize=gate.refusal,
+            replies=replies,
+        )
         async for item in execute(tool, call, replace(context, attach=replies.attach, act=act)):
             if isinstance(item, ToolProgress):
                 yield item
@@ -164,7 +170,7 @@ class TurnTools:
                 yield replace(item, reply=tuple(await replies.resolve()))
 
     async def _run(
-        self, call: ToolCall, attempt: int, *, is_approved: bool
+        self, call: ToolCall, attempt: int, turn_id: str, *, is_approved: bool
     ) -> AsyncIterator[ToolProgress | ToolResult]:
         try:
             tool = self._toolset.get(call.tool_name)
@@ -192,7 +198,7 @@ class TurnTools:
             yield ToolResult(output=INTERRUPTED, is_error=True)
             return
         gate = self._gate(call, is_approved=is_approved)
-        async for item in self._execute(tool, call, self._tool_context(call, attempt), gate):
+        async for item in self._execute(tool, call, self._tool_context(call, attempt, turn_id), gate, turn_id):
             yield item
 
     def _was_waiting(self, call: ToolCall) -> bool:
@@ -216,7 +222,8 @@ class TurnTools:
         )
         return await call_hook_typed(self._agent, "before_tool_call", DECISIONS, context) or Allow()
 
-    def _tool_context(self, call: ToolCall, attempt: int) -> ToolContext:
+    def _tool_context(self, call: ToolCall, attempt: int, turn_id: str) -> ToolContext:
+        # The key is that of the turn that made the call: another one may run it, and a further one run it again.
         return ToolContext(
             call_id=call.call_id,
             tool_name=call.tool_name,
@@ -225,7 +232,7 @@ class TurnTools:
             instance_name=self._facts.key.name,
             turn_id=self._facts.turn_id,
             attempt=attempt,
-            idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
+            idempotency_key=f"{turn_id}:{call.call_id}",
             shared=self.view.shared,
             waiter=functools.partial(self._wait, call),
         )

@@ -15,7 +15,7 @@ from django.utils import timezone
 from fibers.errors import LeaseLost, Parked
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.actions import ledger
+from tools_app.actions import ledger, running
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
 from tools_app.actions.ledger import Begun, Conflicting, Effect, Pending, Replayed
@@ -89,7 +89,7 @@ async def call(
         turn_id=turn_id,
         attempt=1,
         idempotency_key=f"{turn_id}:{call_id}",
-        act=RunAction(scope=scope, owner_id=None, authorize=allow, replies=replies or Replies()),
+        act=RunAction(scope=scope, owner_id=None, turn_id=turn_id, authorize=allow, replies=replies or Replies()),
     )
     asked = ToolCall(call_id=call_id, tool_name=tool.name, input=given)
     results = [item async for item in execute(tool, asked, context)]
@@ -352,19 +352,21 @@ async def test_what_a_lost_process_began_without_a_key_is_reported_as_unknown() 
 
 
 async def test_duplicates_at_the_same_moment_share_one_run() -> None:
-    gate = asyncio.Event()
+    gate, begun = asyncio.Event(), asyncio.Event()
 
     async def slow(order: str) -> str:
         """Wait for the test."""
         EVENTS.append(order)
+        begun.set()
         await gate.wait()
         return f"shipped {order}"
 
     ship = action(key="order")(slow)
     calls = [asyncio.create_task(call(ship, order="A-1", call_id=f"c{n}")) for n in range(3)]
-    while not EVENTS:
-        await asyncio.sleep(0)
-    assert error_of(await call(action(name="slow", key="order")(pay_like), order="A-1", call_id="x")) == "ActionConflict"
+    await begun.wait()
+    assert (
+        error_of(await call(action(name="slow", key="order")(pay_like), order="A-1", call_id="x")) == "ActionConflict"
+    )
     gate.set()
     assert await asyncio.gather(*calls) == ["shipped A-1"] * 3
     assert EVENTS == ["A-1"]
@@ -376,16 +378,17 @@ def pay_like(order: str, more: int = 1) -> str:
 
 
 async def test_who_shared_a_run_that_was_stopped_learns_that_its_end_is_unknown() -> None:
+    begun = asyncio.Event()
+
     async def hang(order: str) -> str:
         """Never end."""
-        EVENTS.append(order)
+        begun.set()
         await asyncio.Event().wait()
         return order
 
     stuck = action(key="order")(hang)
     first = asyncio.create_task(call(stuck, order="A-1"))
-    while not EVENTS:
-        await asyncio.sleep(0)
+    await begun.wait()
     second = asyncio.create_task(call(stuck, order="A-1", call_id="c2"))
     await asyncio.sleep(0)
     first.cancel()
@@ -418,9 +421,8 @@ async def test_a_sync_action_that_ends_after_its_timeout_is_settled_all_the_same
     late = action(key="order", timeout_seconds=0.05)(slow)
     assert error_of(await call(late, order="A-1")) == "ActionTimeout"
     gate.set()
-    async with asyncio.timeout(20):
-        while (await row()).status != ActionStatus.SETTLED:
-            await asyncio.sleep(0.01)
+    await asyncio.wait(set(running._left), timeout=20)
+    assert (await row()).status == ActionStatus.SETTLED
     assert await call(late, order="A-1", call_id="c2") == "late A-1"
     assert EVENTS == ["A-1"]
 
@@ -437,7 +439,7 @@ async def test_an_action_that_parks_runs_again_and_one_whose_lease_is_lost_does_
         return "done"
 
     waiting = action(asks)
-    runner = RunAction(scope="s1", owner_id=None, authorize=allow, replies=Replies())
+    runner = RunAction(scope="s1", owner_id=None, turn_id="t1", authorize=allow, replies=Replies())
     context = ToolContext(
         call_id="c1",
         tool_name="asks",
@@ -492,7 +494,7 @@ async def test_a_refusal_is_a_result_and_leaves_no_row() -> None:
     async def deny(_rules: ActionRules, _given: JSONObject) -> str | None:
         return "not today"
 
-    runner = RunAction(scope="s1", owner_id=None, authorize=deny, replies=Replies())
+    runner = RunAction(scope="s1", owner_id=None, turn_id="t1", authorize=deny, replies=Replies())
     assert pay.action is not None
     context = ToolContext(
         call_id="c1",
