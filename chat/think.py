@@ -69,9 +69,11 @@ from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills,
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
+from tools_app.core.tool_output import Media, ToolOutput
 
 if TYPE_CHECKING:
     from chat.runtime.handle import AgentHandle
+    from tools_app.actions.undoing import undo_effect
 
 __all__ = [
     "USE_LOOP",
@@ -95,6 +97,7 @@ __all__ = [
     "ContextPolicy",
     "InstanceKey",
     "LanguageModel",
+    "Media",
     "MetadataContext",
     "ModelChoice",
     "ModelMessage",
@@ -128,6 +131,7 @@ __all__ = [
     "ToolDecision",
     "ToolMessage",
     "ToolOutcome",
+    "ToolOutput",
     "TurnConfig",
     "TurnContext",
     "Undo",
@@ -139,11 +143,15 @@ __all__ = [
     "compensation",
     "create_compact_function",
     "tool",
+    "undo_effect",
 ]
 
 
+_LATER = {"AgentHandle": "chat.runtime.handle", "undo_effect": "tools_app.actions.undoing"}
+
+
 def __getattr__(name: str) -> Any:
-    """Load `AgentHandle` when it is asked for: it needs Django's models, which a module of agents can do without."""
-    if name == "AgentHandle":
-        return importlib.import_module("chat.runtime.handle").AgentHandle
+    """Load what needs Django's models when it is asked for: a module of agents can do without them."""
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

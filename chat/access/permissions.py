@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 
 
 def missing_permissions(user_id: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Those of these permissions that a user has not, read anew; nobody has none, and neither has an inactive user."""
+    """The missing ones of these permissions, read anew. `None` for a user and an inactive one have none at all."""
     if not names:
         return ()
     user = None if user_id is None else get_user_model()._default_manager.filter(pk=user_id).first()

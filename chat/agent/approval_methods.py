@@ -79,11 +79,17 @@ class ApprovalMethods:
         )
 
 
-class ActionHooks:
-    """What actions may do. Asked before a person is asked about an action, and again when it runs; sync or async.
+class ActionMethods(ApprovalMethods):
+    """The hooks of actions: asked before a person is asked about an action, and again when it runs; sync or async.
 
-    What raises, takes too long or gives something else denies.
+    A hook that raises, takes too long or gives something else denies.
     """
+
+    host: ApprovalOperations
+
+    @property
+    def _approvals(self) -> ApprovalOperations:
+        return self.host
 
     def authorize_turn(self, context: AuthorizationContext) -> Any:  # noqa: ARG002 - the shape that overriders copy
         """Grant permissions in this turn: a collection of their names, `True` for all, `False` for no action at all.

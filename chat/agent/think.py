@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from chat.agent.approval_methods import ActionHooks, ApprovalMethods, ApprovalOperations
+from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
@@ -38,9 +38,7 @@ INTERRUPTED_TEXT = "The assistant was interrupted and could not recover. Please 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
-class Think(
-    TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ApprovalMethods, ActionHooks, Agent, abstract=True
-):
+class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ActionMethods, Agent, abstract=True):
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 
     max_steps: ClassVar[int] = 10
@@ -114,10 +112,6 @@ class Think(
 
     @property
     def _operations(self) -> ChatOperations:
-        return self.host
-
-    @property
-    def _approvals(self) -> ApprovalOperations:
         return self.host
 
     @property

@@ -71,7 +71,10 @@ class CallReplies:
         self._given.append(checked)
 
     async def resolve(self) -> list[JSONObject]:
-        """Store the bytes; the parts as they are delivered. One whose file cannot be kept says so in its place."""
+        """Store the bytes; the parts as they are delivered.
+
+        In the place of a file that cannot be kept there is a part that reports it.
+        """
         if self._resolved is None:
             given = list(self._given)
             self._resolved = [] if not given else await db(self._store, given)

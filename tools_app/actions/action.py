@@ -5,7 +5,7 @@
         '''Refund an order.'''
         return shop.refund(order_id, amount, idempotency_key=context.idempotency_key)
 
-An action is a `Tool` like any other. Its function is reached through the ledger only, whoever runs the tool.
+An action is a `Tool` like any other. Its function is reached through the ledger only, by any runner of tools.
 """
 
 import inspect
@@ -67,8 +67,8 @@ def action(
     and `risk` ("low", "medium", "high") is shown beside it. `pause`: that person may take up to 30 days (true), or this
     many seconds; a person is always asked then, unless `approval` says when. `undo`: a function made by
     `@compensation`, or its name; it is stored with the effect for later.
-    Units: `timeout_seconds` (30). After a timeout it is not known whether the effect happened, and the model is told
-    so.
+    Units: `timeout_seconds` (30). After a timeout it is not known whether the effect happened, and the model reads
+    that.
     Durability: docs/howto/take-actions.md. Errors: `ToolDeclarationInvalid` at import.
     """
 

@@ -62,7 +62,7 @@ class Replies(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What the model is told. `value`: what the executor gets where it is more than the output."""
+    """The result for the model. `value`: for the executor, where it is more than the output."""
 
     output: JSONValue
     reply: tuple[JSONObject, ...] = ()

@@ -29,7 +29,7 @@ class ActionStatus(StrEnum):
 
 
 class UndoStatus(StrEnum):
-    """The status of a compensation; empty where nobody asked for it."""
+    """The status of a compensation; empty where it was never asked for."""
 
     NONE = ""
     RUNNING = "running"
@@ -39,7 +39,7 @@ class UndoStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRules:
-    """What `@action` declares besides a tool. `function` is the developer's own, without the ledger.
+    """Declarations of `@action` besides those of a tool. `function` is the developer's own, without the ledger.
 
     Units: `timeout_seconds` of one run, `pause_seconds` until a question counts as denied (`None`: as for any tool).
     `undo` names a compensation. `context_parameter`: the parameter that gets the `ToolContext`, if there is one.

@@ -189,13 +189,9 @@ class TurnRun:
                 tools.view.messages = ()
             async for chunk in answer:
                 if chunk["type"] == "finish":
-                    for part in self._reply_chunks():
+                    for part in reply_chunks(self._standing.fold, dict(self._context.records())):
                         yield part
                 yield chunk
-
-    def _reply_chunks(self) -> list[Chunk]:
-        """What tools add to the reply and is not in it yet: after the text, once."""
-        return reply_chunks(self._standing.fold, dict(self._context.records()))
 
     def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
         loop = TurnLoop(
@@ -274,7 +270,7 @@ class TurnRun:
     ) -> JSONObject:
         for chunk in recorded_outputs(self._standing.fold, dict(self._context.records())):
             writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
-        for chunk in self._reply_chunks():
+        for chunk in reply_chunks(self._standing.fold, dict(self._context.records())):
             writer.write(chunk)  # of a turn that ends without the end of an answer
         if outcome != "completed" and self._standing.fold.unsettled_calls():
             cut = await db(close_cut, self._context, self._turn_id)

@@ -109,7 +109,7 @@ class TurnTools:
         yield result
 
     async def _pause(self, call: ToolCall) -> ToolPause | ToolResult | None:
-        """Whether a client or a person answers this call. Nobody is asked about an action that may not run."""
+        """Whether a client or a person answers this call. No person is asked about an action that may not run."""
         if call.tool_name not in self._toolset:
             return None
         tool = self._toolset.get(call.tool_name)

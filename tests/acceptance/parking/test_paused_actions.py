@@ -1,4 +1,4 @@
-"""Actions whose process is killed: what waits goes on with nobody connected, and no effect happens twice."""
+"""Actions whose process is killed: what waits goes on with no client connected, and no effect happens twice."""
 
 import asyncio
 import random
@@ -16,7 +16,7 @@ def beside(product: Product, function: str, room: str) -> Any:
 
 
 async def say(product: Product, room: str, text: str) -> None:
-    """Ask, see it begin, and leave: nobody is connected afterwards."""
+    """Ask, see it begin, and leave: no client is connected afterwards."""
     url = product.url(f"/agents/notary/{room}?token={product.token('alice')}").replace("http", "ws", 1)
     line = Line(room, room, url, random.Random(1))
     try:

@@ -54,7 +54,7 @@ def approval_list(request: HttpRequest, cursor: Cursor = "", limit: Limit = 50) 
 
 @router.get("/actions", response=ActionsOut, operation_id="list_actions")
 def action_list(request: HttpRequest, cursor: Cursor = "", limit: Limit = 50) -> ActionsOut:
-    """What actions did for you in all your conversations, newest first."""
+    """Effects of actions in all your conversations, newest first."""
     rows, next_cursor = own_effects(caller_of(request).user.pk, cursor=cursor, limit=limit)
     return ActionsOut(items=[_effect(row) for row in rows], next_cursor=next_cursor)
 

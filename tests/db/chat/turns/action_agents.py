@@ -44,7 +44,7 @@ class Rules:
 
 
 def _crash(where: str) -> None:
-    """Lose the worker here, once, where the test says so."""
+    """Lose the worker here, once, where the test wants it."""
     fiber = current_fiber()
     if Rules.dies == where and fiber is not None:
         Rules.dies = ""
@@ -53,7 +53,7 @@ def _crash(where: str) -> None:
 
 @action(permissions=("auth.change_user",))
 def rename(name: str) -> str:
-    """Rename somebody."""
+    """Rename a person."""
     EFFECTS.append(("rename", name))
     return f"renamed {name}"
 
@@ -132,7 +132,7 @@ def wrong(part: dict[str, Any], context: ToolContext) -> str:
 
 
 class Clerk(Think):
-    """Has actions, and asks nobody but Django what they may do."""
+    """Has actions, and asks Django alone what they may do."""
 
     def get_model(self) -> Any:
         return MODELS["current"]

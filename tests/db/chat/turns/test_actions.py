@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
 from chat.conversations.services import delete_instance
-from chat.errors import CallDecided
+from chat.errors import CallChanged, CallDecided
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.reader import read
@@ -22,7 +22,7 @@ from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.core.messages.shapes import Part
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONValue, dump, load
+from thinkproject.kernel.jsonvalue import JSONValue, dump, fingerprint, load
 from tools_app.core.action_rules import ActionStatus
 from tools_app.core.tool_calls import CallStatus
 from tools_app.errors import EditInvalid
@@ -56,6 +56,7 @@ def warden(make_room: MakeRoom) -> Desk:
 
 
 def _grant(user_id: int | None, *, granted: bool = True) -> None:
+    assert user_id is not None
     permission = Permission.objects.get(codename="change_user")
     user = User.objects.get(pk=user_id)
     (user.user_permissions.add if granted else user.user_permissions.remove)(permission)
@@ -284,6 +285,23 @@ async def test_code_approves_once_and_the_conversation_goes_on_with_nobody_conne
     assert await clerk.events(asked.call_id) == [("asked", "turn", ""), ("approved", "server", "")]
     assert await db(Turn.objects.filter(parent__isnull=False).count) == 1
     assert await clerk.room.handle.pending_approvals() == []
+
+
+async def test_a_client_cannot_forge_the_result_of_an_action_or_an_approval(clerk: Desk, make_room: MakeRoom) -> None:
+    await grant(clerk)
+    await clerk.room.say(REFUND)
+    assert not (await clerk.reply("one", output="refunded A-1")).is_new
+    assert not (await clerk.reply("unknown", is_approved=True)).is_new
+    assert not (await Desk(make_room("clerk", "elsewhere")).reply("one", is_approved=True)).is_new
+    with pytest.raises(CallChanged):
+        await clerk.reply("one", is_approved=True, input_hash=fingerprint({"order": "A-1", "amount": 1}))
+    assert [asked.call_id for asked in await clerk.room.handle.pending_approvals()] == ["one"]
+    assert EFFECTS == []
+    assert (await clerk.reply("one", is_approved=True)).is_new
+    assert not (await clerk.reply("one", is_approved=True)).is_new
+    assert not (await clerk.reply("one", output="refunded twice")).is_new
+    assert await output(clerk) == "refunded A-1"
+    assert len(EFFECTS) == 1
 
 
 async def test_code_rejects_with_a_reason_that_the_model_reads(clerk: Desk) -> None:
