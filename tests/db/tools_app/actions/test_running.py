@@ -46,7 +46,7 @@ async def note(text: str, context: ToolContext) -> str:
 
 @action(key="order")
 def fragile(order: str, breaks: bool = False) -> str:
-    """Fail where it is told to."""
+    """Fail where it is asked to."""
     EVENTS.append(order)
     if breaks:
         raise ValueError("no such order")
