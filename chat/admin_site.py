@@ -59,7 +59,10 @@ SECTIONS: Final = (
     Section(
         slug="tools",
         name=_("Tools"),
-        tables={"think_tools.toolcallrecord": _("Calls of tools, and the decisions that wait for a person.")},
+        tables={
+            "think_tools.toolcallrecord": _("Calls of tools, and the decisions that wait for a person."),
+            "think_tools.actionrecord": _("What actions did: each effect once, with its result, and what is stuck."),
+        },
     ),
     Section(
         slug="durable-work",

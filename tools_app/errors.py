@@ -3,7 +3,7 @@
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
-                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch
+                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused
 """
 
 from typing import Final
@@ -51,6 +51,12 @@ class ToolTimeout(ToolError, Unavailable):
     """The tool did not finish in time."""
 
     code = "tool_timeout"
+
+
+class UndoRefused(ToolError, Conflict):
+    """This effect cannot be undone: it is not settled, has no compensation, or was undone before."""
+
+    code = "undo_refused"
 
 
 _STATUSES: Final = {"ENOENT": 404, "EPERM": 403, "EFBIG": 413, "EINVAL": 422, "ENAMETOOLONG": 422, "EIO": 500}

@@ -10,12 +10,13 @@ from django.utils.translation import gettext_lazy as _
 from thinkproject.kernel.fields import CodePointText, JSONText
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.action_models import ActionRecord
 from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.tool_calls import OPEN, CallStatus
 from tools_app.execution_models import Execution, ExecutionCall
 
-__all__ = ["ApprovalEvent", "ApprovalEventKind", "Execution", "ExecutionCall", "ToolCallRecord"]
+__all__ = ["ActionRecord", "ApprovalEvent", "ApprovalEventKind", "Execution", "ExecutionCall", "ToolCallRecord"]
 
 
 class ToolCallRecord(models.Model):

@@ -67,6 +67,18 @@ def questions_to(owner_id: Any) -> QuerySet[ToolCallRecord]:
     return rows.exclude(expires_at__lte=Now()).order_by("-pk")
 
 
+def questions_in(scope: str) -> QuerySet[ToolCallRecord]:
+    """Questions of a scope that can still be decided, oldest first."""
+    rows = ToolCallRecord.objects.filter(scope=scope, status=CallStatus.ASKED)
+    return rows.exclude(expires_at__lte=Now()).order_by("pk")
+
+
+def find_question(scope: str, approval_id: str) -> ToolCallRecord | None:
+    """Read the call of a scope that was asked about under this id, whatever became of it."""
+    rows = ToolCallRecord.objects.filter(scope=scope, approval_id=approval_id) if approval_id else None
+    return None if rows is None else rows.first()
+
+
 def expired_call(row_id: int) -> ToolCallRecord | None:
     """Read a question whose time is over by the database's clock; nothing when it is not, or was answered."""
     rows = ToolCallRecord.objects.filter(pk=row_id, status=CallStatus.ASKED, expires_at__lte=Now())

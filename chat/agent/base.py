@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat.agent import declared
+from chat.agent.approval_methods import ApprovalOperations
 from chat.agent.connection import ClientConnection
 from chat.agent.operations import ChatOperations
 from sessions_app.core.messages.shapes import Message
@@ -80,7 +81,7 @@ class Host(Protocol):
         ...
 
 
-class ChatHost(Host, ChatOperations, Protocol):
+class ChatHost(Host, ChatOperations, ApprovalOperations, Protocol):
     """The services that chat agents have in addition."""
 
     async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":

@@ -61,16 +61,16 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
     Errors: `AttachmentInvalid` (type, size, empty), `QuotaExceeded`.
     """
     label = _clean_name(name)
-    return _store(owner_id, data, label, _checked_type(data, label), is_paced=True)
+    return _store(owner_id, data, label, check_bytes(data, name=label), is_paced=True)
 
 
-def _checked_type(data: bytes, label: str) -> str:
-    """The media type of a file that may be taken in. Errors: `AttachmentInvalid`."""
+def check_bytes(data: bytes, *, name: str) -> str:
+    """The media type of bytes that may be taken in. Errors: `AttachmentInvalid` (type, size, empty)."""
     if not data:
         raise AttachmentInvalid("The file is empty.")
     if len(data) > _conf.file_max_bytes:
         raise _too_large()
-    media_type = sniff(data, label)
+    media_type = sniff(data, _clean_name(name))
     if media_type not in _conf.file_types:
         raise AttachmentInvalid(
             Phrase("Files of type {media_type} cannot be attached.", media_type=media_type),
@@ -117,7 +117,7 @@ def store_original(
 def store_made(owner_id: int, data: bytes, *, name: str, made_by: MadeBy) -> Attachment:
     """Store a file that a tool made. As `store_bytes`, without its pace; stored once as by `store_original`."""
     label = _clean_name(name)
-    return _store(owner_id, data, label, _checked_type(data, label), is_paced=False, made_by=made_by)
+    return _store(owner_id, data, label, check_bytes(data, name=label), is_paced=False, made_by=made_by)
 
 
 def _store(

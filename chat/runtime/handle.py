@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
@@ -60,7 +61,7 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods):
+class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ApprovalMethods):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:
@@ -68,6 +69,10 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods):
 
     @property
     def _operations(self) -> ChatOperations:
+        return ChatDatabaseHost(self.key)
+
+    @property
+    def _approvals(self) -> ApprovalOperations:
         return ChatDatabaseHost(self.key)
 
     @property

@@ -12,7 +12,7 @@ filled in by the product and hidden from the model.
 import inspect
 import re
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypedDict, overload
 
@@ -21,9 +21,11 @@ from typing_extensions import Unpack
 
 from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.action_rules import ActionRules
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
+from tools_app.core.tool_output import Media
 from tools_app.errors import ToolDeclarationInvalid, ToolError
 
 NAME_PATTERN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
@@ -49,6 +51,8 @@ class ToolContext:
     shared: Any = None
     waiter: "Waiter | None" = None
     reporter: "Reporter | None" = None
+    attach: "Attach | None" = None
+    act: "Act | None" = None  # runs the function of an action
 
     def progress(self, *, title: str | None = None, metadata: JSONObject | None = None) -> None:
         """Show people how far the call is: on its card, while it runs. From any thread, at any rate.
@@ -58,6 +62,18 @@ class ToolContext:
         """
         if self.reporter is not None:
             self.reporter(title, metadata)
+
+    def attach_reply(self, part: "Media | Mapping[str, Any]") -> None:
+        """Add a part to the assistant's reply, after its text: what people get without passing through the model.
+
+        Shape: `Media`, or a part of a UI message: `file` with a `data:` URL or the URL of an attachment, `source-url`,
+        or `data-…`. At most 32 in a turn. From any thread. Durability: delivered once if the call succeeds, and again
+        with each replay of an action's result. Errors: `ToolError` for another shape, too many parts, and outside of a
+        turn.
+        """
+        if self.attach is None:
+            raise ToolError("Parts are attached to a reply within a turn only.")
+        self.attach(part)
 
     async def wait(self, kind: str, *, label: str = "", key: str = "", seconds: float = 0.0) -> WaitEnd:
         """Park the turn until there is an answer, and return it. For async tools.
@@ -71,6 +87,12 @@ class ToolContext:
             raise ToolError("This tool waits for an answer, which is possible within a turn only.")
         return await self.waiter(kind, label, key, seconds)
 
+
+Attach: TypeAlias = Callable[[Any], None]
+"""Takes a part of the reply."""
+
+Act: TypeAlias = Callable[[ActionRules, dict[str, Any], ToolContext], Awaitable[Any]]
+"""Runs an action once, with these arguments."""
 
 Waiter: TypeAlias = Callable[[str, str, str, float], Awaitable[WaitEnd]]
 """Waits for a kind of answer, with a label, a key and a limit in seconds."""
@@ -116,6 +138,7 @@ class Tool:
     approval_text: ApprovalText = ""  # empty: people are asked in the page's own words
     editable: Editable = False  # arguments that a person may change when approving
     output_limit: OutputLimit | None = None  # what a model is sent of an output; `None` asks settings
+    action: ActionRules | None = None  # of a tool made by `@action`
 
     @property
     def is_client(self) -> bool:
@@ -132,7 +155,8 @@ class Tool:
         """Call the function as if it were not a tool. Errors: `TypeError` for a client's tool, which has none."""
         if self.function is None:
             raise TypeError(f"Tool {self.name!r} is run by a client; the server has no function for it.")
-        return self.function(*args, **kwargs)
+        plain = self.function if self.action is None else self.action.function
+        return plain(*args, **kwargs)
 
 
 def with_name(item: Tool, name: str) -> Tool:

@@ -50,6 +50,7 @@ class ToolResult:
     duration_ms: int = 0
     details: JSONObject = field(default_factory=dict)
     media: tuple[Media, ...] = ()
+    reply: tuple[JSONObject, ...] = ()  # parts that the call adds to the assistant's reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from chat.core.loop.reply_chunks import reply_of
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
@@ -52,7 +53,7 @@ def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
     """The journal record of a call that is settled, or left to a client or a person."""
     if isinstance(item, ToolResult):
         record: JSONObject = {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
-        return {**record, "details": item.details} if item.details else record
+        return {**record, **({"details": item.details} if item.details else {}), **reply_of(item)}
     return {
         "waits": item.status.value,
         "tool_name": call.tool_name,

@@ -192,6 +192,37 @@ ToolDecision: TypeAlias = Allow | Block | Substitute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationContext:
+    """A turn in which an action is about to be asked about, or to run. `user_id`: for whom the agent works."""
+
+    request_id: str
+    turn_id: str
+    user_id: int | None
+    continuation: bool
+    body: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionContext:
+    """An action that a person is about to be asked about, or that is about to run.
+
+    `permissions` are those that it declares, `missing` those of them that are not granted. `approved`: a person has
+    approved the call, and it runs now.
+    """
+
+    request_id: str
+    turn_id: str
+    call_id: str
+    user_id: int | None
+    action: str
+    input: JSONObject
+    permissions: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    risk: str | None = None
+    approved: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:
     """The outcome of a call. `input` is the model's; blocked and substituted calls count as success.
 

@@ -62,6 +62,7 @@ class Reply:
     input_hash: str | None = None
     edited_input: JSONObject | None = None
     continues: bool = True
+    approval_id: str = ""  # of the question that is answered, where the answerer knows it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
     if row is None and _keep_early(instance, reply):
         return Answered(is_new=True)
     row = row or find_call(instance.pk, reply.call_id)
-    if row is None:
+    if row is None or reply.approval_id not in ("", row.approval_id):
         return Answered(is_new=False)
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
     if not _take(row, reply, actor):

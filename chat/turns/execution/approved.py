@@ -9,6 +9,7 @@ import asyncio
 from functools import partial
 
 from chat.core.loop.call_records import call_record
+from chat.files.reply_parts import keep_reply
 from chat.instances.rows import find_instance
 from chat.models import Turn
 from chat.turns.admission.tool_answers import show_answers, with_answers
@@ -49,7 +50,7 @@ def _continued(facts: TurnFacts) -> Turn | None:
 
 async def _run(context: FiberContext, facts: TurnFacts, tools: TurnTools, turn: Turn, row: ToolCallRecord) -> None:
     call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
-    async for item in tools.run_here(call, turn.pk):
+    async for item in tools.run_here(call, turn.pk, is_approved=True):
         if isinstance(item, ToolResult):
             await db(partial(_settle, context, facts, turn, row, item))
 
@@ -58,6 +59,7 @@ def _settle(context: FiberContext, facts: TurnFacts, turn: Turn, row: ToolCallRe
     with context.fenced():
         call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
         context.record_in(f"approved:{row.pk}", {**call_record(call, result), "call": row.call_id})
+        keep_reply(facts.key, result.reply)
         settle_call(row.call_id, turn_id=turn.pk, result=result)
         instance = find_instance(facts.key)
         if instance is not None:

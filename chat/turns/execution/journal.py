@@ -4,6 +4,7 @@ import asyncio
 
 from chat.core.durable_names import EXPIRY_FIBER
 from chat.core.loop.call_records import CALL_PREFIX
+from chat.files.reply_parts import keep_reply
 from chat.instances.notifications import notify_conversation
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.execution.turn_facts import TurnFacts
@@ -53,6 +54,7 @@ class TurnJournal:
                 duration_ms=record["ms"],
                 details=record.get("details", {}),
             )
+            keep_reply(self._facts.key, record.get("reply", ()))
             settle_call(call_id, turn_id=self._facts.turn_id, result=result)
             return
         call = ToolCall(call_id=call_id, tool_name=record["tool_name"], input=record["input"])

@@ -28,6 +28,7 @@ from chat.core.loop.hooks import (
     StepRecord,
 )
 from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, totals_of
+from chat.core.loop.reply_chunks import reply_chunks
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnConfigInvalid, TurnTimeout
@@ -191,6 +192,9 @@ class TurnRun:
                 await run_approved(self._context, self._facts, tools, assembled.history)
                 tools.view.messages = ()
             async for chunk in answer:
+                if chunk["type"] == "finish":
+                    for part in reply_chunks(self._standing.fold, dict(self._context.records())):
+                        yield part
                 yield chunk
 
     def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
@@ -270,6 +274,8 @@ class TurnRun:
     ) -> JSONObject:
         for chunk in recorded_outputs(self._standing.fold, dict(self._context.records())):
             writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
+        for chunk in reply_chunks(self._standing.fold, dict(self._context.records())):
+            writer.write(chunk)  # of a turn that ends without the end of an answer
         if outcome != "completed" and self._standing.fold.unsettled_calls():
             cut = await db(close_cut, self._context, self._turn_id)
             for chunk in cut_outputs(self._standing.fold, cut, INTERRUPTED):

@@ -15,12 +15,23 @@ from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.context.result_files import is_seen
-from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
+from chat.core.loop.hooks import (
+    Allow,
+    AuthorizationContext,
+    Block,
+    Substitute,
+    ToolCallContext,
+    ToolDecision,
+    ToolOutcome,
+)
 from chat.core.loop.loop import StepView
+from chat.core.loop.reply_chunks import recorded_reply
 from chat.core.model.language_model import FileContent
+from chat.files.reply_parts import CallReplies, ReplyRoom
 from chat.files.tool_outputs import CallPlace, keep_files, keep_whole
 from chat.turns.execution.assembly import Assembled
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.user_code.authorization import ActionGate
 from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
 from fibers.errors import FiberError
@@ -28,7 +39,9 @@ from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
+from tools_app.actions.running import RunAction
+from tools_app.core.action_rules import error_output
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.output_limits import OutputLimit, cut_output
 from tools_app.core.questions import Question, fill_in, one_line
@@ -40,6 +53,7 @@ from tools_app.executor import execute
 from tools_app.services import begin_call, close_cut_calls
 
 DECISIONS: Any = Allow | Block | Substitute
+APPROVED_AS_IT_IS = "A person approved this action as it was; its input cannot be changed any more."
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
@@ -55,6 +69,7 @@ class TurnTools:
         self._prompt = assembled.prompt
         self._facts = facts
         self._context = context
+        self._reply_room = ReplyRoom(len(recorded_reply(dict(context.records()))))
 
     def repair(self, tool_name: str) -> str:
         """The name of the tool that a model meant."""
@@ -68,17 +83,23 @@ class TurnTools:
     async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
         """Hand out, or run and report. The row exists before the tool runs."""
         pause = await self._pause(call)
-        if pause is not None:
+        if isinstance(pause, ToolPause):
             yield pause
             return
-        async for item in self.run_here(call, self._facts.turn_id):
+        async for item in self.run_here(call, self._facts.turn_id, refused=pause):
             yield item
 
-    async def run_here(self, call: ToolCall, turn_id: str) -> AsyncIterator[ToolProgress | ToolResult]:
-        """Run a call whose row is that of a turn, this one's or an earlier one's. No approval is requested any more."""
+    async def run_here(
+        self, call: ToolCall, turn_id: str, *, is_approved: bool = False, refused: ToolResult | None = None
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call whose row is that of a turn, this one's or an earlier one's. No approval is requested any more.
+
+        `refused`: the result of a call that may not run.
+        """
         attempt = await db(self._begin, call, turn_id)
         result = ToolResult(output=None)
-        async for item in self._run(call, attempt):
+        items = self._run(call, attempt, turn_id, is_approved=is_approved) if refused is None else _only(refused)
+        async for item in items:
             if isinstance(item, ToolProgress):
                 cut = cut_output(item.output, self._limit_of(call))
                 yield item if cut is None else replace(item, output=cut.output)
@@ -125,16 +146,21 @@ class TurnTools:
             lines=chat_settings.tool_output_lines or None, max_bytes=chat_settings.tool_output_bytes or None
         )
 
-    async def _pause(self, call: ToolCall) -> ToolPause | None:
-        """Whether a client or a person answers this call."""
+    async def _pause(self, call: ToolCall) -> ToolPause | ToolResult | None:
+        """Whether a client or a person answers this call. No person is asked about an action that may not run."""
         if call.tool_name not in self._toolset:
             return None
         tool = self._toolset.get(call.tool_name)
         if tool.is_client:
             return ToolPause(status=CallStatus.WAITING)
-        if not await _must_ask(tool, call, self._tool_context(call, 1)):
+        if not await _must_ask(tool, call, self._tool_context(call, 1, self._facts.turn_id)):
             return None
+        if tool.action is not None:
+            refusal = await self._gate(call).refusal(tool.action, call.input)
+            if refusal is not None:
+                return ToolResult(output=error_output("ActionDenied", refusal))
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
+        seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
         seconds = chat_settings.approval_seconds if seconds is None else seconds
         question = await _question(tool, call)
         return ToolPause(
@@ -148,7 +174,42 @@ class TurnTools:
         with self._context.fenced():
             return begin_call(call, turn_id=turn_id, owner_id=self._facts.key.owner_id)
 
-    async def _run(self, call: ToolCall, attempt: int) -> AsyncIterator[ToolProgress | ToolResult]:
+    def _gate(self, call: ToolCall, *, is_approved: bool = False) -> ActionGate:
+        facts = self._facts
+        turn = AuthorizationContext(
+            request_id=facts.request_id,
+            turn_id=facts.turn_id,
+            user_id=facts.key.owner_id,
+            continuation=facts.is_continuation,
+            body=facts.body,
+        )
+        return ActionGate(agent=self._agent, turn=turn, call_id=call.call_id, is_approved=is_approved)
+
+    async def _execute(
+        self, tool: Tool, call: ToolCall, context: ToolContext, gate: ActionGate, turn_id: str
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run the tool with what it can attach to the reply, and the ledger for an action."""
+        key = self._facts.key
+        replies = CallReplies(self._reply_room, key, call.call_id)
+        act = RunAction(
+            scope=key.instance_id,
+            owner_id=key.owner_id,
+            turn_id=turn_id,
+            authorize=gate.refusal,
+            replies=replies,
+        )
+        async for item in execute(tool, call, replace(context, attach=replies.attach, act=act)):
+            if isinstance(item, ToolProgress):
+                yield item
+            elif item.is_error:
+                replies.drop()
+                yield item
+            else:
+                yield replace(item, reply=tuple(await replies.resolve()))
+
+    async def _run(
+        self, call: ToolCall, attempt: int, turn_id: str, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
         try:
             tool = self._runnable.get(call.tool_name)
             decision = await self._decide(call, attempt)
@@ -166,12 +227,16 @@ class TurnTools:
                 yield _substituted(output)
                 return
             case Allow(input=changed) if changed is not None:
+                if is_approved and tool.action is not None and fingerprint(changed) != fingerprint(call.input):
+                    yield ToolResult(output=error_output("ActionDenied", APPROVED_AS_IT_IS))
+                    return
                 call = ToolCall(call_id=call.call_id, tool_name=call.tool_name, input=changed)
         was_cut = attempt > 1 and not self._was_waiting(call)
         if was_cut and not tool.reruns:
             yield ToolResult(output=INTERRUPTED, is_error=True)
             return
-        async for item in execute(tool, call, self._tool_context(call, attempt)):
+        gate = self._gate(call, is_approved=is_approved)
+        async for item in self._execute(tool, call, self._tool_context(call, attempt, turn_id), gate, turn_id):
             yield item
 
     def _was_waiting(self, call: ToolCall) -> bool:
@@ -195,7 +260,8 @@ class TurnTools:
         )
         return await call_hook_typed(self._agent, "before_tool_call", DECISIONS, context) or Allow()
 
-    def _tool_context(self, call: ToolCall, attempt: int) -> ToolContext:
+    def _tool_context(self, call: ToolCall, attempt: int, turn_id: str) -> ToolContext:
+        # The key is that of the turn that made the call: another one may run it, and a further one run it again.
         return ToolContext(
             call_id=call.call_id,
             tool_name=call.tool_name,
@@ -204,7 +270,7 @@ class TurnTools:
             instance_name=self._facts.key.name,
             turn_id=self._facts.turn_id,
             attempt=attempt,
-            idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
+            idempotency_key=f"{turn_id}:{call.call_id}",
             shared=self.view.shared,
             waiter=functools.partial(self._wait, call),
         )
@@ -239,6 +305,7 @@ async def _question(tool: Tool, call: ToolCall) -> Question:
         sentence=await _sentence(tool, call),
         may_edit=tool.editable,
         input_schema=tool.input_schema if tool.editable else None,
+        risk=(tool.action.risk or "") if tool.action is not None else "",
     )
 
 
@@ -261,6 +328,10 @@ def _seen_files(entries: Sequence[JSONObject], media: Sequence[Media]) -> dict[s
         for entry, item in zip(entries, media, strict=True)
         if is_seen(str(entry.get("mediaType")))
     }
+
+
+async def _only(result: ToolResult) -> AsyncIterator[ToolResult]:
+    yield result
 
 
 def _substituted(output: object) -> ToolResult:

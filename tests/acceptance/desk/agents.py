@@ -5,6 +5,8 @@ The calls of `Desk` are answered by browsers and by people; `Board` has a state,
 """
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +28,7 @@ from chat.think import (
     Think,
     Tool,
     ToolContext,
+    action,
     client_tool,
     tool,
 )
@@ -128,6 +131,37 @@ async def ask_person(context: ToolContext) -> str:
     await asyncio.to_thread(cache.add, counted, 0, timeout=3600)
     await asyncio.to_thread(cache.incr, counted)
     return str(end.answer)
+
+
+def _happened(path: str, context: ToolContext) -> None:
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(f"{context.idempotency_key}\n")
+
+
+@action(key="path", pause=True, summary="Sign {path}?", risk="high")
+def seal(path: str, context: ToolContext) -> str:
+    """Write a line to a file, once a person agrees."""
+    _happened(path, context)
+    return "sealed"
+
+
+@action
+def burn(path: str, context: ToolContext) -> str:
+    """Write a line to a file; the process dies before anybody can know that it did, the first time."""
+    _happened(path, context)
+    if len(Path(path).read_text(encoding="utf-8").splitlines()) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "burned"
+
+
+class Notary(Think):
+    """Has actions."""
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [seal, burn]
 
 
 class Waiter(Think):

@@ -197,6 +197,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances"): None,
     ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
     ("GET", "/api/v1/approvals"): None,
+    ("GET", "/api/v1/actions"): None,
     ("POST", "/api/v1/files"): None,
     ("POST", "/api/v1/imports"): UPLOAD,
     ("GET", "/api/v1/search"): None,

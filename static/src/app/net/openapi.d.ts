@@ -5,6 +5,26 @@
  */
 
 export interface paths {
+    "/api/v1/actions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Action List
+         * @description Effects of actions in all your conversations, newest first.
+         */
+        get: operations["list_actions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents": {
         parameters: {
             query?: never;
@@ -1401,6 +1421,60 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * ActionOut
+         * @description An effect of an action. `status`: pending (its outcome is not known), settled, or failed (it did not happen).
+         *
+         *     `output`: its result, of a failed one the error. `undo`: the name of what can undo it; `undo_status`: empty,
+         *     running, done or failed.
+         */
+        ActionOut: {
+            /** Action */
+            action: string;
+            /** Call Id */
+            call_id: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Id */
+            id: number;
+            /** Input */
+            input: unknown;
+            /** Instance Id */
+            instance_id: string;
+            /** Key */
+            key: string;
+            /** Output */
+            output: unknown;
+            /** Settled At */
+            settled_at: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "settled" | "failed";
+            /** Turn Id */
+            turn_id: string;
+            /** Undo */
+            undo: string;
+            /**
+             * Undo Status
+             * @enum {string}
+             */
+            undo_status: "" | "running" | "done" | "failed";
+        };
+        /**
+         * ActionsOut
+         * @description A page of effects, newest first. `next_cursor`: give it as `cursor` for the next page; null at the end.
+         */
+        ActionsOut: {
+            /** Items */
+            items: components["schemas"]["ActionOut"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
          * ActivityOut
          * @description The activity of a running turn. `since`: when it began, by the server's clock.
          *
@@ -2426,6 +2500,11 @@ export interface components {
              * @enum {string}
              */
             needs: "approval" | "result";
+            /**
+             * Risk
+             * @enum {string}
+             */
+            risk: "" | "low" | "medium" | "high";
             /** Sentence */
             sentence: string;
             /** Tool Name */
@@ -2477,6 +2556,11 @@ export interface components {
              * Format: date-time
              */
             requested_at: string;
+            /**
+             * Risk
+             * @enum {string}
+             */
+            risk: "" | "low" | "medium" | "high";
             /** Sentence */
             sentence: string;
             /** Title */
@@ -3353,6 +3437,32 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_actions: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActionsOut"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            422: components["responses"]["UnprocessableEntity"];
+        };
+    };
     list_agents: {
         parameters: {
             query?: never;

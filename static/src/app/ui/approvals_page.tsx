@@ -134,6 +134,7 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
       <ApprovalCard
         title={item.tool_title || item.tool}
         sentence={item.sentence}
+        risk={item.risk}
         input={item.input}
         schema={item.input_schema}
         mayEdit={item.may_edit}

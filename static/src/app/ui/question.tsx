@@ -29,6 +29,7 @@ function Approval({ context, part }: Props) {
     <ApprovalCard
       title={titleOfTool(part)}
       sentence={descriptor?.sentence ?? ""}
+      risk={descriptor?.risk ?? ""}
       input={part.input}
       schema={known?.input_schema ?? null}
       mayEdit={known?.may_edit ?? false}

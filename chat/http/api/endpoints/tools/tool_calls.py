@@ -1,6 +1,6 @@
 """API operations on tool calls that are answered from outside a turn: open calls, decisions, results, events."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from django.http import HttpRequest
 from ninja import Query, Router
@@ -11,6 +11,8 @@ from chat.errors import CallNotFound, InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.calls import (
+    ActionOut,
+    ActionsOut,
     AnsweredOut,
     ApprovalEventOut,
     ApprovalIn,
@@ -21,14 +23,16 @@ from chat.http.api.schemas.calls import (
 )
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
+from chat.reads.actions import own_effects
 from chat.reads.approvals import PendingApproval, pending_approvals
 from chat.turns.admission.continuation import Replied, reply_to_call, require_call
 from chat.turns.admission.tool_answers import Reply, pending_calls
 from thinkproject.kernel.jsonvalue import fingerprint
 from thinkproject.kernel.languages import translate
+from tools_app.core.action_rules import ActionStatus, UndoStatus
 from tools_app.core.questions import Question, question_of, title_of
 from tools_app.core.tool_calls import CallStatus
-from tools_app.models import ToolCallRecord
+from tools_app.models import ActionRecord, ToolCallRecord
 from tools_app.selectors import approval_events
 from tools_app.services import Actor
 
@@ -46,6 +50,13 @@ def approval_list(request: HttpRequest, cursor: Cursor = "", limit: Limit = 50) 
     page = pending_approvals(caller_of(request).user.pk, cursor=cursor, limit=limit)
     items = [_pending(item) for item in page.items]
     return PendingApprovalsOut(items=items, count=page.count, next_cursor=page.next_cursor)
+
+
+@router.get("/actions", response=ActionsOut, operation_id="list_actions")
+def action_list(request: HttpRequest, cursor: Cursor = "", limit: Limit = 50) -> ActionsOut:
+    """Effects of actions in all your conversations, newest first."""
+    rows, next_cursor = own_effects(caller_of(request).user.pk, cursor=cursor, limit=limit)
+    return ActionsOut(items=[_effect(row) for row in rows], next_cursor=next_cursor)
 
 
 @router.get("/instances/{instance_id}/calls", response=list[OpenCallOut], operation_id="list_open_calls")
@@ -130,6 +141,7 @@ def _pending(view: PendingApproval) -> PendingApprovalOut:
         sentence=view.question.sentence,
         may_edit=_may_edit(view.question),
         input_schema=view.question.input_schema,
+        risk=_risk(view.question),
         input=view.input,
         requested_at=view.requested_at,
         expires_at=view.expires_at,
@@ -140,6 +152,31 @@ def _may_edit(question: Question) -> bool | list[str]:
     return question.may_edit if isinstance(question.may_edit, bool) else list(question.may_edit)
 
 
+def _risk(question: Question) -> Literal["", "low", "medium", "high"]:
+    match question.risk:
+        case "low" | "medium" | "high":
+            return question.risk
+    return ""
+
+
+def _effect(row: ActionRecord) -> ActionOut:
+    return ActionOut(
+        id=row.pk,
+        instance_id=row.scope,
+        action=row.action,
+        key=row.key,
+        status=ActionStatus(row.status).value,
+        input=row.input,
+        output=row.output,
+        undo=row.undo,
+        undo_status=UndoStatus(row.undo_status).value,
+        turn_id=row.turn_id,
+        call_id=row.call_id,
+        created_at=row.created_at,
+        settled_at=row.settled_at,
+    )
+
+
 def _open_call(row: ToolCallRecord, message_id: str) -> OpenCallOut:
     question = question_of(row.question)
     return OpenCallOut(
@@ -147,6 +184,7 @@ def _open_call(row: ToolCallRecord, message_id: str) -> OpenCallOut:
         sentence=question.sentence,
         may_edit=_may_edit(question),
         input_schema=question.input_schema,
+        risk=_risk(question),
         call_id=row.call_id,
         tool_name=row.tool_name,
         input=row.input,
