@@ -183,6 +183,14 @@ class Agent:
 
     # Methods that the developer calls.
 
+    @property
+    def workspace(self) -> Workspace:
+        """The files of this instance: its own workspace in the database, whatever `get_workspace` gives.
+
+        Nothing is read or made before it is used; the first write makes it.
+        """
+        return self.host.open_workspace()
+
     async def get_state(self) -> JSONValue:
         """Read the synced state; `initial_state` when it was never set."""
         return await self.host.load_state(self.initial_state)

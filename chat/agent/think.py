@@ -30,7 +30,6 @@ from chat.core.model.chosen_model import NOTHING, ChosenModel
 from chat.errors import ModelNotConfigured
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
-from tools_app.core.files.workspace import Workspace
 
 USE_LOOP = object()
 """What `on_chat_message` returns to have the agentic loop answer."""
@@ -126,14 +125,6 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Action
     def context(self) -> ContextMethods:
         """The context blocks of this conversation, to read and write: see `ContextMethods`."""
         return ContextMethods(lambda: self.host.open_context(self))
-
-    @property
-    def workspace(self) -> Workspace:
-        """The files of this conversation: its own workspace in the database, whatever `get_workspace` gives.
-
-        Nothing is read or made before it is used; the first write makes it.
-        """
-        return self.host.open_workspace()
 
     # Getters
 

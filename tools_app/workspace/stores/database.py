@@ -85,7 +85,7 @@ class DatabaseWorkspace(Writes):
         return (link.workspace, link.can_write) if link else (None, True)
 
     def _resolve(self, *, is_writing: bool) -> ScopeKey | str | None:
-        """What the workspace is found by. A subclass may look its scope up, or make it before a write."""
+        """The key by which the workspace is found. A subclass may look its scope up, or make it before a write."""
         del is_writing
         return self._key
 

@@ -57,7 +57,7 @@ class FileChangeOut(Schema):
 
 
 class FileChangesOut(Schema):
-    """What one request has changed."""
+    """The changes that one request has made."""
 
     changes: list[FileChangeOut]
 
