@@ -1,5 +1,6 @@
 // What the tests of the page's stores are made with.
 
+import "../../../static/src/app/messages/later.ts"; // what any view may say
 import { fromInstance } from "../../../static/src/app/store/instances.ts";
 import { fromItem, type RawMessage, type RawPage, type Shown } from "../../../static/src/app/store/path.ts";
 import { TurnStream } from "../../../static/src/app/store/stream.ts";

@@ -2,7 +2,6 @@
 // the name of their file. What only views say that are loaded later stands in `later.ts`.
 
 import agents from "./en/agents.json" with { type: "json" };
-import approvals from "./en/approvals.json" with { type: "json" };
 import common from "./en/common.json" with { type: "json" };
 import composer from "./en/composer.json" with { type: "json" };
 import conversation from "./en/conversation.json" with { type: "json" };
@@ -14,7 +13,6 @@ import tools from "./en/tools.json" with { type: "json" };
 
 export const en = {
   ...agents,
-  ...approvals,
   ...common,
   ...composer,
   ...conversation,

@@ -378,7 +378,7 @@ export class App extends Store {
 
   /** The title of the window. */
   get documentTitle(): string {
-    if (this.view === "approvals") return `${t("approvals.title")} · ${this.boot.product}`;
+    if (this.view === "approvals") return `${t("list.approvals")} · ${this.boot.product}`;
     const { instance } = this.conversation;
     const agent = this.agents.length > 1 ? ` · ${this.agentOf(instance).title}` : "";
     return `${titleOf(instance)}${agent} · ${this.boot.product}`;

@@ -9,6 +9,7 @@ export { Choice } from "./model_choice.tsx";
 export { FindBar } from "./find_bar.tsx";
 export { HistoriesButton } from "./histories.tsx";
 export { Panel } from "../panels/panel.tsx";
+export { Question } from "./question.tsx";
 export { SummaryLine } from "./summary_line.tsx";
 export { ToolBody } from "./calls/tool_body.tsx";
 export { UserMenuItems } from "./user_menu_items.tsx";

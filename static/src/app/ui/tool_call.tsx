@@ -11,9 +11,9 @@ import { Fold } from "./fold.tsx";
 import { lazy } from "./lazy.tsx";
 import type { Opened } from "./message.tsx";
 import type { Parts } from "./parts_context.ts";
-import { Question } from "./question.tsx";
 
 const ToolBody = lazy(async () => (await import("./later.ts")).ToolBody);
+const Question = lazy(async () => (await import("./later.ts")).Question);
 
 interface Props {
   context: Parts;
