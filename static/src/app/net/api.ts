@@ -304,7 +304,8 @@ export class Api {
   async bytes(url: string, { signal, headers = {} }: RequestOptions & { headers?: Record<string, string> } = {}) {
     let response: Response | null = null;
     if (URL.parse(url, location.href)?.origin === location.origin) {
-      response = await fetch(url, { headers, signal, credentials: "same-origin" }).catch((error) => {
+      // What the browser keeps of a file is not pieced together with what the file is now.
+      response = await fetch(url, { headers, signal, credentials: "same-origin", cache: "no-store" }).catch((error) => {
         if (signal?.aborted) throw error;
         return null;
       });

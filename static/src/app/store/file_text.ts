@@ -28,6 +28,7 @@ export class FileText {
   /** Read the beginning. Throws an `ApiError`. */
   static async open(api: FilesApi, entry: FileEntry, signal?: AbortSignal): Promise<FileText> {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    if (!entry.size) return new FileText(entry, "", 0, { isWhole: true, decoder }); // nothing has no first byte to ask for
     const { bytes, isEnd } = await api.read(entry.path, 0, PIECE, signal);
     return new FileText(entry, decoded(decoder, bytes, isEnd), bytes.length, { isWhole: isEnd, decoder });
   }
