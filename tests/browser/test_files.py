@@ -475,3 +475,13 @@ def test_files_read_from_right_to_left(open_tab: OpenTab, live_product: LiveProd
     tab.page.locator(".tree-row").nth(1).click()
     expect(tab.page.locator(".file-view .lines")).to_have_css("direction", "ltr")
     look(tab, "files-rtl-file")
+
+
+def test_room_that_ends_is_told_before_it_has_ended(files: Files) -> None:
+    def nearly_full(route: Route) -> None:
+        totals: dict[str, Any] = route.fetch().json()
+        route.fulfill(json={**totals, "byte_count": 900_000, "byte_limit": 1_000_000})
+
+    files.tab.page.route(re.compile(r"/workspace$"), nearly_full)
+    expect(files.open()).to_contain_text("All your conversations together have room for 1.0 MB.")
+    look(files.tab, "files-full")

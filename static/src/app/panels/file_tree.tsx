@@ -48,14 +48,17 @@ export function TreeView({ tree, api, actions, open, last }: Props) {
   );
 }
 
+const FULL = 0.8; // of the room that there is: from here on it is worth a word
+
 function Totals({ totals }: { totals: FileTotals }) {
+  const { byte_count: bytes, byte_limit: limit } = totals;
   const files = t("files.count", { count: totals.file_count });
   return (
-    <p class="muted files-totals">
-      {t("files.totals", { files, size: fileSize(totals.byte_count) })}{" "}
-      {totals.byte_limit !== null && t("files.room", { size: fileSize(totals.byte_limit) })}{" "}
-      {!totals.can_write && t("files.read-only")}
-    </p>
+    <div class="muted files-totals">
+      {totals.file_count > 0 && <p>{t("files.totals", { files, size: fileSize(bytes) })}</p>}
+      {limit !== null && bytes >= limit * FULL && <p class="is-error">{t("files.room", { size: fileSize(limit) })}</p>}
+      {!totals.can_write && <p>{t("files.read-only")}</p>}
+    </div>
   );
 }
 
@@ -258,7 +261,9 @@ function Row({ row, isCurrent, activate, entries }: RowProps) {
       }}
     >
       <Icon name={isDirectory ? "chevron" : entry.kind === "symlink" ? "link" : "file"} />
-      <bdi class="tree-name">{withoutTricks(entry.name)}</bdi>
+      <span class="tree-name">
+        <bdi>{withoutTricks(entry.name)}</bdi>
+      </span>
       {!isDirectory && (
         <span class="tree-facts">
           <span>{fileSize(entry.size)}</span>
