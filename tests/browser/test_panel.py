@@ -15,7 +15,7 @@ from tests.browser.test_accessibility import check
 from tests.browser.test_reading import history
 
 OpenTab = Callable[..., ChatPage]
-TOGGLE = "Context and memory"
+TOGGLE = "Context, memory and files"
 LONG = "verylongwordwithoutanyspace" * 12
 
 

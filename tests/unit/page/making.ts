@@ -1,6 +1,7 @@
 // What the tests of the page's stores are made with.
 
 import { Emitter } from "../../../static/src/app/lib/events.ts";
+import "../../../static/src/app/messages/later.ts"; // what any view may say
 import type { Chunk, ClientFrame, ServerFrame } from "../../../static/src/app/net/frames.ts";
 import type { LineState, SocketEvents } from "../../../static/src/app/net/socket.ts";
 import { fromInstance } from "../../../static/src/app/store/instances.ts";

@@ -29,7 +29,7 @@ export function ApprovalsPage({ isCovered = false }: { isCovered?: boolean }) {
       <header class="main-head">
         <ListButtons />
         <div class="head-title">
-          <h1 id="title" tabIndex={-1} ref={title}>{t("approvals.title")}</h1>
+          <h1 id="title" tabIndex={-1} ref={title}>{t("list.approvals")}</h1>
           {approvals.count > 0 && <span class="count">{formatCount(approvals.count)}</span>}
         </div>
       </header>
