@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { fileSize } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
 import { terminalText } from "../../lib/readable.ts";
+import { messageOf } from "../../net/api.ts";
 import { errorIn } from "../../store/call_results.ts";
 import { toolName } from "../../store/fold.ts";
 import { type CallDetails, type CallFile, detailsOf, isRecord, type WholeOutput } from "../../store/tool_details.ts";
@@ -112,7 +113,7 @@ function Whole({ whole: { url, bytes, lines } }: { whole: WholeOutput }) {
     try {
       setText(await api.textAt(url));
     } catch (error) {
-      setProblem((error as Error).message);
+      setProblem(messageOf(error));
     }
   };
   return (
